@@ -56,6 +56,11 @@ export function operationsOf(document: ApiDocument): Operation[] {
   );
 }
 
+/** The status of an answer that is no failure. */
+export function successOf({ responses }: Pick<Operation, 'responses'>): number {
+  return Number(Object.keys(responses).find((status) => status.startsWith('2')));
+}
+
 /** Those in Twilio's form: HTTP Basic in place of the key, a form in place of JSON, Twilio's failures. */
 export function isTwilios({ path }: Pick<Operation, 'path'>): boolean {
   return path.startsWith('/2010-04-01/');

@@ -17,7 +17,8 @@ import { withPromptData } from './prompt-data.js';
 import type { CallOrigin } from './call-record.js';
 import { connectSummary, type CallTrace } from './call-trace.js';
 import type { AgentChoice, CallEvent, CallState } from './state.js';
-import { DIAL_REQUEST, VoiceCall, voiceSettings, type VoiceHost } from './voice-call.js';
+import { voiceApplicationOf } from './voice-application.js';
+import { DIAL_REQUEST, VoiceCall, type VoiceHost } from './voice-call.js';
 
 export interface AgentServices {
   readonly endpoint: MediaEndpoint;
@@ -78,20 +79,18 @@ export class CallAgent {
    * @param kept the script of the process before
    */
   async connect(choice: AgentChoice, isResumed = false, kept: VoiceScript | null = null): Promise<CallEvent | null> {
-    const { route, placing } = this.call.state();
-    // The webhook is a setting of calls that come in.
-    const voiceUrl = placing === null ? route?.number.inbound?.options.voice_url : undefined;
+    const { first = null } = voiceApplicationOf(this.call.origin, this.call.state().route) ?? {};
     const script = choice === 'own' ? (this.script ?? kept) : null;
     if (script !== null) {
       await this.#voiceCall().resume(script);
       return { type: 'agent-connected' };
     }
-    if (voiceUrl === undefined || choice !== 'own') {
+    if (first === null || choice !== 'own') {
       // It stands in for a webhook that failed.
       this.#voice = null;
       return this.#connect(choice, isResumed);
     }
-    const refusal = await this.call.trace.timeline.step('agent connect', this.#voiceCall().begin(voiceUrl));
+    const refusal = await this.call.trace.timeline.step('agent connect', this.#voiceCall().begin(first));
     if (refusal === null) return { type: 'agent-connected' };
     return { type: 'agent-refused', reason: refusal === 'busy' ? 'AGENT_BUSY' : 'AGENT_DECLINED' };
   }
@@ -130,7 +129,10 @@ export class CallAgent {
     const { origin, state } = this.call;
     const { route, identity } = state();
     if (route === null) throw new Error('a call without a route has no script');
-    this.#voice ??= new VoiceCall(this.services.voiceServer, voiceSettings(origin, route, identity), this.#voiceHost());
+    const { callId, direction, to, caller } = origin;
+    const facts = { callId, orgId: route.org.org_id, direction, to, caller, identity };
+    const application = voiceApplicationOf(origin, route) ?? { token: route.org.twilio_token, sendDigits: null, fallback: null };
+    this.#voice ??= new VoiceCall(this.services.voiceServer, { facts, application }, this.#voiceHost());
     return this.#voice;
   }
 

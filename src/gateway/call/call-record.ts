@@ -17,6 +17,7 @@ import type { LegFigures, RelayFigures, StreamFigures } from '../model/media.js'
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
 import type { Route } from '../model/records.js';
+import type { VoiceApplication } from '../model/voice-application.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './state.js';
 import { scriptOfForm5, type VoiceScript } from '../twilio/voice-script.js';
@@ -36,6 +37,8 @@ export interface CallOrigin {
   readonly caller: CallerIdentity;
   readonly source: CallSource;
   readonly startedAtMs: number;
+  /** Of a placed call that has one. */
+  readonly voice?: VoiceApplication;
 }
 
 /** When things happened, in milliseconds of the epoch; `null`: they did not. Plain data. */
@@ -235,8 +238,8 @@ export interface KeptCall {
 }
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
-const FORM = 6;
-/** The form before placed calls, `<Start>`, and status callbacks before the end. */
+const FORM = 7;
+/** The form before placed calls, `<Start>`, cookies of voice webhooks, and status callbacks before the end. */
 const INBOUND_FORM = 5;
 
 /** `null`: there is nothing to take up again. */
@@ -255,7 +258,7 @@ export function snapshotCall(call: CallState, parts: Omit<KeptCall, 'call'>): Ca
   };
 }
 
-/** `undefined`: another version of the gateway wrote it. Form 5 is read too: it had no `<Start>` and no status callback before the end. */
+/** `undefined`: another version of the gateway wrote it. Form 5 is read too. */
 export function readKeptCall({ state }: CallSnapshot): KeptCall | undefined {
   const kept = state as (KeptCall & { readonly form: number }) | null;
   if (kept?.form === INBOUND_FORM)

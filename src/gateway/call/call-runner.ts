@@ -138,7 +138,8 @@ export class CallRunner {
       ...parts,
       origin,
       state: () => this.#state,
-      isAnswered: () => this.#progress.answeredAtMs !== null,
+      // A call that we place: once it is acknowledged.
+      isAnswered: () => this.#kept !== null,
       resumed: () => this.#progress.resumed,
       dispatch: (event) => this.dispatch(event),
       onAgentError: (text) => (this.#progress = { ...this.#progress, agentError: text }),
@@ -193,9 +194,9 @@ export class CallRunner {
   /** `null`: it has ended. */
   get live(): LiveCall | null {
     if (this.stateName === 'Ended') return null;
-    const { callId, caller, to, startedAtMs } = this.origin;
+    const { callId, direction, caller, to, startedAtMs } = this.origin;
     const orgId = this.#state.route?.org.org_id ?? this.origin.orgId ?? null;
-    return { callId, orgId, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs };
+    return { callId, orgId, direction, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs };
   }
 
   get transcript(): CallRecord['transcript'] {
@@ -311,7 +312,7 @@ export class CallRunner {
       case 'permit':
         return this.#async(null, this.#permit());
       case 'connect-agent':
-        if (effect.choice === 'own' && this.#progress.reports === 0) this.#report('initiated');
+        if (effect.choice === 'own' && this.origin.direction === 'inbound' && this.#progress.reports === 0) this.#report('initiated');
         return this.#async(null, this.#agent.connect(effect.choice));
       case 'offer-relay':
         return this.#async(effect.attempt, this.#media.offer(effect));
@@ -387,6 +388,7 @@ export class CallRunner {
       case 'bye':
         return this.#dialog.bye(effect.reason);
       case 'dial':
+        this.#report('initiated');
         return this.placed === null ? undefined : this.#dialog.dial(this.placed.target, effect.sdp);
       case 'cancel-dial':
         return this.#dialog.cancelDial(effect.reason);
@@ -455,10 +457,14 @@ export class CallRunner {
 
   /** When a call that we place rang, and was answered. */
   #noteDial(event: CallEvent): void {
-    if (event.type === 'dial-proceeding' && event.status >= 180 && this.#progress.ringingAtMs === null)
+    if (event.type === 'dial-proceeding' && event.status >= 180 && this.#progress.ringingAtMs === null) {
       this.#progress = { ...this.#progress, ringingAtMs: this.#timeMs() };
-    if (event.type === 'dial-answered' && this.#state.placing?.givenUp === null && this.stateName === 'Dialling')
+      this.#report('ringing');
+    }
+    if (event.type === 'dial-answered' && this.#state.placing?.givenUp === null && this.stateName === 'Dialling') {
       this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
+      this.#report('answered');
+    }
   }
 
   #notifyAgent(answer: AgentAnswer): void {
@@ -563,9 +569,8 @@ export class CallRunner {
   }
 
   #report(event: StatusCallbackEvent, record: CallRecord | null = null): void {
-    const { route, identity } = this.#state;
     const moment = { event, atMs: this.#timeMs(), sequence: this.#progress.reports, record };
-    const callback = statusCallback(this.origin, route, identity, moment);
+    const callback = statusCallback(this.origin, this.#state, moment);
     if (callback === null) return;
     this.#progress = { ...this.#progress, reports: moment.sequence + 1 };
     void this.services.voiceServer.notify(callback).then((sent) => {

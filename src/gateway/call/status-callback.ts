@@ -1,10 +1,11 @@
 import type { CallRecord } from '../model/call-record.js';
-import type { Route, StatusCallbackEvent } from '../model/records.js';
-import type { VerifiedIdentity } from '../model/verified-identity.js';
+import type { StatusCallbackEvent } from '../model/records.js';
 import type { VoiceRequest } from '../ports/ports.js';
 import { callParameters } from '../twilio/call-parameters.js';
 import { callStatusOf, type CallStatus } from '../twilio/call-status.js';
 import type { CallOrigin } from './call-record.js';
+import type { CallState } from './state.js';
+import { voiceApplicationOf } from './voice-application.js';
 
 const STATUS: Readonly<Record<StatusCallbackEvent, CallStatus | 'initiated'>> = {
   initiated: 'initiated',
@@ -23,23 +24,23 @@ export interface CallMoment {
   readonly record: CallRecord | null;
 }
 
-/** What the number's owner gets at this moment of a call; `null`: nothing. */
+/** What the call's application gets at this moment; `null`: nothing. */
 export function statusCallback(
-  { callId, direction, to, caller }: CallOrigin,
-  route: Route | null,
-  identity: VerifiedIdentity | null,
+  origin: CallOrigin,
+  { route, identity }: Pick<CallState, 'route' | 'identity'>,
   { event, atMs, sequence, record }: CallMoment,
 ): VoiceRequest | null {
-  const { status_callback: url, status_callback_events: wanted = ['completed'] } = route?.number.inbound?.options ?? {};
-  // A setting of calls that come in.
-  if (route === null || url === undefined || direction === 'outbound' || !wanted.includes(event)) return null;
+  const { callId, direction, to, caller } = origin;
+  const { token, statusCallback: callback = null } = voiceApplicationOf(origin, route) ?? {};
+  const orgId = route?.org.org_id ?? origin.orgId;
+  if (token === undefined || orgId === undefined || callback?.events.includes(event) !== true) return null;
   const status = record === null ? STATUS[event] : callStatusOf(record);
   return {
-    url,
-    method: 'POST',
-    token: route.org.twilio_token,
+    url: callback.url,
+    method: callback.method,
+    token,
     parameters: {
-      ...callParameters({ callId, orgId: route.org.org_id, to, caller, identity }, status),
+      ...callParameters({ callId, orgId, direction, to, caller, identity }, status),
       ...(record === null ? {} : { CallDuration: String(secondsOf(record)) }),
       Timestamp: new Date(atMs).toUTCString(),
       CallbackSource: 'call-progress-events',

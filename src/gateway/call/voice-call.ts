@@ -9,14 +9,14 @@ import type {
 } from '../model/agent.js';
 import type { CallTarget } from '../model/live-calls.js';
 import { accountSidOf, callSidOf, newSessionId, newStreamSid } from '../model/twilio-ids.js';
-import type { Route } from '../model/records.js';
-import type { VerifiedIdentity } from '../model/verified-identity.js';
-import type { CallOrigin } from './call-record.js';
+import type { VoiceApplication } from '../model/voice-application.js';
 import type { LegEvent } from '../model/media.js';
 import { AgentUnavailableError, type VoiceServer } from '../ports/ports.js';
+import { cookieHeader } from '../twilio/cookies.js';
 import { callParameters, type VoiceFacts } from '../twilio/call-parameters.js';
 import type { Clip, ConversationNoun, GatherRules, StreamNoun } from '../twilio/twiml.js';
 import {
+  afterDigits,
   afterVerb,
   enterDocument,
   nextStep,
@@ -53,21 +53,7 @@ export interface VoiceHost {
 
 export interface VoiceSettings {
   readonly facts: VoiceFacts;
-  readonly token: string;
-  /** Requested when a document cannot be had, or not read; `null`: none. */
-  readonly fallbackUrl: string | null;
-}
-
-export function voiceSettings(
-  { callId, to, caller }: CallOrigin,
-  { org, number }: Route,
-  identity: VerifiedIdentity | null,
-): VoiceSettings {
-  return {
-    facts: { callId, orgId: org.org_id, to, caller, identity },
-    token: org.twilio_token,
-    fallbackUrl: number.inbound?.options.voice_fallback_url ?? null,
-  };
+  readonly application: Pick<VoiceApplication, 'token' | 'sendDigits' | 'fallback'>;
 }
 
 /** Twilio's code for a document that could not be retrieved. */
@@ -110,9 +96,9 @@ export class VoiceCall {
     return this.#script;
   }
 
-  /** Before the 200. Resolves with why the call is refused, or `null` with the first agent connected. Rejects with `AgentUnavailableError`. */
-  async begin(url: string): Promise<'rejected' | 'busy' | null> {
-    return this.#move(() => this.#load({ url, method: 'POST', parameters: {} }));
+  /** Before both sides talk. Resolves with why the call is refused, or `null` with the first agent connected. Rejects with `AgentUnavailableError`. */
+  async begin(first: CallTarget): Promise<'rejected' | 'busy' | null> {
+    return this.#move(() => this.#goTo(first));
   }
 
   /** In another process or media thread than before: the verb in progress begins again. */
@@ -127,10 +113,7 @@ export class VoiceCall {
 
   /** The call goes on elsewhere at once, whatever is in progress. */
   redirect(target: CallTarget): void {
-    this.#begin(() => {
-      if (!('twiml' in target)) return this.#load({ ...target, parameters: {} });
-      return Promise.resolve(this.#enter(this.#script?.base ?? NO_BASE, target.twiml));
-    });
+    this.#begin(() => this.#goTo(target));
   }
 
   /** An event of a stream. */
@@ -317,9 +300,15 @@ export class VoiceCall {
   }
 
   #addressOf({ url, parameters }: Pick<StreamNoun, 'url' | 'parameters'>) {
-    const { facts, token } = this.settings;
+    const { facts, application } = this.settings;
     const sids = { accountSid: accountSidOf(facts.orgId), callSid: callSidOf(facts.callId) };
-    return { url, bearerToken: null, signatureKey: token, ...sids, customParameters: parameters } satisfies Partial<StreamSettings>;
+    return {
+      url,
+      bearerToken: null,
+      signatureKey: application.token,
+      ...sids,
+      customParameters: parameters,
+    } satisfies Partial<StreamSettings>;
   }
 
   /** The bot of `<Connect>` has no part in the call any more. */
@@ -357,7 +346,7 @@ export class VoiceCall {
 
   #reportStream({ stream, event, streamSid, error }: StreamReport): void {
     if (stream.statusCallback === null) return;
-    const { facts, token } = this.settings;
+    const { facts, application } = this.settings;
     const parameters = {
       AccountSid: accountSidOf(facts.orgId),
       CallSid: callSidOf(facts.callId),
@@ -367,38 +356,48 @@ export class VoiceCall {
       ...(error === null ? {} : { StreamError: error }),
       Timestamp: new Date(this.host.wallMs()).toISOString(),
     };
-    void this.server.notify({ ...stream.statusCallback, parameters, token }).then((sent) => {
+    void this.server.notify({ ...stream.statusCallback, parameters, token: application.token }).then((sent) => {
       if (!sent.ok) this.host.note(`${event}: ${sent.error}`, false);
     });
   }
 
-  #enter(base: string, text: string): VoiceMove {
-    const entered = enterDocument(this.#script, base, text);
+  async #goTo(target: CallTarget): Promise<VoiceMove> {
+    if (!('twiml' in target)) return this.#load({ ...target, parameters: {} });
+    return this.#enter(this.#script?.base ?? NO_BASE, target.twiml);
+  }
+
+  #enter(base: string, text: string, setCookies: readonly string[] = []): VoiceMove {
+    const { sendDigits } = this.settings.application;
+    const entered = enterDocument(this.#script, base, text, setCookies);
     if (!entered.ok) throw new VoiceError(entered.error);
-    for (const warning of entered.value.warnings) this.host.note(warning, false);
-    return nextStep(entered.value.script, this.host.isAnswered);
+    const { script, warnings } = entered.value;
+    for (const warning of warnings) this.host.note(warning, false);
+    return nextStep(this.#script === null && sendDigits !== null ? afterDigits(script, sendDigits) : script, this.host.isAnswered);
   }
 
   async #load(request: DocumentRequest): Promise<VoiceMove> {
-    const { fallbackUrl } = this.settings;
+    const { fallback } = this.settings.application;
     try {
       return await this.#loadFrom(request);
     } catch (error) {
-      if (!(error instanceof VoiceError) || fallbackUrl === null || request.url === fallbackUrl) throw error;
+      if (!(error instanceof VoiceError) || fallback === null || request.url === fallback.url) throw error;
       this.host.note(`${error.message} The fallback is requested.`, true);
-      return this.#loadFrom({ url: fallbackUrl, method: 'POST', parameters: { ErrorCode: RETRIEVAL_FAILED, ErrorUrl: request.url } });
+      return this.#loadFrom({ ...fallback, parameters: { ErrorCode: RETRIEVAL_FAILED, ErrorUrl: request.url } });
     }
   }
 
   async #loadFrom(request: DocumentRequest): Promise<VoiceMove> {
     const document = await this.#request(request);
     if (!document.ok) throw new VoiceError(document.error);
-    return this.#enter(request.url, document.value);
+    return this.#enter(request.url, document.value.text, document.value.setCookies);
   }
 
   #request({ url, method, parameters }: DocumentRequest): ReturnType<VoiceServer['document']> {
-    const { facts, token } = this.settings;
-    const call = callParameters(facts, this.host.isAnswered ? 'in-progress' : 'ringing');
-    return this.server.document({ url, method, parameters: { ...call, ...parameters }, token }, this.#ended.signal);
+    const { facts, application } = this.settings;
+    // Only whoever answered hears a document of a placed call.
+    const call = callParameters(facts, this.host.isAnswered || facts.direction === 'outbound' ? 'in-progress' : 'ringing');
+    const cookie = cookieHeader(this.#script?.cookies ?? {}, url) ?? undefined;
+    const request = { url, method, parameters: { ...call, ...parameters }, token: application.token };
+    return this.server.document(cookie === undefined ? request : { ...request, cookie }, this.#ended.signal);
   }
 }

@@ -6,6 +6,7 @@ import { maxDurationMs, type CallFacts } from '../call/state.js';
 import type { AgentRecord } from '../model/agent-record.js';
 import type { E164 } from '../model/e164.js';
 import type { OutboundTrunk } from '../model/records.js';
+import type { VoiceApplication } from '../model/voice-application.js';
 
 /** A call that an organization wants placed. */
 export interface PlaceRequest {
@@ -19,6 +20,10 @@ export interface PlaceRequest {
   readonly agent: AgentRecord | null;
   readonly ringTimeoutMs: number;
   readonly detectAnswerer: boolean;
+  /** The call's length at most; left out: as its agent and the gateway say. */
+  readonly timeLimitMs?: number;
+  /** Left out: its agent talks. */
+  readonly voice?: VoiceApplication;
 }
 
 export interface OwnEnd {
@@ -30,7 +35,7 @@ export interface OwnEnd {
 
 /** What one call needs to be placed. */
 export function placeContext(request: PlaceRequest, own: OwnEnd): PlaceContext {
-  const { callId, orgId, from, to, trunk, agent, ringTimeoutMs, detectAnswerer } = request;
+  const { callId, orgId, from, to, trunk, agent, ringTimeoutMs, detectAnswerer, timeLimitMs = Infinity, voice } = request;
   const { uri, host, port, hostPort } = trunkUri(trunk.sip_endpoint, to);
   const sipCallId = newUuid();
   const contact = ownContact(own.contact, { requestUri: uri, topRecordRoute: undefined, contactUri: undefined });
@@ -42,13 +47,14 @@ export function placeContext(request: PlaceRequest, own: OwnEnd): PlaceContext {
     ...{ orgId, from, to, agent, ringTimeoutMs, detectAnswerer },
     origin: {
       ...{ callId, sipCallId, direction: 'outbound', orgId, to, startedAtMs: own.nowMs },
+      ...(voice === undefined ? {} : { voice }),
       caller: {
         ...{ number: from, display_name: null, asserted: [], remote_party: null, diversions: [], history: [] },
         ...{ privacy: [], user_to_user: null, headers: {} },
       },
       source: { ip: host, port, transport: 'tls', tls_version: null, tls_cipher: null },
     },
-    facts: { ...facts, maxDurationMs: maxDurationMs({ facts, route: { agent } }) },
+    facts: { ...facts, maxDurationMs: Math.min(timeLimitMs, maxDurationMs({ facts, route: { agent } })) },
     own: { contact, warningHost: own.warningHost, peerHost: hostPort },
     target: {
       uri,

@@ -14,21 +14,24 @@ export const MIN_END_OF_SPEECH_MS = 20;
 export const MAX_END_OF_SPEECH_MS = 10_000;
 
 /**
- * 100 ms of the last 120. Less is not enough: a detector keeps reporting voice after a sound (WebRTC's for 60 ms and more), and takes the
- * beginning of any noise for voice (WebRTC's for 80 ms).
+ * 100 ms of the last 200: between the sounds of "excuse me" there are silences of 80 ms. Less voice is not enough: a detector keeps
+ * reporting voice after a sound (WebRTC's for 60 ms and more), and takes the beginning of any noise for voice (WebRTC's for 80 ms).
  */
 const START_MS = 100;
-/** Frames of the window that need no voice. */
-const GAP_FRAMES = 1;
-/** Frames 20 dB and more below the loudest of the window are the decay of a click or crackle. */
+/** What of the window needs no voice. */
+const GAP_MS = 100;
+/** Energy is counted in pieces, because a noise may begin anywhere in a frame: one of 80 ms touches five frames. */
+const PIECE_MS = 10;
+const PIECE_SAMPLES = 80;
+/** Pieces 20 dB and more below the loudest of the window are the decay of a click or crackle. */
 const LEAST_PART_OF_LOUDEST = 1 / 100;
 
 /** When a speaker begins and finishes, from the detector's result for each frame. */
 export class VoiceActivity {
   /** How long a voice has lasted when it is reported. */
   static readonly startMs = START_MS;
-  readonly #voicedToStart: number;
-  /** Energies of the last frames in turn; 0: not voiced. */
+  readonly #piecesToStart: number;
+  /** Energies of the last pieces in turn; 0: not voiced. */
   readonly #window: Float64Array;
   #index = 0;
   #isSpeaking = false;
@@ -44,8 +47,8 @@ export class VoiceActivity {
     private readonly endOfSpeechMs: number,
     startMs = START_MS,
   ) {
-    this.#voicedToStart = startMs / FRAME_MS;
-    this.#window = new Float64Array(this.#voicedToStart + GAP_FRAMES);
+    this.#piecesToStart = startMs / PIECE_MS;
+    this.#window = new Float64Array((startMs + GAP_MS) / PIECE_MS);
     if (!(endOfSpeechMs >= MIN_END_OF_SPEECH_MS && endOfSpeechMs <= MAX_END_OF_SPEECH_MS)) {
       throw new RangeError(`end of speech after ${endOfSpeechMs} ms: must be ${MIN_END_OF_SPEECH_MS} to ${MAX_END_OF_SPEECH_MS}`);
     }
@@ -66,9 +69,11 @@ export class VoiceActivity {
   }
 
   #wait(isVoiced: boolean, samples: Int16Array): VoiceEvent | undefined {
-    this.#window[this.#index] = isVoiced ? energyOf(samples) : 0;
-    this.#index = (this.#index + 1) % this.#window.length;
-    if (!isVoiced || this.#loudFrames() < this.#voicedToStart) return undefined;
+    for (let start = 0; start < samples.length; start += PIECE_SAMPLES) {
+      this.#window[this.#index] = isVoiced ? energyOf(samples.subarray(start, start + PIECE_SAMPLES)) : 0;
+      this.#index = (this.#index + 1) % this.#window.length;
+    }
+    if (!isVoiced || this.#loudPieces() < this.#piecesToStart) return undefined;
     this.#isSpeaking = true;
     this.#silentMs = 0;
     return 'speech-started';
@@ -83,7 +88,7 @@ export class VoiceActivity {
     return 'speech-stopped';
   }
 
-  #loudFrames(): number {
+  #loudPieces(): number {
     let loudest = 0;
     for (const energy of this.#window) loudest = Math.max(loudest, energy);
     let count = 0;

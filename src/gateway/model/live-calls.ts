@@ -25,6 +25,7 @@ export interface CallInProgress extends BeginningCall {
 export interface LiveCall {
   readonly callId: string;
   readonly orgId: string | null;
+  readonly direction: CallRecord['direction'];
   readonly from: string;
   readonly to: string;
   readonly startedAtMs: number;

@@ -151,12 +151,20 @@ export interface VoiceRequest {
   readonly method: 'GET' | 'POST';
   readonly parameters: Readonly<Record<string, string>>;
   readonly token: string;
+  /** The header `Cookie`; left out: none. */
+  readonly cookie?: string;
+}
+
+export interface VoiceDocument {
+  readonly text: string;
+  /** Each header `Set-Cookie`. */
+  readonly setCookies: readonly string[];
 }
 
 /** Servers that answer voice webhooks. Nothing rejects; an error is a sentence that names no URL. */
 export interface VoiceServer {
   /** A TwiML document. @param ended the call is over, and nobody waits */
-  document(request: VoiceRequest, ended: AbortSignal): Promise<Result<string, string>>;
+  document(request: VoiceRequest, ended: AbortSignal): Promise<Result<VoiceDocument, string>>;
   /** An audio file. */
   audio(url: string, ended: AbortSignal): Promise<Result<Uint8Array, string>>;
   /** A status callback: sent once. */

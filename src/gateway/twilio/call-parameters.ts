@@ -1,5 +1,5 @@
-import type { CallerIdentity } from '../model/call-record.js';
-import type { CallStatus } from './call-status.js';
+import type { CallerIdentity, CallRecord } from '../model/call-record.js';
+import { twilioDirection, type CallStatus } from './call-status.js';
 import { accountSidOf, callSidOf } from '../model/twilio-ids.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 
@@ -7,6 +7,7 @@ import type { VerifiedIdentity } from '../model/verified-identity.js';
 export interface VoiceFacts {
   readonly callId: string;
   readonly orgId: string;
+  readonly direction: CallRecord['direction'];
   readonly to: string;
   readonly caller: CallerIdentity;
   readonly identity: VerifiedIdentity | null;
@@ -16,7 +17,7 @@ const STIR: Readonly<Record<string, string>> = { A: 'TN-Validation-Passed-A', B:
 
 /** The parameters that Twilio sends with each request: https://www.twilio.com/docs/voice/twiml#request-parameters */
 export function callParameters(
-  { callId, orgId, to, caller, identity }: VoiceFacts,
+  { callId, orgId, direction, to, caller, identity }: VoiceFacts,
   status: CallStatus | 'initiated',
 ): Readonly<Record<string, string>> {
   const [forwarder] = caller.diversions;
@@ -26,7 +27,7 @@ export function callParameters(
     CallSid: callSidOf(callId),
     AccountSid: accountSidOf(orgId),
     ApiVersion: '2010-04-01',
-    Direction: 'inbound',
+    Direction: twilioDirection(direction),
     CallStatus: status,
     From: caller.number,
     Caller: caller.number,

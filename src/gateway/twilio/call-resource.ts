@@ -1,10 +1,11 @@
 import type { CallRecord } from '../model/call-record.js';
 import { accountSidOf, callSidOf } from '../model/twilio-ids.js';
-import { callStatusOf, type CallStatus } from './call-status.js';
+import { callStatusOf, twilioDirection, type CallStatus } from './call-status.js';
 
 /** What Twilio's resource of a call shows of it. Times are milliseconds of the epoch. */
 export interface CallSeen {
   readonly callId: string;
+  readonly direction: CallRecord['direction'];
   readonly from: string;
   readonly to: string;
   readonly status: CallStatus;
@@ -25,9 +26,10 @@ export function callsUri(orgId: string): string {
 }
 
 export function endedCallSeen(record: CallRecord): CallSeen {
-  const { call_id: callId, from, to, started_at: startedAt, answered_at: answeredAt, ended_at: endedAt } = record;
+  const { call_id: callId, direction, from, to, started_at: startedAt, answered_at: answeredAt, ended_at: endedAt } = record;
   return {
     callId,
+    direction,
     from,
     to,
     status: callStatusOf(record),
@@ -39,7 +41,7 @@ export function endedCallSeen(record: CallRecord): CallSeen {
 
 /** Fields that Twilio has and Trunkline has nothing to say about are null. */
 export function callResource(call: CallSeen, orgId: string) {
-  const { callId, from, to, status, startedAtMs, answeredAtMs, endedAtMs } = call;
+  const { callId, direction, from, to, status, startedAtMs, answeredAtMs, endedAtMs } = call;
   return {
     sid: callSidOf(callId),
     account_sid: accountSidOf(orgId),
@@ -49,7 +51,7 @@ export function callResource(call: CallSeen, orgId: string) {
     from_formatted: from,
     to,
     to_formatted: to,
-    direction: 'inbound' as const,
+    direction: twilioDirection(direction),
     status,
     date_created: twilioDate(startedAtMs),
     date_updated: twilioDate(endedAtMs ?? answeredAtMs ?? startedAtMs),

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { GuardedClient, type GuardedAnswer, type GuardedRequest } from '../net/guarded-client.js';
-import type { VoiceRequest, VoiceServer } from '../ports/ports.js';
+import type { VoiceDocument, VoiceRequest, VoiceServer } from '../ports/ports.js';
 import { twilioSignature } from './signature.js';
 import { MAX_XML_BYTES } from './xml.js';
 
@@ -26,9 +26,11 @@ export class HttpVoiceServer implements VoiceServer {
     this.#files = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_AUDIO_BYTES });
   }
 
-  async document(request: VoiceRequest, ended: AbortSignal): Promise<Result<string, string>> {
+  async document(request: VoiceRequest, ended: AbortSignal): Promise<Result<VoiceDocument, string>> {
     const answer = await this.#send(request, { signal: ended });
-    return answer.ok ? ok(answer.value.text) : answer;
+    if (!answer.ok) return answer;
+    const { text, headers } = answer.value;
+    return ok({ text, setCookies: [headers['set-cookie'] ?? []].flat() });
   }
 
   async audio(url: string, ended: AbortSignal): Promise<Result<Uint8Array, string>> {
@@ -49,7 +51,7 @@ export class HttpVoiceServer implements VoiceServer {
   }
 
   async #send(
-    { url: text, method, parameters, token }: VoiceRequest,
+    { url: text, method, parameters, token, cookie }: VoiceRequest,
     more: Pick<GuardedRequest, 'signal' | 'isRead'>,
   ): Promise<Result<GuardedAnswer, string>> {
     const url = withoutUser(text);
@@ -59,6 +61,7 @@ export class HttpVoiceServer implements VoiceServer {
       'x-twilio-signature': twilioSignature(token, url.href, isForm ? parameters : {}),
       accept: 'text/xml, application/xml',
       ...(isForm ? { 'content-type': FORM } : {}),
+      ...(cookie === undefined ? {} : { cookie }),
     };
     const body = isForm ? new URLSearchParams(parameters).toString() : null;
     const answer = await this.#documents.send(url, this.#requestOf(new URL(text), { method, headers, body, ...more }));

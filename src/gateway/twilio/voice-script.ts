@@ -1,4 +1,5 @@
 import { err, ok, type Result } from '../../lib/result.js';
+import { withCookies, type Cookies } from './cookies.js';
 import type { Action } from './element-reader.js';
 import { parseTwiml, type Clip, type ConversationNoun, type GatherRules, type StreamNoun, type Verb } from './twiml.js';
 
@@ -17,6 +18,8 @@ export interface VoiceScript {
   readonly forks: readonly RunningFork[];
   /** Forks that were started so far. */
   readonly started: number;
+  /** Of the servers of its documents, which get them back. */
+  readonly cookies: Cookies;
 }
 
 /** A stream beside the verbs. `key`: unique in the call. */
@@ -80,23 +83,30 @@ export function scriptOfForm5(script: unknown): VoiceScript | null {
     if (verb.verb !== 'stream') return verb;
     return { verb: 'stream', stream: { url: verb.url, parameters: verb.parameters, ...none }, action: verb.action };
   });
-  return { ...rest, verbs: upToDate, forks: [], started: 0 };
+  return { ...rest, verbs: upToDate, forks: [], started: 0, cookies: {} };
 }
 
-/** The call's script continues with this document. */
+/** The call's script continues with this document. @param setCookies that came with it */
 export function enterDocument(
   before: VoiceScript | null,
   base: string,
   text: string,
+  setCookies: readonly string[] = [],
 ): Result<{ readonly script: VoiceScript; readonly warnings: readonly string[] }, string> {
   const documents = (before?.documents ?? 0) + 1;
   if (documents > MAX_DOCUMENTS) return err(`The call was redirected ${String(MAX_DOCUMENTS)} times without a word.`);
   const document = parseTwiml(text);
   if (!document.ok) return document;
   const { verbs, warnings } = document.value;
-  const { forks = [], started = 0 } = before ?? {};
+  const { forks = [], started = 0, cookies: known = {} } = before ?? {};
+  const cookies = setCookies.length === 0 ? known : withCookies(known, base, setCookies);
   // A status callback belongs to the document that named it.
-  return ok({ script: { base, verbs: verbs.map((verb) => withBase(verb, base)), at: 0, documents, forks, started }, warnings });
+  return ok({ script: { base, verbs: verbs.map((verb) => withBase(verb, base)), at: 0, documents, forks, started, cookies }, warnings });
+}
+
+/** The document's verbs come after this DTMF. */
+export function afterDigits(script: VoiceScript, digits: string): VoiceScript {
+  return { ...script, verbs: [{ verb: 'speak', clips: [{ kind: 'digits', digits }] }, ...script.verbs] };
 }
 
 /** The next verb. @param isAnswered whether the 200 is out */

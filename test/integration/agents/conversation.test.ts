@@ -190,6 +190,26 @@ it('a lost application is not called again: the action gets the failure, before 
   expect(app.sessions.all.length).toBe(before);
 });
 
+it('an update by Twiml, or by Url, replaces a conversation', async () => {
+  page('/voice', (response) => response.connect({ action: '/never' }).conversationRelay({ url: appUrl() }));
+  page('/next', (response) => response.hangup());
+  const { call, client } = await talking();
+  const { callSid } = await client.at('setup');
+  const api = twilio(`AC${site.gateway.ready.org_id.replaceAll('-', '')}`, token);
+  api.api.baseUrl = site.gateway.ready.http;
+  const before = app.sessions.all.length;
+  const again = new VoiceResponse();
+  again.connect().conversationRelay({ url: appUrl(), welcomeGreeting: 'Once more.' });
+  await api.calls(String(callSid)).update({ twiml: again.toString() });
+  const second = await app.sessions.at(before, LIMIT_MS);
+  await call.end.heard(muLawOf('Once more.'));
+  await client.closed.at(0, LIMIT_MS);
+  await api.calls(String(callSid)).update({ url: `${webhook.url}/next` });
+  expect(await call.ended()).toContain('AGENT_HANGUP');
+  await second.closed.at(0, LIMIT_MS);
+  expect(webhook.requests.all.map(({ path }) => path)).not.toContain('/never');
+});
+
 it('speaks by each provider, in the voice that is named', async () => {
   page('/voice', (response) => {
     const relay = response

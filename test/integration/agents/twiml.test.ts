@@ -5,7 +5,7 @@ import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { answerWith } from '../../support/invite.js';
 import { payloadOf } from '../../support/agent/test-bot.js';
 import { VoiceWebhook } from '../../support/agent/voice-webhook.js';
-import { voiceLikeNoise } from '../../support/media/audio.js';
+import { muLawNoise, muLawWav } from '../../support/media/mu-law.js';
 
 // An application as its owner would write it for Twilio, behind the whole product: its documents are made by Twilio's own library.
 
@@ -42,27 +42,6 @@ async function numberOf(options: object): Promise<string> {
   return phoneNumber;
 }
 
-/** µ-law unlike any other, without the second zero. */
-const noise = (seconds: number, seed: number): Buffer =>
-  Buffer.from(mulaw.encode(voiceLikeNoise(seconds * SECOND, seed))).map((byte) => (byte === 0x7f ? 0xff : byte)) as Buffer;
-
-function muLawWav(bytes: Buffer): Buffer {
-  const head = Buffer.alloc(44);
-  head.write('RIFF', 0, 'latin1');
-  head.writeUInt32LE(36 + bytes.length, 4);
-  head.write('WAVEfmt ', 8, 'latin1');
-  head.writeUInt32LE(16, 16);
-  head.writeUInt16LE(7, 20);
-  head.writeUInt16LE(1, 22);
-  head.writeUInt32LE(SECOND, 24);
-  head.writeUInt32LE(SECOND, 28);
-  head.writeUInt16LE(1, 32);
-  head.writeUInt16LE(8, 34);
-  head.write('data', 36, 'latin1');
-  head.writeUInt32LE(bytes.length, 40);
-  return Buffer.concat([head, bytes]);
-}
-
 async function talking(headers: readonly string[] = []): Promise<AgentCall> {
   const call = await site.invite({ number, headers });
   await call.answered();
@@ -86,7 +65,7 @@ const callSid = async (): Promise<string> => (await webhook.at('/voice')).parame
 
 describe('a voice webhook', () => {
   it('gets signed requests with the parameters of the call, gathers digits, and hangs up at the end of the document', async () => {
-    const played = noise(1, 1);
+    const played = muLawNoise(1, 1);
     webhook.pages.set('/hello.wav', muLawWav(played));
     page('/voice', (response) => {
       response.gather({ numDigits: 2, action: '/menu', timeout: 20 }).play('/hello.wav');
@@ -118,6 +97,21 @@ describe('a voice webhook', () => {
       isSigned: true,
       parameters: { CallStatus: 'completed', CallDuration: expect.stringMatching(/^\d+$/) as string },
     });
+  });
+
+  it('gets its cookies back, each call its own', async () => {
+    const { cookies } = webhook;
+    cookies.set('/voice', ['state=greeting; Path=/; HttpOnly', 'seen=1']);
+    cookies.set('/second', ['state=menu', 'seen=; Max-Age=0']);
+    page('/voice', (response) => response.redirect('/second'));
+    page('/second', (response) => response.redirect('/third'));
+    page('/third', (response) => response.hangup());
+    for (const turn of [0, 1]) {
+      const call = await talking();
+      expect(await call.ended()).toContain('AGENT_HANGUP');
+      const sent = await Promise.all(['/voice', '/second', '/third'].map(async (path) => (await webhook.at(path, turn)).cookie));
+      expect(sent).toEqual([null, 'state=greeting; seen=1', 'state=menu']);
+    }
   });
 
   it('goes on after a gather without digits, and follows a redirect', async () => {
@@ -161,7 +155,7 @@ describe('a voice webhook', () => {
   });
 
   it('copies both sides of a call to a stream beside the verbs, and reports what becomes of it', async () => {
-    const played = noise(1, 7);
+    const played = muLawNoise(1, 7);
     webhook.pages.set('/hello.wav', muLawWav(played));
     page('/voice', (response) => {
       const stream = { url: site.bot.url, name: 'copy', track: 'both_tracks' as const, statusCallback: '/stream' };
@@ -272,7 +266,7 @@ describe('a voice webhook', () => {
   });
 
   it('goes on in another process after kill -9: the verb in progress begins again', async () => {
-    const played = noise(1, 3);
+    const played = muLawNoise(1, 3);
     webhook.pages.set('/again.wav', muLawWav(played));
     page('/voice', (response) => {
       response.redirect('/menu');
@@ -306,10 +300,77 @@ describe('a voice webhook', () => {
   });
 });
 
+describe('an update of a call', () => {
+  const wait = `<Pause length="60"/>`;
+  const endless = `<Play loop="0">/one.wav</Play>`;
+
+  /** Each verb, while it is in progress. */
+  it.each([
+    ['Say', `<Say loop="0">Please hold the line.</Say>`],
+    ['Play', endless],
+    ['Play digits', `<Play digits="${'1w2w'.repeat(16)}"/>`],
+    ['Pause', wait],
+    ['Gather', `<Gather timeout="60">${endless}</Gather>`],
+    ['Start', `<Start><Stream url="BOT"/></Start>${wait}`],
+    ['Connect Stream', `<Connect action="/never"><Stream url="BOT"/></Connect>`],
+    ['Dial', `<Dial action="/never">+15550100777</Dial>`],
+    ['Redirect', `<Redirect>/slow</Redirect>`],
+  ])('by Twiml, and then by Url, replaces %s', async (verb, document) => {
+    // Again and again: a machine that stalls may tear one.
+    const played = [muLawNoise(0.5, 11), muLawNoise(0.5, 12)] as const;
+    webhook.pages.set('/one.wav', muLawWav(muLawNoise(0.5, 13)));
+    webhook.pages.set('/first.wav', muLawWav(played[0]));
+    webhook.pages.set('/second.wav', muLawWav(played[1]));
+    webhook.pages.set('/never', '<Response/>');
+    webhook.silent.add('/slow');
+    const response = `<Response>${document.replaceAll('BOT', site.bot.url)}</Response>`;
+    webhook.pages.set('/voice', `<Response><Pause length="1"/><Redirect>/verb</Redirect></Response>`);
+    webhook.pages.set('/verb', response);
+    webhook.pages.set('/second', `<Response><Play loop="0">/second.wav</Play></Response>`);
+    const bots = site.bot.calls.all.length;
+    const call = await talking();
+    const sid = await callSid();
+    await webhook.at('/verb');
+    /** Until the verb is in progress. */
+    const inProgress = async (index: number): Promise<void> => {
+      if (verb === 'Redirect') await webhook.at('/slow', index);
+      if (verb === 'Dial') await call.signalling.incoming('REFER', 10_000);
+      if (document.includes('BOT')) await (await site.bot.calls.at(bots + index, 10_000)).message('start');
+      if (document.includes('.wav')) await webhook.at('/one.wav', index);
+    };
+    await inProgress(0);
+    const api = client().calls(sid);
+    expect((await api.update({ twiml: `<Response><Play loop="0">${webhook.url}/first.wav</Play></Response>` })).status).toBe('in-progress');
+    await call.end.heard(played[0]);
+    // A second REFER would have to wait for the first one.
+    if (verb !== 'Dial') {
+      await api.update({ twiml: response.replaceAll('>/', `>${webhook.url}/`) });
+      await inProgress(1);
+    }
+    await api.update({ url: `${webhook.url}/second`, method: 'GET' });
+    await call.end.heard(played[1]);
+    expect((await webhook.at('/second')).method).toBe('GET');
+    expect(webhook.requests.all.map(({ path }) => path)).not.toContain('/never');
+    await call.hangUp();
+  });
+
+  it('skips unknown verbs and attributes with a warning each in the trace', async () => {
+    webhook.pages.set('/voice', '<Response><Whistle/><Pause length="1" volume="3"/><Hangup/></Response>');
+    const call = await talking();
+    const sid = await callSid();
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    await webhook.at('/status');
+    const id = sid.slice(2).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+    const trace = JSON.stringify((await site.gateway.api('GET', `/v1/calls/${id}/trace`)).json);
+    expect(trace).toContain('<Whistle> is no verb that is supported: it is skipped.');
+    expect(trace).toContain('The attribute volume of <Pause> has no effect here.');
+  });
+});
+
 describe('Twilio’s own library', () => {
   it('reads, lists, redirects and ends a call', async () => {
     page('/voice', (response) => response.pause({ length: 60 }));
-    const played = noise(1, 2);
+    const played = muLawNoise(1, 2);
     webhook.pages.set('/other.wav', muLawWav(played));
     const call = await talking();
     const sid = await callSid();

@@ -11,6 +11,7 @@ export interface VoiceWebhookRequest {
   readonly parameters: Readonly<Record<string, string>>;
   /** As Twilio's own library sees it. */
   readonly isSigned: boolean;
+  readonly cookie: string | null;
 }
 
 type Page = string | Buffer | ((request: VoiceWebhookRequest) => string);
@@ -19,6 +20,10 @@ type Page = string | Buffer | ((request: VoiceWebhookRequest) => string);
 export class VoiceWebhook {
   readonly requests = new Arrivals<VoiceWebhookRequest>();
   readonly pages = new Map<string, Page>();
+  /** `Set-Cookie` of the answer, by path. */
+  readonly cookies = new Map<string, string[]>();
+  /** Paths that are not answered. */
+  readonly silent = new Set<string>();
 
   private constructor(
     private readonly server: Server,
@@ -35,13 +40,15 @@ export class VoiceWebhook {
     server.on('request', (request, response) => {
       void webhook.#seen(request).then((seen) => {
         webhook.requests.add(seen);
+        if (webhook.silent.has(seen.path)) return;
         const page = webhook.pages.get(seen.path);
         if (page === undefined) {
           response.writeHead(404).end();
           return;
         }
         const body = typeof page === 'function' ? page(seen) : page;
-        response.writeHead(200, { 'content-type': typeof body === 'string' ? 'text/xml' : 'audio/wav' }).end(body);
+        const cookies = webhook.cookies.get(seen.path) ?? [];
+        response.writeHead(200, { 'content-type': typeof body === 'string' ? 'text/xml' : 'audio/wav', 'set-cookie': cookies }).end(body);
       });
     });
     return webhook;
@@ -68,6 +75,7 @@ export class VoiceWebhook {
       path: url.pathname,
       method: request.method ?? '',
       parameters,
+      cookie: request.headers.cookie ?? null,
       isSigned: validateRequest(this.token, signature, url.href, form),
     };
   }

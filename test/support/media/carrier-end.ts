@@ -1,4 +1,4 @@
-import { alaw, mulaw } from 'alawmulaw';
+import g711 from 'alawmulaw';
 import type { AudioCodec } from '../../../src/rtp/codec/g711.js';
 import { generateSrtpKey } from '../../../src/srtp/srtp.js';
 import { offerSdp, type OfferParts } from '../sdp.js';
@@ -6,7 +6,7 @@ import { payloadTypeOf } from '../../../src/rtp/codec/g711.js';
 import { TestPeer } from './test-peer.js';
 
 const FRAME_SAMPLES = 160;
-const LAWS = { PCMU: mulaw, PCMA: alaw };
+const LAWS = { PCMU: g711.mulaw, PCMA: g711.alaw };
 
 /** What its packets carry; PCMU under its static type, and telephone-event 101, unless told otherwise. */
 export interface CarrierFormat {

@@ -1,6 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { randomBytes } from 'node:crypto';
-import { alaw, mulaw } from 'alawmulaw';
+// The bench runs without a bundler, and the package is CommonJS.
+import g711 from 'alawmulaw';
 import {
   RtcpPacketConverter,
   RtcpReceiverInfo,
@@ -221,8 +222,8 @@ export class TestPeer {
     return this.#options.payloadType;
   }
 
-  get #law(): typeof mulaw {
-    return this.#options.codec === 'PCMU' ? mulaw : alaw;
+  get #law(): typeof g711.mulaw {
+    return this.#options.codec === 'PCMU' ? g711.mulaw : g711.alaw;
   }
 
   get #connected(): MediaAddress {

@@ -7,9 +7,10 @@ import type { CallQuery, Stores } from '../../ports/stores.js';
 import { callResource, callsUri, endedCallSeen, twilioDate, type CallSeen } from '../../twilio/call-resource.js';
 import { isSameToken } from '../../twilio/signature.js';
 import { successAnswer } from '../answers.js';
-import { identityOf } from '../auth.js';
 import { cursorOf, memberOf } from '../cursor.js';
 import { failureOf } from '../failure.js';
+import { CHALLENGE, common, failure, FORM, orgOf, refused, TWILIO_CODES, TwilioFailure } from '../twilio-failure.js';
+import { twilioPlaceCallRoute } from './twilio-place-call.js';
 import {
   accountParamsSchema,
   accountSchema,
@@ -17,52 +18,15 @@ import {
   callParamsSchema,
   callResourceSchema,
   listQuerySchema,
-  twilioErrorSchema,
   updateFormSchema,
   type ListQuery,
   type UpdateForm,
 } from '../schemas/twilio-api.js';
 
-/** A refusal in the form that Twilio's libraries read. */
-class TwilioFailure extends Error {
-  override readonly name = 'TwilioFailure';
-  constructor(
-    readonly statusCode: number,
-    readonly code: number,
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
-const NOT_FOUND = 20_404;
-const BAD_REQUEST = 20_001;
-const UNAUTHENTICATED = 20_003;
-const RATE_LIMITED = 20_429;
-const INTERNAL = 20_500;
-const FORM = 'application/x-www-form-urlencoded';
 /** A whole document, encoded. */
 const MAX_FORM_BYTES = 200_000;
-const CHALLENGE = 'Basic realm="Trunkline"';
 const DEFAULT_PAGE_SIZE = 50;
 const DAY_MS = 86_400_000;
-
-const failure = (codes: string) => ({ description: codes, content: { 'application/json': { schema: twilioErrorSchema } } });
-const challenge = { type: 'string', description: `Always \`${CHALLENGE}\``, examples: [CHALLENGE] };
-
-const refused = {
-  401: {
-    ...failure(`\`${String(UNAUTHENTICATED)}\`: The user is not the organization, or the password not its Twilio token`),
-    headers: { 'www-authenticate': challenge },
-  },
-  404: failure(`\`${String(NOT_FOUND)}\`: The organization has no such call, or the account is another one`),
-  429: failure(`\`${String(RATE_LIMITED)}\`: Too many requests; retry after the seconds in the retry-after header`),
-  500: failure(`\`${String(INTERNAL)}\`: A fault of the service; the message holds the request id`),
-  503: failure(
-    `\`${String(INTERNAL)}\`: The store, or the gateway that has the call, does not answer; try again after retry-after seconds`,
-  ),
-};
-const common = { tags: ['Calls'], security: [{ basic: [] }] };
 
 /** The part of Twilio's API that applications use for their calls. @param perKey after authentication */
 export function twilioRoutes(app: ZodApp, context: RouteContext, perKey: onRequestAsyncHookHandler): void {
@@ -71,8 +35,7 @@ export function twilioRoutes(app: ZodApp, context: RouteContext, perKey: onReque
   app.addContentTypeParser(
     FORM,
     { parseAs: 'string', bodyLimit: MAX_FORM_BYTES },
-    (_request: FastifyRequest, body: string, done: (error: null, form: object) => void) =>
-      done(null, Object.fromEntries(new URLSearchParams(body))),
+    (_request: FastifyRequest, body: string, done: (error: null, form: object) => void) => done(null, formOf(body)),
   );
   app.setErrorHandler((error, request, reply) => {
     const { status, code, message, headers } = answerOf(error, request.id);
@@ -88,6 +51,7 @@ export function twilioRoutes(app: ZodApp, context: RouteContext, perKey: onReque
     const record = await reads.call(orgId, callId);
     return record === null ? null : endedCallSeen(record);
   };
+  twilioPlaceCallRoute(app, context);
 
   app.get('/2010-04-01/Accounts/:accountSid.json', {
     schema: {
@@ -127,7 +91,7 @@ export function twilioRoutes(app: ZodApp, context: RouteContext, perKey: onReque
       querystring: listQuerySchema,
       response: {
         200: successAnswer('A page of calls', callListSchema),
-        400: failure(`\`${String(BAD_REQUEST)}\`: A filter or the page is not valid`),
+        400: failure(`\`${String(TWILIO_CODES.badRequest)}\`: A filter or the page is not valid`),
         ...refused,
       },
     },
@@ -189,10 +153,10 @@ export function twilioRoutes(app: ZodApp, context: RouteContext, perKey: onReque
       body: updateFormSchema,
       response: {
         200: successAnswer("Twilio's resource of the call", callResourceSchema),
-        400: failure(`\`${String(BAD_REQUEST)}\`: The form is not valid, or the call is not in a state for it`),
+        400: failure(`\`${String(TWILIO_CODES.badRequest)}\`: The form is not valid, or the call is not in a state for it`),
         ...refused,
-        413: failure(`\`${String(BAD_REQUEST)}\`: The form is larger than 200 kB`),
-        415: failure(`\`${String(BAD_REQUEST)}\`: The body is not a form`),
+        413: failure(`\`${String(TWILIO_CODES.badRequest)}\`: The form is larger than 200 kB`),
+        415: failure(`\`${String(TWILIO_CODES.badRequest)}\`: The body is not a form`),
       },
     },
     handler: async (request) => {
@@ -205,14 +169,18 @@ export function twilioRoutes(app: ZodApp, context: RouteContext, perKey: onReque
       const target = targetOf(request.body);
       if (target !== null) {
         if ('url' in target && !sipPolicy.isWebhookHost(new URL(target.url).hostname))
-          throw new TwilioFailure(400, BAD_REQUEST, 'Url is at a private, loopback or reserved address, which this service does not call');
+          throw new TwilioFailure(
+            400,
+            TWILIO_CODES.badRequest,
+            'Url is at a private, loopback or reserved address, which this service does not call',
+          );
         if (!(await control.redirect(orgId, call.callId, target)))
-          throw new TwilioFailure(400, BAD_REQUEST, 'The call is not answered yet: it cannot be redirected');
+          throw new TwilioFailure(400, TWILIO_CODES.badRequest, 'The call is not answered yet: it cannot be redirected');
         await note(request, 'call.redirect', call.callId);
         return callResource({ ...seen, status: 'in-progress' }, orgId);
       }
       if (request.body.Status === 'canceled' && call.answeredAtMs !== null)
-        throw new TwilioFailure(400, BAD_REQUEST, 'The call is answered: Status must be completed');
+        throw new TwilioFailure(400, TWILIO_CODES.badRequest, 'The call is answered: Status must be completed');
       if (!(await control.stop(orgId, call.callId, 'AGENT_HANGUP'))) throw noSuchCall(orgId, callSid);
       await note(request, 'call.stop', call.callId);
       return callResource({ ...seen, status: call.answeredAtMs === null ? 'canceled' : 'completed', endedAtMs: clock.wallMs() }, orgId);
@@ -247,7 +215,7 @@ function readToken(token: string | undefined): { readonly list: 'L' | 'E'; reado
   const list = token.startsWith('E') ? 'E' : 'L';
   if (token === 'E') return { list, before: {} };
   const member = memberOf(token.slice(1));
-  if (member === null) throw new TwilioFailure(400, BAD_REQUEST, 'PageToken is not from a next_page_uri');
+  if (member === null) throw new TwilioFailure(400, TWILIO_CODES.badRequest, 'PageToken is not from a next_page_uri');
   return { list, before: { before: member } };
 }
 
@@ -266,13 +234,14 @@ function filterOf(query: ListQuery): Omit<CallQuery, 'limit'> {
 function dayOf(text: string | undefined): number | null {
   if (text === undefined) return null;
   const ms = Date.parse(text.slice(0, 10));
-  if (Number.isNaN(ms)) throw new TwilioFailure(400, BAD_REQUEST, 'StartTime must be a day, such as 2026-01-31');
+  if (Number.isNaN(ms)) throw new TwilioFailure(400, TWILIO_CODES.badRequest, 'StartTime must be a day, such as 2026-01-31');
   return ms;
 }
 
-function liveCallSeen({ call_id: callId, from, to, started_at: startedAt, answer }: CallInProgress): CallSeen {
+function liveCallSeen({ call_id: callId, direction, from, to, started_at: startedAt, answer }: CallInProgress): CallSeen {
   return {
     callId,
+    direction,
     from,
     to,
     status: answer === null ? 'ringing' : 'in-progress',
@@ -282,21 +251,25 @@ function liveCallSeen({ call_id: callId, from, to, started_at: startedAt, answer
   };
 }
 
+/** Names that come several times have a list of values. */
+function formOf(body: string): Readonly<Record<string, string | readonly string[]>> {
+  const form = new URLSearchParams(body);
+  return Object.fromEntries(
+    [...new Set(form.keys())].map((name) => {
+      const values = form.getAll(name);
+      return [name, values.length === 1 ? (values[0] ?? '') : values];
+    }),
+  );
+}
+
 /** `null`: the call is to end. */
 function targetOf({ Url, Method = 'POST', Twiml }: UpdateForm): CallTarget | null {
   if (Twiml !== undefined) return { twiml: Twiml };
   return Url === undefined ? null : { url: Url, method: Method };
 }
 
-/** The organization that asks; its own account only. */
-function orgOf(request: FastifyRequest, accountSid: string): string {
-  const { orgId } = identityOf(request);
-  if (accountSid !== accountSidOf(orgId)) throw new TwilioFailure(404, NOT_FOUND, `The requested account ${accountSid} was not found`);
-  return orgId;
-}
-
 function noSuchCall(orgId: string, callSid: string): TwilioFailure {
-  return new TwilioFailure(404, NOT_FOUND, `The requested resource ${callsUri(orgId)}/${callSid}.json was not found`);
+  return new TwilioFailure(404, TWILIO_CODES.notFound, `The requested resource ${callsUri(orgId)}/${callSid}.json was not found`);
 }
 
 /** The user is the organization, as `AC…`, the password its Twilio token. */
@@ -307,7 +280,7 @@ function authenticateBasic(stores: Pick<Stores, 'orgs'>): onRequestAsyncHookHand
     const orgId = orgIdOf(user);
     const org = orgId === undefined ? null : await stores.orgs.get(orgId);
     if (org === null || org.disabled || !isSameToken(password, org.twilio_token))
-      throw new TwilioFailure(401, UNAUTHENTICATED, 'Authenticate');
+      throw new TwilioFailure(401, TWILIO_CODES.unauthenticated, 'Authenticate');
     request.identity = { orgId: org.org_id, keyId: org.org_id, keyName: 'Twilio token', sipEnabled: org.sip_enabled };
   };
 }
@@ -325,7 +298,8 @@ function answerOf(error: unknown, requestId: string): TwilioAnswer {
     return { status: error.statusCode, code: error.code, message: error.message, headers };
   }
   const { statusCode, message, headers } = failureOf(error, requestId);
-  if (statusCode === 415) return { status: 415, code: BAD_REQUEST, message: 'The body must be application/x-www-form-urlencoded', headers };
-  const code = statusCode === 429 ? RATE_LIMITED : statusCode >= 500 ? INTERNAL : BAD_REQUEST;
+  if (statusCode === 415)
+    return { status: 415, code: TWILIO_CODES.badRequest, message: 'The body must be application/x-www-form-urlencoded', headers };
+  const code = statusCode === 429 ? TWILIO_CODES.rateLimited : statusCode >= 500 ? TWILIO_CODES.internal : TWILIO_CODES.badRequest;
   return { status: statusCode, code, message, headers };
 }

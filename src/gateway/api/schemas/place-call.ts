@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { AgentRecord } from '../../model/agent-record.js';
 import type { E164 } from '../../model/e164.js';
 import type { NumberRecord, OrgRecord, OutboundTrunk } from '../../model/records.js';
+import type { VoiceApplication } from '../../model/voice-application.js';
 import type { Reason } from '../../model/reasons.js';
 import type { Result } from '../../../lib/result.js';
 import { agentSettingsSchema } from './agent-settings.js';
@@ -27,6 +28,10 @@ export interface PlaceCall {
     readonly agent: AgentRecord | null;
     readonly ringTimeoutMs: number;
     readonly detectAnswerer: boolean;
+    /** The call's length at most; left out: as its agent and the gateway say. */
+    readonly timeLimitMs?: number;
+    /** Left out: its agent talks. */
+    readonly voice?: VoiceApplication;
   }): Result<string, Reason>;
 }
 

@@ -38,6 +38,43 @@ export const updateFormSchema = z
   .meta({ description: 'One of Status, Url and Twiml. Other fields are ignored', examples: [{ Status: 'completed' }] });
 export type UpdateForm = z.output<typeof updateFormSchema>;
 
+const url = z.string().max(MAX_URL).optional();
+const method = z.enum(['GET', 'POST'], 'must be GET or POST').optional();
+/** What Twilio allows at most. */
+const seconds = z
+  .string()
+  .regex(/^\d{1,6}$/, 'must be seconds')
+  .optional();
+
+/** The form of a call to be placed. Wrong values of what has a code of its own are refused by the route. */
+export const placeFormSchema = z
+  .object({
+    To: z.string().max(200).optional().describe('The number to call, E.164'),
+    From: z.string().max(200).optional().describe('A number of yours that is attached for outbound calls'),
+    Url: url.describe('Answers with TwiML once the call is answered'),
+    Method: method,
+    Twiml: z.string().max(MAX_TWIML).optional().describe('A document in place of Url'),
+    FallbackUrl: url,
+    FallbackMethod: method,
+    StatusCallback: url,
+    StatusCallbackMethod: method,
+    StatusCallbackEvent: z
+      .union([z.string().max(200), z.array(z.string().max(200)).max(20)])
+      .optional()
+      .describe('`initiated`, `ringing`, `answered`, `completed`; several times or with spaces. Default: `completed`'),
+    Timeout: seconds.describe('Seconds until an unanswered call is given up: 60; less than 5 counts as 5, more than 180 as 180'),
+    TimeLimit: seconds.describe("The call's length at most, in seconds"),
+    SendDigits: z
+      .string()
+      .regex(/^[0-9*#A-Dw]{1,32}$/i, 'must be 1 to 32 of 0-9, *, #, A-D, w')
+      .optional(),
+  })
+  .meta({
+    description: 'Other fields are ignored',
+    examples: [{ To: '+15550100999', From: '+15551234567', Url: 'https://app.example.com/voice', StatusCallbackEvent: 'answered' }],
+  });
+export type PlaceForm = z.output<typeof placeFormSchema>;
+
 /** A text of the query. */
 function text(description: string, example: string) {
   return z
@@ -83,7 +120,7 @@ export const callResourceSchema = z
     from_formatted: z.string(),
     to: z.string().meta({ description: 'The called number' }),
     to_formatted: z.string(),
-    direction: z.literal('inbound'),
+    direction: z.enum(['inbound', 'outbound-api']),
     status: z.enum(statuses),
     date_created: z.string().meta({ description: RFC_2822 }),
     date_updated: z.string().meta({ description: RFC_2822 }),

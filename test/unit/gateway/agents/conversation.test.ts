@@ -110,6 +110,44 @@ describe('an application in a conversation', () => {
     expect([other.of('interrupt').length, other.of('dtmf').length]).toEqual(byKey ? [1, 1] : [0, 0]);
   });
 
+  it.each([
+    ['high', [160, 260, 500], [true, true, true]],
+    ['medium', [160, 260, 500], [false, true, true]],
+    ['low', [160, 260, 500], [false, false, true]],
+  ] as const)('is interrupted by a voice that lasts as long as interruptSensitivity wants: %s', async (sensitivity, lengths, expected) => {
+    const interrupted: boolean[] = [];
+    for (const ms of lengths) {
+      const call = openConversation({ sensitivity });
+      await call.talk();
+      call.says(text('A sentence that goes on for quite a while so that somebody may speak'));
+      await call.frames(10);
+      await call.frames(40, Int16Array.from([...voice(ms), ...new Int16Array(40 * FRAME - 8 * ms)]));
+      interrupted.push(call.of('interrupt').length === 1);
+    }
+    expect(interrupted).toEqual(expected);
+  });
+
+  it('greets without being interrupted where welcomeGreetingInterruptible says so, and gives up what is preemptible by its attribute', async () => {
+    const greeting = 'Good morning, this is the front desk';
+    const call = openConversation({ greeting: { text: greeting, interruptible: 'none' }, preemptible: true });
+    await call.talk();
+    await call.frames(10);
+    expect(await call.frames(20, voice(400))).toBe(20);
+    expect(call.of('interrupt')).toEqual([]);
+    await call.frames(20);
+    call.says(text('One moment please, I am looking for your booking in the system'));
+    await call.frames(10);
+    call.says(text('Found.'));
+    expect(await call.frames(30)).toBe(framesOf('Found.'));
+  });
+
+  it('is told of no key without dtmfDetection', async () => {
+    const call = openConversation({ reportsDigits: false });
+    await call.talk();
+    call.agent.digit(5);
+    expect(call.of('dtmf')).toEqual([]);
+  });
+
   it('reports what is said and pressed while it speaks only where it wants that', async () => {
     for (const [reportsWhileSpeaking, prompts, digits] of [
       ['none', 0, 0],

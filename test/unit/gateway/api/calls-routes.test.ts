@@ -172,7 +172,15 @@ describe('/v1/calls', () => {
     });
 
     const stop = (callId: string, body: unknown = {}): Promise<Answer> => api.post(`/v1/calls/${callId}/stop`, body);
-    const callHere = (orgId = api.orgId): LiveCall => ({ callId: newUuid(), orgId, from: '', to: '', startedAtMs: 0, answeredAtMs: null });
+    const callHere = (orgId = api.orgId): LiveCall => ({
+      callId: newUuid(),
+      orgId,
+      direction: 'inbound',
+      from: '',
+      to: '',
+      startedAtMs: 0,
+      answeredAtMs: null,
+    });
     const callElsewhere = async (): Promise<string> => {
       const number = '+15551234567' as E164;
       await api.stores.numbers.attach(api.orgId, number, { inbound: { agent_id: null, options: DEFAULT_INBOUND_OPTIONS } });

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { API_ERRORS } from '../../../../src/gateway/api/schemas/api-error.js';
-import { AnswerSchemas, bodyExamples, isTwilios, nameOf, operationsOf, type ApiDocument } from '../../../support/openapi.js';
+import { AnswerSchemas, bodyExamples, isTwilios, nameOf, operationsOf, successOf, type ApiDocument } from '../../../support/openapi.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
 describe('/openapi.json', () => {
@@ -49,6 +49,7 @@ describe('/openapi.json', () => {
       'get /v1/webhooks/dead-letters',
       'get /v2/batches',
       'get /v2/batches/{batch_id}/logs',
+      'post /2010-04-01/Accounts/{accountSid}/Calls.json',
       'post /2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json',
       'post /sip/attach',
       'post /sip/check',
@@ -138,8 +139,9 @@ describe('/openapi.json', () => {
         name,
       ).toEqual([]);
       if (requestBody !== undefined) expect(bodyExamples(operation).length, name).toBeGreaterThan(0);
-      expect(responses['200']?.content?.['application/json']?.schema?.examples?.length, name).toBe(1);
-      const failures = Object.entries(responses).filter(([status]) => status !== '200');
+      const success = String(successOf(operation));
+      expect(responses[success]?.content?.['application/json']?.schema?.examples?.length, name).toBe(1);
+      const failures = Object.entries(responses).filter(([status]) => status !== success);
       expect(failures.length, name).toBeGreaterThan(0);
       for (const [status, { description: codes }] of isTwilios(operation) ? [] : failures) {
         const named = [...codes.matchAll(/`([A-Z_]+)`: /g)].map(
@@ -153,8 +155,9 @@ describe('/openapi.json', () => {
   it('what it shows of an answer is what the schema says', () => {
     const schemas = new AnswerSchemas(document);
     for (const operation of operationsOf(document)) {
-      const [example] = operation.responses['200']?.content?.['application/json']?.schema?.examples ?? [];
-      expect(schemas.faults(operation, 200, example), nameOf(operation)).toEqual([]);
+      const success = successOf(operation);
+      const [example] = operation.responses[String(success)]?.content?.['application/json']?.schema?.examples ?? [];
+      expect(schemas.faults(operation, success, example), nameOf(operation)).toEqual([]);
     }
     for (const [name, { examples }] of Object.entries(document.components.schemas))
       for (const example of examples ?? []) expect(schemas.namedFaults(name, example), name).toEqual([]);

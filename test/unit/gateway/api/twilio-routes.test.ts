@@ -29,7 +29,15 @@ beforeEach(async () => {
   });
   token = (await api.stores.orgs.get(api.orgId))?.twilio_token ?? '';
   const startedAtMs = api.clock.wallMs() - 9_000;
-  call = { callId: CALL_ID, orgId: api.orgId, from: '+15550100200', to: '+15550100100', startedAtMs, answeredAtMs: startedAtMs + 2_000 };
+  call = {
+    callId: CALL_ID,
+    orgId: api.orgId,
+    direction: 'inbound',
+    from: '+15550100200',
+    to: '+15550100100',
+    startedAtMs,
+    answeredAtMs: startedAtMs + 2_000,
+  };
 });
 
 const url = (account = accountSidOf(api.orgId), sid = callSidOf(CALL_ID)): string => `/2010-04-01/Accounts/${account}/Calls/${sid}.json`;

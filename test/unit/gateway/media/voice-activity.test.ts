@@ -45,10 +45,12 @@ describe('voice activity, of a detector that is played', () => {
   }
 
   it.each([
-    ['five voiced frames of six start it', '000111110', 20, '.......+-'],
-    ['one of the six may be without voice', '0110111', 60, '......+'],
-    ['two may not', '0110110110110', 60, '.............'],
-    ['four are too few, however often', '1111001111001111', 60, '................'],
+    ['five voiced frames of ten start it', '000111110', 20, '.......+-'],
+    ['one of them may be without voice', '0110111', 60, '......+'],
+    ['a plosive in a word', '111000011', 200, '........+'],
+    ['five may', '1010101010', 60, '........+.'],
+    ['six may not', '1001001001001001', 60, '................'],
+    ['four are too few, however often', '111100000011110000001111', 60, '........................'],
     ['the tail of a click does not count', '01qqqqq000', 60, '..........'],
     ['nor that of a crackle of 60 ms', '0111qqqqq0', 60, '..........'],
     ['a quiet voice does', 'qqqqqq', 60, '....+.'],
@@ -66,6 +68,26 @@ describe('voice activity, of a detector that is played', () => {
     const detector: VoiceDetector = { isVoice: () => false, close: () => undefined };
     for (const wrong of [19, 10_001, Number.NaN, -1]) expect(() => new VoiceActivity(detector, wrong)).toThrow(RangeError);
     for (const right of [20, 10_000]) expect(new VoiceActivity(detector, right).isSpeaking).toBe(false);
+  });
+});
+
+describe('what interrupts nobody, wherever in a frame it begins', () => {
+  const burst = (ms: number, seed: number): Int16Array => voiceLikeNoise(8 * ms, seed);
+  const sounds: readonly [string, (seed: number) => Int16Array][] = [
+    ['80 ms of noise', (seed) => burst(80, seed)],
+    ['a cough: two bursts of 60 ms', (seed) => Int16Array.from([...burst(60, seed), ...new Int16Array(8 * 120), ...burst(60, seed + 50)])],
+  ];
+
+  it.each(sounds)('%s', async (_what, sound) => {
+    const detectors = await VoiceDetectors.load();
+    for (let offsetMs = 0; offsetMs < 20; offsetMs += 2.5) {
+      for (let seed = 1; seed <= 10; seed += 1) {
+        const activity = new VoiceActivity(detectors.open(), 500);
+        const samples = Int16Array.from([...new Int16Array(8 * (500 + offsetMs)), ...sound(seed), ...new Int16Array(8 * 600)]);
+        expect(changes(activity, throughG711('PCMU', samples)), `${String(offsetMs)} ms, seed ${String(seed)}`).toEqual([]);
+        activity.close();
+      }
+    }
   });
 });
 

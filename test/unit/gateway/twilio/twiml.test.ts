@@ -3,6 +3,7 @@ import { DEFAULT_CONVERSATION } from '../../../../src/gateway/model/conversation
 import { parseTwiml } from '../../../../src/gateway/twilio/twiml.js';
 import { afterVerb, enterDocument, nextStep, scriptOfForm5, type VoiceScript } from '../../../../src/gateway/twilio/voice-script.js';
 import { MAX_XML_BYTES } from '../../../../src/gateway/twilio/xml.js';
+import { cookieHeader, withCookies } from '../../../../src/gateway/twilio/cookies.js';
 import { twilioSignature } from '../../../../src/gateway/twilio/signature.js';
 
 const BASE = 'https://app.example/voice';
@@ -285,6 +286,7 @@ describe('the script of a call', () => {
       documents: 0,
       forks: [],
       started: 0,
+      cookies: {},
     });
     expect(scriptOfForm5(null)).toBeNull();
   });
@@ -304,5 +306,29 @@ describe('a signature', () => {
       To: '+18005551212',
     };
     expect(twilioSignature('12345', 'https://mycompany.com/myapp.php?foo=1&bar=2', parameters)).toBe('RSOYDt4T1cUTdK1PDd93/VVr8B8=');
+  });
+});
+
+describe('the cookies of a call', () => {
+  const url = 'https://app.example/voice';
+
+  it('go back to their origin only, whatever the path; an empty value, or Max-Age 0, removes one', () => {
+    const first = withCookies({}, url, ['a=1; Path=/other; Secure', 'b="two"; Expires=Thu, 01 Jan 2037 00:00:00 GMT', 'no cookie', '=x']);
+    expect(cookieHeader(first, 'https://app.example/next?x=1')).toBe('a=1; b="two"');
+    expect(cookieHeader(first, 'https://app.example:8443/')).toBeNull();
+    const second = withCookies(first, url, ['a=2', 'b=; Expires=Thu, 01 Jan 1970 00:00:00 GMT']);
+    expect(cookieHeader(second, url)).toBe('a=2');
+    expect(withCookies(second, url, ['a=x; Max-Age=0'])).toEqual({});
+  });
+
+  it('are few: 20 of an origin, 4,096 characters each, eight origins', () => {
+    const many = withCookies({}, url, [...Array.from({ length: 30 }, (_, at) => `c${String(at)}=1`), `big=${'x'.repeat(5_000)}`]);
+    expect(Object.keys(many['https://app.example'] ?? {})).toHaveLength(20);
+    const origins = Array.from({ length: 12 }, (_, at) => `https://app${String(at)}.example/`);
+    expect(Object.keys(origins.reduce((jar, one) => withCookies(jar, one, ['a=1']), {}))).toHaveLength(8);
+  });
+
+  it('are not split by a line break', () => {
+    expect(withCookies({}, url, ['a=1\r\nX-Other: 1'])).toEqual({});
   });
 });
