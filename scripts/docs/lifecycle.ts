@@ -384,7 +384,7 @@ const REFUSED = [
 const PLACING_EVENTS: readonly NamedEvent[] = [
   { name: '`placed`', event: PLACED[0] ?? ROUTED },
   { name: '`permitted`', event: PERMITTED },
-  { name: '`not-permitted`', event: { type: 'not-permitted', detail: '' } },
+  { name: '`not-permitted`', event: { type: 'not-permitted', reason: 'DIAL_NOT_ALLOWED', detail: '' } },
   { name: '`leg-reserved`', event: { type: 'leg-reserved', local: LOCAL, agentSideKey: null } },
   ...relay('relay-offered-to-carrier', OUTSIDE, INSIDE),
   ...REFUSED.map(([status, isLocal]) => ({

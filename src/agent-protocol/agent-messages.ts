@@ -166,6 +166,12 @@ export const fromAgentMessage = z.discriminatedUnion('event', [
     analysis: z.strictObject({ id: requestId.optional(), data: z.record(z.string(), z.unknown()) }),
   }),
   z.object({
+    event: z.literal('do_not_call'),
+    streamSid,
+    /** With an id, `tool_result` answers it. */
+    do_not_call: z.strictObject({ id: requestId.optional() }).optional(),
+  }),
+  z.object({
     event: z.literal('tool'),
     streamSid,
     tool: z.strictObject({ id: requestId, name: z.string().min(1).max(128), input: z.unknown() }),

@@ -1,6 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { overApi, queryOf, type ApiFlags, type ApiIo } from './api.js';
-import { parsedJson, printResult, table } from './command.js';
+import { readFile } from 'node:fs/promises';
+import { errorText } from '../lib/result.js';
+import { CommandFailure, parsedJson, printResult, table, whole } from './command.js';
 
 interface AppendFlags extends ApiFlags {
   readonly payload: Record<string, unknown>;
@@ -31,6 +33,17 @@ export function batchCommand(io: ApiIo): Command {
   })
     .requiredOption('--payload <json>', "the entry's content, a JSON object", objectArgument)
     .option('--timestamp <time>', 'ISO 8601 (default: now)');
+  addDial(batch, io);
+  for (const [action, what] of ACTIONS)
+    overApi(batch.command(`${action} <batch-id>`).description(what), io, async (api, flags: ApiFlags, batch_id: string) => {
+      const { data } = await api.POST(`/v2/batches/{batch_id}/${action}`, { params: { path: { batch_id } }, body: {} });
+      printResult(io, flags, data, `Batch ${batch_id}: ${String(data.state)}`);
+    });
+  overApi(batch.command('show <batch-id>').description('show how far a batch is'), io, async (api, flags: ApiFlags, batch_id: string) => {
+    const { data } = await api.GET('/v2/batches/{batch_id}', { params: { path: { batch_id } } });
+    const counts = Object.entries(data.counts ?? {}).map(([name, value]) => [name, String(value)]);
+    printResult(io, flags, data, `${data.name}: ${data.state ?? 'a log only'}`, ...table(['COUNT', 'VALUE'], counts));
+  });
   overApi(batch.command('list').description('show the newest batches of an organization'), io, async (api, flags: ApiFlags) => {
     const { data } = await api.GET('/v2/batches', { params: { query: { take: '1000' } } });
     const rows = data.map((one) => [one.batch_id, one.name, one.created_at]);
@@ -46,6 +59,46 @@ export function batchCommand(io: ApiIo): Command {
     .option('--take <n>', 'entries, 1 to 1000', '100')
     .option('--direction <order>', 'asc: oldest first, or desc', 'asc');
   return batch;
+}
+
+const ACTIONS = [
+  ['pause', 'begin no more calls for now'],
+  ['resume', 'go on with a paused batch'],
+  ['stop', 'begin no more calls, for good'],
+] as const;
+
+interface DialFlags extends ApiFlags {
+  readonly from: string;
+  readonly csv: string;
+  readonly agent?: string;
+  readonly callsPerSecond?: number;
+  readonly maxConcurrentCalls?: number;
+  readonly options?: Record<string, unknown>;
+}
+
+function addDial(batch: Command, io: ApiIo): void {
+  const dial = batch.command('dial <name>').description('call the numbers of a CSV file (docs/batches.md)');
+  overApi(dial, io, async (api, flags: DialFlags, name: string) => {
+    const { from, agent, callsPerSecond, maxConcurrentCalls, options } = flags;
+    const csv = await readFile(flags.csv, 'utf8').catch((error: unknown) => {
+      throw new CommandFailure(`${flags.csv}: ${errorText(error)}`);
+    });
+    const body = {
+      ...{ name, from, csv },
+      ...(agent === undefined ? {} : { agent_id: agent }),
+      ...(callsPerSecond === undefined ? {} : { calls_per_second: callsPerSecond }),
+      ...(maxConcurrentCalls === undefined ? {} : { max_concurrent_calls: maxConcurrentCalls }),
+      ...options,
+    };
+    const { data } = await api.POST('/v2/batches', { params: {}, body });
+    printResult(io, flags, data, `Batch "${data.name}": ${data.batch_id}`, `Next: trunkline batch show ${data.batch_id}`);
+  })
+    .requiredOption('--from <number>', 'a number of yours that is attached for outbound calls')
+    .requiredOption('--csv <file>', 'a column phone_number; if wanted time_zone, and others for the agent')
+    .option('--agent <id>', "the agent (default: the operator's)")
+    .option('--calls-per-second <n>', 'on all gateways together, 1 to 100 (default: 1)', whole(1, 100))
+    .option('--max-concurrent-calls <n>', '1 to 1000 (default: 10)', whole(1, 1_000))
+    .option('--options <json>', 'further fields of POST /v2/batches: hours, retries, do_not_call_digit, …', objectArgument);
 }
 
 function objectArgument(text: string): Record<string, unknown> {

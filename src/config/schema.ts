@@ -304,7 +304,11 @@ export const configSchema = z
         path: ['roots_file'],
         message: 'must be set: stir.refuse needs the roots that verify Identity headers',
       }),
-    batches: z.strictObject({ retention_days: z.int().min(1).max(3_650), max_entries: z.int().min(1).max(1_000_000) }),
+    batches: z.strictObject({
+      retention_days: z.int().min(1).max(3_650),
+      max_entries: z.int().min(1).max(1_000_000),
+      confirmed_by_replicas: z.int().min(0).max(5),
+    }),
     metrics: z
       .strictObject({
         allowed_sources: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(100),

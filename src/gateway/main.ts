@@ -12,6 +12,7 @@ import { createSrfApp } from './drachtio/srf-facade.js';
 import type { MediaService } from './media-thread/media-service.js';
 import { openStirVerifier } from './stir/verifier.js';
 import { openApi } from './wiring/api.js';
+import { openBatches } from './wiring/batches.js';
 import { ensureDemo } from './wiring/demo.js';
 import { beginGateway, collectGateway } from './wiring/gateway-metrics.js';
 import { openHttpClients } from './wiring/http-clients.js';
@@ -78,6 +79,7 @@ export async function startGateway(
   const headroom = (): number => headroomShare(worker, relay, endpoint);
   collectGateway(metrics, { inbound, relay, endpoint, stores, headroom, isFirst: worker.index === 1 });
   const api = await openApi(config, clock, log, { stores, relay, inbound, toolRunner, metrics, worker });
+  const batches = openBatches(config, instance, clock, log, { stores, inbound });
   overload.start();
   stores.startSweeping();
   webhooks.start();
@@ -88,6 +90,19 @@ export async function startGateway(
         : { http: `http://${formatHostPort(httpAddress(config), api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
     metrics,
     shutdown: (how) =>
-      shutdownGateway(how, config, { inbound, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers }),
+      shutdownGateway(how, config, {
+        inbound,
+        batches,
+        api,
+        srf,
+        overload,
+        clients,
+        identities,
+        webhooks,
+        endpoint,
+        relay,
+        stores,
+        observers,
+      }),
   };
 }

@@ -4,6 +4,7 @@ import { silentLog } from '../../src/lib/log.js';
 import { systemClock } from '../../src/lib/system-clock.js';
 import { openRedisStores, type RedisStores } from '../../src/gateway/store/redis/redis-stores.js';
 import { hasFocus, openBrowser, sidewaysScroll, tabTo, visit, type Visit } from '../support/browser.js';
+import type { E164 } from '../../src/gateway/model/e164.js';
 import { CarrierCall, until } from '../support/carrier-call.js';
 import { RunningGateway } from '../support/gateway.js';
 import { callOf, endedCall } from '../unit/gateway/store/store-contract.js';
@@ -190,6 +191,39 @@ describe('the console', () => {
     await page.goto('/console/live');
     await page.getByText('1 started in 15 minutes').waitFor();
     await page.getByRole('img', { name: /^Calls a second/ }).waitFor();
+  });
+
+  it('makes a batch that dials, shows it live, pauses and stops it', async () => {
+    const { page } = desk;
+    const orgId = await orgOf();
+    const from = '+15550100301' as E164;
+    await stores.numbers.attach(orgId, from, { outbound: { sip_endpoint: 'trunk.invalid' } });
+    // It waits for ever.
+    const limits = { max_calls_per_second: 10, max_concurrent_calls: 10, max_calls_per_day: 0, max_cost_per_day: 100 };
+    await page.goto('/console/batches');
+    await page.getByRole('button', { name: 'Call many numbers' }).click();
+    await page.getByLabel('Name').fill('March');
+    await page.getByLabel('From').fill(from);
+    await page.getByRole('textbox', { name: 'Numbers' }).fill('name\nAda');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByRole('alert').getByText('Not dialled').waitFor();
+    await stores.orgs.change(orgId, { dialling: { prices: { '+49': 0.01 }, callers: [from], ...limits } });
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByText('has no column phone_number').first().waitFor();
+    const rows = ['phone_number,time_zone', '+4930123456,Europe/Berlin', '+4930123457,Europe/Berlin', 'x,'];
+    await page.getByRole('textbox', { name: 'Numbers' }).fill(rows.join('\n'));
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    const status = page.locator('main').getByRole('status');
+    await status.getByText('in progress').waitFor();
+    await page.getByText('is not a phone number in E.164 form').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await status.getByText('paused').waitFor();
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await status.getByText('in progress').waitFor();
+    await page.getByRole('button', { name: 'Stop', exact: true }).click();
+    await page.getByRole('button', { name: 'Stop for good' }).click();
+    await status.getByText('stopped').waitFor();
+    await page.getByText('"calls_total":2').waitFor();
   });
 
   async function orgOf(): Promise<string> {

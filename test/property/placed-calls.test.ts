@@ -8,7 +8,7 @@ import { AGENT_FAILED, ANSWER, INSIDE, LATE_FACTS, PLACED } from '../support/cal
 const EVENTS: readonly CallEvent[] = [
   ...PLACED,
   AGENT_FAILED,
-  { type: 'not-permitted', detail: '' },
+  { type: 'not-permitted', reason: 'DO_NOT_CALL', detail: '' },
   { type: 'dial-answered', sdp: 'garbage' },
   { type: 'dial-refused', status: 486, isLocal: false },
   { type: 'dial-refused', status: 487, isLocal: false },

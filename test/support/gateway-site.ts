@@ -157,10 +157,25 @@ export class GatewaySite {
     return number;
   }
 
+  /** The organization may dial +49 from this number through the trunk. */
+  async allowDialling(number: string, endpoint: string): Promise<void> {
+    const from = parseE164(number);
+    if (from === undefined) throw new Error(`${number} is no number`);
+    await this.stores.numbers.attach(this.#orgId, from, { outbound: { sip_endpoint: endpoint } });
+    const limits = { max_calls_per_second: 100, max_concurrent_calls: 100, max_calls_per_day: 10_000, max_cost_per_day: 10_000 };
+    await this.stores.orgs.change(this.#orgId, { dialling: { prices: { '+49': 0.02 }, callers: [from], ...limits } });
+  }
+
   /** Asks the control API of one gateway. */
-  async api(instance: string, method: string, path: string): Promise<{ readonly status: number; readonly json: Record<string, unknown> }> {
+  async api(
+    instance: string,
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ readonly status: number; readonly json: Record<string, unknown> }> {
     const url = `http://127.0.0.1:${String(this.#httpPorts.get(instance))}${path}`;
-    const answer = await fetch(url, { method, headers: { authorization: this.#key } });
+    const headers = { authorization: this.#key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+    const answer = await fetch(url, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
     return { status: answer.status, json: (await answer.json()) as Record<string, unknown> };
   }
 

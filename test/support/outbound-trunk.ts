@@ -8,6 +8,7 @@ import { SipPeer, type WireMessage } from './sip-peer.js';
 /** A carrier that takes our calls: it accepts TLS connections, and the test answers by hand. */
 export class OutboundTrunk {
   readonly peers: SipPeer[] = [];
+  #isClosed = false;
   readonly #waiting: ((peer: SipPeer) => void)[] = [];
 
   private constructor(private readonly server: Server) {
@@ -47,7 +48,22 @@ export class OutboundTrunk {
     return new TakenCall(peer, await peer.request('INVITE', 10_000));
   }
 
+  /** Takes every call that comes, from now on, until the trunk is closed. */
+  async takeAll(take: (call: TakenCall) => void): Promise<void> {
+    while (!this.#isClosed) {
+      // None within the limit: the next one is awaited.
+      const call = await this.call().catch(() => null);
+      if (call !== null) take(call);
+    }
+  }
+
+  /** The called numbers of all INVITEs, in order. */
+  get invited(): readonly string[] {
+    return this.peers.flatMap(({ received }) => received).flatMap(({ startLine }) => /^INVITE sips?:(\+\d+)@/.exec(startLine)?.[1] ?? []);
+  }
+
   async close(): Promise<void> {
+    this.#isClosed = true;
     for (const peer of this.peers) peer.close();
     this.server.close();
     await once(this.server, 'close');

@@ -40,6 +40,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
   const sdp = (text: string): Promise<{ sdp: string }> => Promise.resolve({ sdp: text });
   return {
     dials: NO_DIALS,
+    doNotCall: { add: () => Promise.resolve(1) },
     identities: { verify: () => Promise.resolve(null) },
     routes: {
       lookup: () => Promise.resolve({ route, load: NO_USAGE, staleMs: null }),

@@ -190,6 +190,7 @@ export class RunnerBench {
   #services(): CallServices {
     const { open } = this;
     return {
+      doNotCall: { add: () => Promise.resolve(1) },
       identities: { verify: () => Promise.resolve(null) },
       routes: {
         lookup: (_number, call) => {

@@ -1,3 +1,4 @@
+import type { Dialling } from '../model/dialling.js';
 import type { E164 } from '../model/e164.js';
 import type { Route } from '../model/records.js';
 import { err, ok, type Result } from '../../lib/result.js';
@@ -15,13 +16,23 @@ const MIN_NATIONAL_DIGITS = 7;
 const SERVICE_CODE = /^[2-9]11/;
 
 /** The price of a minute, or why the number is not dialled: a sentence for the customer. */
-export function mayDial({ org, number }: Pick<Route, 'org' | 'number'>, to: E164): Result<number, string> {
+export function mayDial(from: Pick<Route, 'org' | 'number'>, to: E164): Result<number, string> {
+  const dialling = mayDialFrom(from);
+  return dialling.ok ? priceOf(dialling.value, to) : dialling;
+}
+
+/** What the organization may dial from this number, or why it may dial nothing. */
+export function mayDialFrom({ org, number }: Pick<Route, 'org' | 'number'>): Result<Dialling, string> {
   const { dialling } = org;
   if (org.disabled || !org.sip_enabled) return err('the organization may place no calls now');
   if (dialling === null) return err('the operator has not enabled placing calls for this organization');
   if (number.outbound === null) return err(`${number.phone_number} is not attached for outbound calls`);
   if (!dialling.callers.includes(number.phone_number))
     return err(`the operator has not verified ${number.phone_number} as a number that calls may come from`);
+  return ok(dialling);
+}
+
+function priceOf(dialling: Dialling, to: E164): Result<number, string> {
   if (isServiceNumber(to)) return err(`${to} is an emergency, service or short number, which are never dialled`);
   const prefix = longestPrefix(Object.keys(dialling.prices), to);
   const price = prefix === undefined ? undefined : dialling.prices[prefix];

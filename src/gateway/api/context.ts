@@ -6,7 +6,7 @@ import type { RecordAudit } from './audit.js';
 import type { CallControl } from './call-control.js';
 import type { AgentPolicy } from './schemas/agent-rules.js';
 import type { SipApiPolicy } from './schemas/sip-api.js';
-import type { PlaceCall } from './schemas/place-call.js';
+import type { PlaceCall } from '../ports/place-call.js';
 import type { CallCheck } from './schemas/sip-check.js';
 import type { ScopedReads } from './scoped-reads.js';
 

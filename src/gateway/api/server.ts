@@ -11,7 +11,7 @@ import type { IncomingMessage } from 'node:http';
 import type { AgentPolicy } from './schemas/agent-rules.js';
 import type { LiveCalls } from '../model/live-calls.js';
 import type { SipApiPolicy } from './schemas/sip-api.js';
-import type { PlaceCall } from './schemas/place-call.js';
+import type { PlaceCall } from '../ports/place-call.js';
 import type { CallCheck } from './schemas/sip-check.js';
 import { publish } from '../ports/events.js';
 import type { ToolRunner } from '../ports/ports.js';
@@ -32,6 +32,7 @@ import { batchRoutes } from './routes/batches.js';
 import { callRoutes } from './routes/calls.js';
 import { placeCallRoutes } from './routes/place-call.js';
 import { consoleRoutes } from './routes/console.js';
+import { doNotCallRoutes } from './routes/do-not-call.js';
 import { healthRoutes, type Readiness } from './routes/health.js';
 import { metricsRoutes, type MetricsSource } from './routes/metrics.js';
 import { orgRoutes } from './routes/orgs.js';
@@ -176,7 +177,7 @@ function isJson(text: string): boolean {
 }
 
 const KEYED_ROUTES = [
-  ...[callRoutes, placeCallRoutes, webhookRoutes, agentRoutes, voiceRoutes, batchRoutes, toolRoutes],
+  ...[callRoutes, placeCallRoutes, webhookRoutes, agentRoutes, voiceRoutes, batchRoutes, doNotCallRoutes, toolRoutes],
   ...[auditRoutes, orgRoutes, reasonRoutes, throughputRoutes],
 ];
 

@@ -7,11 +7,14 @@ import type { Log } from '../../lib/log.js';
 import { isTurbo } from './agent.js';
 import { checkAnalysis } from '../model/analysis.js';
 import { Transcript, type TranscriptNotes } from './transcript.js';
+import type { DoNotCallList } from '../ports/batches.js';
+import { parseE164 } from '../model/e164.js';
 import type { ToolDirectory, ToolRunner } from '../ports/ports.js';
 
 export interface RequestServices {
   readonly tools: ToolDirectory;
   readonly toolRunner: ToolRunner;
+  readonly doNotCall: Pick<DoNotCallList, 'add'>;
 }
 
 /** What the call's record gets of the agent. */
@@ -44,6 +47,8 @@ export class AgentRequests {
 
   constructor(
     private readonly services: RequestServices,
+    /** Who talks to the agent: a number, or another name. */
+    private readonly person: string,
     private readonly route: () => Route | null,
     private readonly answer: (answer: AgentAnswer) => void,
     /** What the record gets has changed. */
@@ -78,6 +83,9 @@ export class AgentRequests {
         return this.#analyse(request);
       case 'tool':
         return this.#runTool(request);
+      case 'do_not_call':
+        this.#noteRefusal(request).catch((error: unknown) => this.log.error({ error: errorText(error) }, 'call.tool.bug'));
+        return;
     }
   }
 
@@ -131,6 +139,26 @@ export class AgentRequests {
       .map((name) => name.slice(0, MAX_NAME_TOLD));
     const message = `Stored separately, because they do not match the agent's analysis_schema: ${names.join(', ')}.`;
     this.answer({ type: 'refused', requestId, request: 'analysis', code: 'ANALYSIS_INVALID', message });
+  }
+
+  async #noteRefusal({ requestId }: RequestOf<'do_not_call'>): Promise<void> {
+    const answer = await this.#refusalNoted(requestId);
+    if (requestId !== null && !this.#hasEnded) this.answer(answer);
+  }
+
+  async #refusalNoted(requestId: string | null): Promise<AgentAnswer> {
+    const number = parseE164(this.person);
+    const orgId = this.route()?.org.org_id;
+    const refused = (code: string, message: string): AgentAnswer => ({ type: 'refused', requestId, request: 'do_not_call', code, message });
+    if (number === undefined || orgId === undefined) return refused('NO_NUMBER', 'The number of the person is not known.');
+    try {
+      if ((await this.services.doNotCall.add(orgId, [number])) === null) return refused('TOO_MANY', 'The do-not-call list is full.');
+    } catch (error) {
+      this.log.error({ error: errorText(error) }, 'call.do_not_call.not_written');
+      return refused('STORE_UNAVAILABLE', 'The do-not-call list could not be written.');
+    }
+    this.log.info({}, 'call.do_not_call.added');
+    return { type: 'tool-result', requestId: requestId ?? '', result: 'The number is never dialled again.', httpStatus: null };
   }
 
   #runTool(request: RequestOf<'tool'>): void {

@@ -7,7 +7,7 @@ import type { Log } from '../../lib/log.js';
 import { publish } from '../ports/events.js';
 import type { CallStore } from '../ports/ports.js';
 import type { CallNotes } from './agent-requests.js';
-import { callRecord, completionOf, withRetention, type CallOrigin, type CallProgress } from './call-record.js';
+import { callRecord, completionOf, placedEnd, withRetention, type CallOrigin, type CallProgress } from './call-record.js';
 import type { CallTrace } from './call-trace.js';
 import type { CallState } from './state.js';
 
@@ -45,7 +45,9 @@ export async function writeEnd(
   try {
     const completion = completionOf(record, state.route?.agent ?? null);
     const timeline = services.isTimed === true ? { timeline: trace.timeline.read() } : {};
-    const ended = { ...withRetention(record, state.route), trace: trace.read(), completion, ...timeline };
+    const placed = placedEnd(record, progress, state);
+    const kept = { ...withRetention(record, state.route), trace: trace.read(), completion, ...timeline };
+    const ended = placed === undefined ? kept : { ...kept, placed };
     publish('call.ended', ended);
     await services.calls.write(ended);
     publish('call.stored', ended);

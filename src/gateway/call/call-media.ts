@@ -1,3 +1,5 @@
+import { publish } from '../ports/events.js';
+import { digitOfEvent } from '../../rtp/dtmf/telephone-event.js';
 import type { AgentDescription, ForkSettings } from '../model/agent.js';
 import type { LegEvent, LegFigures, LegFormat, MediaAddress, MediaDirection, RelayFigures, SrtpKeys } from '../model/media.js';
 import type { Scope } from '../../lib/scope.js';
@@ -19,6 +21,10 @@ type Opening = Extract<CallEffect, { do: 'open-leg' }>;
 
 /** The media of one call: its session in rtpengine, its leg in the endpoint and the agent on it. What was opened is freed with the call's scope. */
 export class CallMedia {
+  readonly #take = (event: LegEvent): void => {
+    if (event.type === 'digit') publish('call.digit', { callId: this.callId, digit: digitOfEvent(event.event) ?? '' });
+    this.onLegEvent(event);
+  };
   #endpointFigures: LegFigures | null = null;
   #relayFigures: RelayFigures | null = null;
   #isEncrypted = true;
@@ -39,14 +45,14 @@ export class CallMedia {
 
   async connectAgent(agent: AgentDescription): Promise<CallEvent> {
     this.#ownLeg();
-    await this.services.endpoint.connectAgent(this.callId, agent, this.onLegEvent);
+    await this.services.endpoint.connectAgent(this.callId, agent, this.#take);
     return { type: 'agent-connected' };
   }
 
   /** Throws `MediaUnavailableError`. */
   startFork(fork: ForkSettings): void {
     this.#ownLeg();
-    this.services.endpoint.startFork(this.callId, fork, this.onLegEvent);
+    this.services.endpoint.startFork(this.callId, fork, this.#take);
   }
 
   stopFork(streamSid: string): void {
@@ -146,7 +152,7 @@ export class CallMedia {
         carrierSuite: media.crypto === null ? null : SUITE,
         watchesAnswerer,
       },
-      this.onLegEvent,
+      this.#take,
     );
   }
 

@@ -17,6 +17,7 @@ import type { LegFigures, RelayFigures, StreamFigures } from '../model/media.js'
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
 import type { Route } from '../model/records.js';
+import type { PlacedEnd } from '../ports/ports.js';
 import type { VoiceApplication } from '../model/voice-application.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './state.js';
@@ -51,6 +52,8 @@ export interface CallProgress {
   readonly agentError: string | null;
   /** Status callbacks that went out. */
   readonly reports: number;
+  /** Our ACK, of a placed call; an earlier version has none. */
+  readonly acknowledgedAtMs?: number;
   /** Of a call that we placed; `null`: nobody wanted to know, or it is not known yet. */
   readonly answeredBy: Answerer | null;
 }
@@ -199,6 +202,16 @@ export function withRetention(record: CallRecord, route: Route | null): { readon
 }
 
 const NOT_KEPT = 'the organization keeps no transcripts';
+
+/** What the record of a placed call leaves out; `undefined`: the call came in. */
+export function placedEnd(record: CallRecord, { answeredAtMs, acknowledgedAtMs }: CallProgress, state: CallState): PlacedEnd | undefined {
+  if (state.placing === null) return undefined;
+  const { first_audio_ms: heardMs } = record.turns;
+  // An agent that spoke before a restart is not in the figures.
+  const sinceAckMs = record.resumed > 0 ? (heardMs ?? 0) : heardMs;
+  const ackMs = answeredAtMs === null ? 0 : (since(answeredAtMs, acknowledgedAtMs ?? null) ?? 0);
+  return { isDialled: state.lateOffer !== null, silentMs: sinceAckMs === null ? null : ackMs + sinceAckMs };
+}
 
 /** What is due after a call; `null`: nothing. */
 export function completionOf(record: CallRecord, agent: AgentRecord | null): Completion | null {

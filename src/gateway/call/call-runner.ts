@@ -125,7 +125,8 @@ export class CallRunner {
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
     const tell = (answer: AgentAnswer): void => this.#notifyAgent(answer);
     this.#requests = new AgentRequests(
-      { tools: services.tools, toolRunner: tracedTools(services, origin.callId) },
+      { tools: services.tools, toolRunner: tracedTools(services, origin.callId), doNotCall: services.doNotCall },
+      origin.direction === 'outbound' ? origin.to : origin.caller.number,
       () => this.#state.route,
       tell,
       () => this.#keep(),
@@ -394,6 +395,7 @@ export class CallRunner {
         return this.#dialog.cancelDial(effect.reason);
       case 'acknowledge':
         this.#kept = this.#dialog.keepDialled();
+        this.#progress = { ...this.#progress, acknowledgedAtMs: this.#timeMs() };
         return this.#dialog.acknowledge();
       default:
         assertNever(effect);
@@ -448,8 +450,9 @@ export class CallRunner {
     const maxDurationMs = longestMs({ facts, route: agent === null ? null : { agent } });
     const permitted = await this.services.dials.reserve({ orgId, from, to, call, maxDurationMs });
     if (!permitted.ok) {
-      this.#log.warn({ detail: permitted.error }, 'call.not_permitted');
-      return { type: 'not-permitted', detail: permitted.error };
+      const { reason, detail } = permitted.error;
+      this.#log.warn({ reason, detail }, 'call.not_permitted');
+      return { type: 'not-permitted', reason, detail };
     }
     const { org, number, permit } = permitted.value;
     return { type: 'permitted', route: { org, number, agent }, permit };

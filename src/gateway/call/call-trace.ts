@@ -341,6 +341,8 @@ export function legSummary(event: LegEvent): string {
       return `analysis, ${String(Object.keys(request.analysis).length)} data points`;
     case 'tool':
       return `tool ${request.name} requested`;
+    case 'do_not_call':
+      return 'do-not-call requested';
     case 'transfer':
       return `transfer requested, to ${request.to}`;
   }

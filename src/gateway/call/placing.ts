@@ -61,7 +61,7 @@ function onAsking(state: PlacedCall, event: CallEvent): PlacingStep | null {
     case 'permitted':
       return onPermitted(state, event);
     case 'not-permitted':
-      return { state, effects: NOTHING, ended: 'DIAL_NOT_ALLOWED' };
+      return { state, effects: NOTHING, ended: event.reason };
     default:
       return null;
   }

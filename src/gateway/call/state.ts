@@ -182,7 +182,7 @@ export type CallEvent =
   | { readonly type: 'placed' }
   | { readonly type: 'permitted'; readonly route: Route; readonly permit: DialPermit }
   /** `detail`: a sentence. */
-  | { readonly type: 'not-permitted'; readonly detail: string }
+  | { readonly type: 'not-permitted'; readonly reason: 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL'; readonly detail: string }
   /** A provisional response to our INVITE. */
   | { readonly type: 'dial-proceeding'; readonly status: number }
   /** A 2xx to our INVITE. */

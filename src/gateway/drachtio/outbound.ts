@@ -12,6 +12,8 @@ import type { VoiceApplication } from '../model/voice-application.js';
 export interface PlaceRequest {
   /** UUID; of a repeated request, that of the first. */
   readonly callId: string;
+  /** Left out: a new one. */
+  readonly sipCallId?: string;
   readonly orgId: string;
   readonly from: E164;
   readonly to: E164;
@@ -37,7 +39,7 @@ export interface OwnEnd {
 export function placeContext(request: PlaceRequest, own: OwnEnd): PlaceContext {
   const { callId, orgId, from, to, trunk, agent, ringTimeoutMs, detectAnswerer, timeLimitMs = Infinity, voice } = request;
   const { uri, host, port, hostPort } = trunkUri(trunk.sip_endpoint, to);
-  const sipCallId = newUuid();
+  const sipCallId = request.sipCallId ?? newUuid();
   const contact = ownContact(own.contact, { requestUri: uri, topRecordRoute: undefined, contactUri: undefined });
   const facts = {
     ...own.facts,

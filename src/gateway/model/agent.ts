@@ -121,6 +121,8 @@ export type AgentRequest =
   | { readonly type: 'analysis'; readonly requestId: string | null; readonly analysis: Readonly<Record<string, unknown>> }
   /** Run a custom tool. */
   | { readonly type: 'tool'; readonly requestId: string; readonly name: string; readonly input: unknown }
+  /** Never dial the person again. */
+  | { readonly type: 'do_not_call'; readonly requestId: string | null }
   /** Hand the caller over (REFER) to a number or SIP URI. */
   | { readonly type: 'transfer'; readonly requestId: string | null; readonly to: string };
 

@@ -2,20 +2,12 @@ import { z } from 'zod';
 
 // Batches of calls and their logs (§2.2, §4.6 of the interface).
 
-export const batchSchema = z
-  .object({ batch_id: z.string().describe('UUID'), org_id: z.string(), name: z.string(), created_at: z.string().describe('ISO 8601') })
-  .meta({
-    id: 'Batch',
-    description: 'A batch of calls',
-    examples: [
-      {
-        batch_id: '7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11',
-        org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52',
-        name: 'Reminders',
-        created_at: '2026-01-01T00:00:00.000Z',
-      },
-    ],
-  });
+export const batchSchema = z.object({
+  batch_id: z.string().describe('UUID'),
+  org_id: z.string(),
+  name: z.string(),
+  created_at: z.string().describe('ISO 8601'),
+});
 
 export const batchLogEntrySchema = z
   .object({

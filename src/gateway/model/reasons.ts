@@ -131,6 +131,8 @@ export const REASONS = {
   DECLINED: refuse(603, 'Decline', 21, 'nobody', 'The request was declined.'),
 
   DIAL_NOT_ALLOWED: refuse(403, 'Forbidden', 52, 'customer', 'The organization may not place this call.'),
+  DO_NOT_CALL: refuse(403, 'Forbidden', 21, 'customer', 'The number is on the do-not-call list of the organization.'),
+  OUTSIDE_HOURS: refuse(403, 'Forbidden', 21, 'customer', 'The hours in which the person may be called are not known, or never come.'),
   BUSY: refuse(486, 'Busy Here', 17, 'nobody', 'The dialled number was busy.', RETRY),
   NO_ANSWER: refuse(480, 'Temporarily Unavailable', 19, 'nobody', 'Nobody answered the dialled number in time.', RETRY),
   CALLEE_DECLINED: refuse(603, 'Decline', 21, 'nobody', 'Whoever was dialled declined the call.'),

@@ -9,6 +9,8 @@ export interface GatewayEvents {
   readonly 'call.ended': EndedCall;
   /** Redis, or the spool, has the record of a call. */
   readonly 'call.stored': EndedCall;
+  /** The person pressed a key; a character of 0-9, *, # and A-D. */
+  readonly 'call.digit': { readonly callId: string; readonly digit: string };
   readonly 'agent.connect': { readonly agent: AgentDescription['kind']; readonly isConnected: boolean; readonly tookMs: number };
   /** RTCP of a leg, as sent or received. */
   readonly 'rtcp.seen': RtcpSeen;

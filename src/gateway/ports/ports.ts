@@ -59,13 +59,19 @@ export interface PermittedDial extends Pick<Route, 'org' | 'number'> {
   readonly permit: DialPermit;
 }
 
+/** Why a call is not dialled. */
+export interface DialRefusal {
+  readonly reason: 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL';
+  /** A sentence for the customer. */
+  readonly detail: string;
+}
+
 /** Placed calls of all gateways under the limits of their organizations: no INVITE leaves without a reservation here. */
 export interface DialLedger {
   /**
-   * Judges the call by the organization's records of this moment; counts and lists it, and reserves its cost. An error is a sentence for the
-   * customer. Rejects with `StoreUnavailableError`: while the store is away nothing is dialled.
+   * Judges the call by the organization's records of this moment; counts and lists it, and reserves its cost. Rejects with `StoreUnavailableError`: while the store is away nothing is dialled.
    */
-  reserve(request: DialRequest): Promise<Result<PermittedDial, string>>;
+  reserve(request: DialRequest): Promise<Result<PermittedDial, DialRefusal>>;
   /** The call is over. Nothing when it has no reservation; never fails: what cannot be settled stays reserved. @param talkedMs 0: not answered */
   settle(callId: string, talkedMs: number): void;
   /** Another gateway has the call. */
@@ -104,6 +110,16 @@ export interface EndedCall {
   readonly timeline?: Timeline;
   /** The webhook to be called; `null`: there is none. */
   readonly completion: Completion | null;
+  /** Left out: the call came in. */
+  readonly placed?: PlacedEnd;
+}
+
+/** What the record of a placed call leaves out. */
+export interface PlacedEnd {
+  /** Whether its INVITE left. */
+  readonly isDialled: boolean;
+  /** Milliseconds from the answer to the agent's first audio; `null`: the agent was never heard, or nobody answered. */
+  readonly silentMs: number | null;
 }
 
 export interface CallStore {

@@ -9,6 +9,7 @@ import type { CallInProgress } from '../model/live-calls.js';
 import type { ProviderLimits } from '../model/provider-usage.js';
 import type { InboundOptions, NumberRecord, OrgRecord, OutboundTrunk } from '../model/records.js';
 import type { Throughput } from '../model/throughput.js';
+import type { BatchRuns, DoNotCallList } from './batches.js';
 import type { CallStore, ProviderSessions, RouteStore, SnapshotStore, ToolDirectory } from './ports.js';
 import type { Result } from '../../lib/result.js';
 import type { AgentContent, RecordRefusal } from '../model/agent-update.js';
@@ -334,9 +335,18 @@ export interface LogPage extends Page {
   readonly direction: 'asc' | 'desc';
 }
 
+export interface NewBatch {
+  readonly orgId: string;
+  readonly name: string;
+  /** Left out: a new one. */
+  readonly batchId?: string;
+}
+
 /** What writers tell of batches, and customers read. Batches go when they are older than the retention, logs with them. */
 export interface BatchLog {
-  create(batch: { readonly orgId: string; readonly name: string }): Promise<BatchRecord>;
+  create(batch: NewBatch): Promise<BatchRecord>;
+  /** `null`: no such batch, or another organization's. */
+  get(scope: Scope, batchId: string): Promise<BatchRecord | null>;
   /** `null`: no such batch, or another organization's. */
   append(orgId: string, batchId: string, event: BatchEvent): Promise<BatchLogEntry | null>;
   /** `null`: no such batch, or another organization's. */
@@ -380,6 +390,8 @@ export interface Stores {
   readonly agents: AgentStore;
   readonly tools: ToolStore;
   readonly batches: BatchLog;
+  readonly batchRuns: BatchRuns;
+  readonly doNotCall: DoNotCallList;
   readonly audit: AuditLog;
   readonly calls: CallLog;
   readonly live: LiveCallLog;

@@ -1,5 +1,5 @@
-import { mayDial } from '../admission/dial-guard.js';
-import type { PlaceCall } from '../api/schemas/place-call.js';
+import { mayDial, mayDialFrom } from '../admission/dial-guard.js';
+import type { PlaceCall } from '../ports/place-call.js';
 import type { Inbound } from '../drachtio/inbound.js';
 import { err, ok } from '../../lib/result.js';
 
@@ -8,14 +8,21 @@ export function callPlacer(
   inbound: Pick<Inbound, 'place' | 'notReady' | 'isConnected'>,
   isTrunkHost: (host: string) => boolean,
 ): PlaceCall {
+  const trunkRefusal = (endpoint: string): string | null => {
+    const host = /^(?:sips?:)?(?:[^@]*@)?(\[[^\]]+\]|[^:;?]+)/i.exec(endpoint)?.[1] ?? '';
+    return isTrunkHost(host) ? null : `Not dialled: the trunk ${host} is at a private, loopback or reserved address`;
+  };
+  const fromRefusal: PlaceCall['fromRefusal'] = (from) => {
+    const allowed = mayDialFrom(from);
+    return allowed.ok ? trunkRefusal(from.number.outbound?.sip_endpoint ?? '') : `Not dialled: ${allowed.error}`;
+  };
   return {
+    fromRefusal,
     refusal: ({ org, number, to }) => {
       if (!inbound.isConnected || inbound.notReady !== null) return { code: 'NOT_READY', message: 'The gateway places no calls now' };
       const allowed = mayDial({ org, number }, to);
-      if (!allowed.ok) return { code: 'DIAL_NOT_ALLOWED', message: `Not dialled: ${allowed.error}` };
-      const host = /^(?:sips?:)?(?:[^@]*@)?(\[[^\]]+\]|[^:;?]+)/i.exec(number.outbound?.sip_endpoint ?? '')?.[1] ?? '';
-      if (isTrunkHost(host)) return null;
-      return { code: 'DIAL_NOT_ALLOWED', message: `Not dialled: the trunk ${host} is at a private, loopback or reserved address` };
+      const message = allowed.ok ? fromRefusal({ org, number }) : `Not dialled: ${allowed.error}`;
+      return message === null ? null : { code: 'DIAL_NOT_ALLOWED', message };
     },
     place: (request) => {
       const reason = inbound.place(request);

@@ -3,6 +3,7 @@ import type { OverloadDetector } from '../admission/overload-detector.js';
 import type { Inbound } from '../drachtio/inbound.js';
 import type { MediaService } from '../media-thread/media-service.js';
 import type { SrfApp } from '../ports/signalling.js';
+import type { BatchDialling } from './batches.js';
 import type { RelayPool } from '../relay/pool.js';
 import type { RedisStores } from '../store/redis/redis-stores.js';
 
@@ -12,6 +13,7 @@ interface Closable {
 
 interface GatewayParts {
   readonly inbound: Inbound;
+  readonly batches: BatchDialling;
   readonly srf: Pick<SrfApp, 'disconnect'>;
   readonly overload: OverloadDetector;
   readonly endpoint: MediaService;
@@ -29,7 +31,8 @@ const PARK_MS = 2_000;
 
 /** Closes everything in order. Parked calls have media until the process exits. */
 export async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
-  const { inbound, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } = parts;
+  const { inbound, batches, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } = parts;
+  await batches.stop();
   if (how === 'park') {
     await inbound.park(PARK_MS);
     srf.disconnect();
@@ -39,6 +42,7 @@ export async function shutdownGateway(how: 'drain' | 'park', config: Config, par
   await api.close();
   srf.disconnect();
   overload.stop();
+  await batches.close();
   // The last reports of legs come as these close, and observers take them.
   for (const room of [clients, identities, webhooks]) await room.close();
   await endpoint.shutdown();

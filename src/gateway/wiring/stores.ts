@@ -29,6 +29,7 @@ export async function openStores(config: Config, instance: string, worker: Gatew
     callRetention: { days, traceDays, maxBytes: maxMb * (1 << 20) },
     spool,
     batchRetention,
+    confirmedBy: config.batches.confirmed_by_replicas,
   });
 }
 

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Dialling } from '../../../src/gateway/model/dialling.js';
 import { parseE164, type E164 } from '../../../src/gateway/model/e164.js';
-import { StoreUnavailableError, type PermittedDial } from '../../../src/gateway/ports/ports.js';
+import { StoreUnavailableError, type DialRefusal, type PermittedDial } from '../../../src/gateway/ports/ports.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import type { Result } from '../../../src/lib/result.js';
@@ -54,10 +54,10 @@ for (const cluster of [false, true]) {
 
     const allow = (change: Partial<Dialling> = {}): Promise<unknown> =>
       one.orgs.change(orgId, { dialling: { ...AMPLE, callers: [from], ...change } });
-    const reserve = (stores: RedisStores, callId: string, maxDurationMs = MINUTES * 60_000): Promise<Result<PermittedDial, string>> =>
+    const reserve = (stores: RedisStores, callId: string, maxDurationMs = MINUTES * 60_000): Promise<Result<PermittedDial, DialRefusal>> =>
       stores.ofCalls.dials.reserve({ orgId, from, to: TO, call: begun(callId, { direction: 'outbound' }), maxDurationMs });
     const live = async (): Promise<readonly string[]> => (await one.live.list(orgId, { limit: 100 })).calls.map(({ call_id: id }) => id);
-    const errorOf = (outcome: Result<PermittedDial, string>): string => (outcome.ok ? '' : outcome.error);
+    const errorOf = (outcome: Result<PermittedDial, DialRefusal>): string => (outcome.ok ? '' : outcome.error.detail);
 
     it('nothing may be dialled until the operator allows it', async () => {
       expect(errorOf(await reserve(one, newUuid()))).toMatch(/has not enabled/);
@@ -130,7 +130,7 @@ for (const cluster of [false, true]) {
       const callId = newUuid();
       const first = await open('gw-killed', 300);
       const outcome = await reserve(first, callId);
-      if (!outcome.ok) throw new Error(outcome.error);
+      if (!outcome.ok) throw new Error(outcome.error.detail);
       const call = begun(callId, { direction: 'outbound' });
       const dial = { permit: outcome.value.permit, to: TO };
       first.ofCalls.snapshots.persist({ call_id: callId, org_id: orgId, phone_number: from, call, dial, answer: null, state: {} });

@@ -1,7 +1,15 @@
 import type { BatchEvent, BatchLogEntry, BatchRecord } from '../../../src/gateway/model/batch-log.js';
 import type { Clock } from '../../../src/lib/clock.js';
 import { newBatch, newBatchEntry, oldestKeptMs } from '../../../src/gateway/store/redis/batches/batch-entry.js';
-import { isOf, type BatchLog, type BatchRetention, type LogPage, type Page, type Scope } from '../../../src/gateway/ports/stores.js';
+import {
+  isOf,
+  type BatchLog,
+  type BatchRetention,
+  type LogPage,
+  type NewBatch,
+  type Page,
+  type Scope,
+} from '../../../src/gateway/ports/stores.js';
 
 interface Batch {
   readonly record: BatchRecord;
@@ -19,10 +27,15 @@ export class MemoryBatchLog implements BatchLog {
     this.#retention = retention;
   }
 
-  create(batch: { readonly orgId: string; readonly name: string }): Promise<BatchRecord> {
+  create(batch: NewBatch): Promise<BatchRecord> {
     const record = newBatch(batch, this.#clock);
     this.#batches.set(record.batch_id, { record, entries: [] });
     return Promise.resolve(record);
+  }
+
+  get(scope: Scope, batchId: string): Promise<BatchRecord | null> {
+    const batch = this.#find(batchId)?.record ?? null;
+    return Promise.resolve(isOf(scope, batch) ? batch : null);
   }
 
   append(orgId: string, batchId: string, event: BatchEvent): Promise<BatchLogEntry | null> {

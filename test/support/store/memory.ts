@@ -10,6 +10,7 @@ import { isoNow, type Clock } from '../../../src/lib/clock.js';
 import type { Result } from '../../../src/lib/result.js';
 import { MemoryAuditLog } from './memory-audit.js';
 import { MemoryBatchLog } from './memory-batches.js';
+import { MemoryBatchRuns, MemoryDoNotCallList } from './memory-batch-runs.js';
 import { MemoryAgentStore, MemoryToolStore } from './memory-agents.js';
 import {
   apiKeyDigest,
@@ -70,6 +71,7 @@ export interface MemoryStoresOptions {
 /** All stores in this process's memory: for tests and for trying things out. Nothing is kept, nothing fails. */
 export function createMemoryStores(options: MemoryStoresOptions): Stores {
   const { clock } = options;
+  const batches = new MemoryBatchLog(clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention });
   const numbers = new MemoryNumberStore(clock);
   const orgs = new MemoryOrgStore(clock);
   const agents = new MemoryAgentStore(clock);
@@ -84,7 +86,9 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
     keys: new MemoryApiKeyStore(clock),
     agents,
     tools: new MemoryToolStore(),
-    batches: new MemoryBatchLog(clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
+    batches,
+    batchRuns: new MemoryBatchRuns(clock, batches),
+    doNotCall: new MemoryDoNotCallList(clock),
     audit: new MemoryAuditLog(clock),
     calls,
     throughput,

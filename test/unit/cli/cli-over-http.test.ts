@@ -165,6 +165,7 @@ describe('trunkline calls place', () => {
     const places: unknown[] = [];
     api = await openApi({
       placeCall: {
+        fromRefusal: () => null,
         refusal: () => null,
         place: (call) => {
           places.push(call);
@@ -187,6 +188,7 @@ describe('trunkline calls place', () => {
   it('ends with code 1 when the operator does not allow it', async () => {
     api = await openApi({
       placeCall: {
+        fromRefusal: () => null,
         refusal: () => ({ code: 'DIAL_NOT_ALLOWED', message: 'Not dialled: no prefix' }),
         place: () => ({ ok: false, error: 'DRAINING' }),
       },

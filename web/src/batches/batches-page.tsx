@@ -5,8 +5,11 @@ import { clockTime, count, fullTime } from '../format.js';
 import { PageHead, Show } from '../parts/page.js';
 import { Plot } from '../parts/plot.js';
 import { useLoaded } from '../polling.js';
+import { navigate } from '../location.js';
 import { BASE, batchPath } from '../routes.js';
 import { ask } from '../session.js';
+import { BatchDialog } from './batch-dialog.js';
+import { DiallingView, stateText } from './dialling-view.js';
 import { otherFigures, seriesOf, totalsOf, type LogEntry } from './series.js';
 
 const PAGE = 100;
@@ -18,13 +21,19 @@ const MAX_LOG = 10_000;
 
 export function BatchesPage(): JSX.Element {
   const [take, setTake] = useState(PAGE);
+  const [isOpen, setIsOpen] = useState(false);
   const loaded = useLoaded(
     async () => (await ask((api) => api.GET('/v2/batches', { params: { query: { take: String(take) } } }))).data,
     [take],
   );
   return (
     <>
-      <PageHead title="Batches" />
+      <PageHead title="Batches">
+        <button type="button" class="primary" onClick={() => setIsOpen(true)}>
+          Call many numbers
+        </button>
+      </PageHead>
+      {isOpen && <BatchDialog onClose={() => setIsOpen(false)} onDone={(id) => navigate(batchPath(id))} />}
       <Show loaded={loaded}>
         {(batches) =>
           batches.length === 0 ? (
@@ -55,6 +64,7 @@ function BatchTable({ batches }: { readonly batches: readonly Schemas['Batch'][]
           <tr>
             <th scope="col">Created</th>
             <th scope="col">Name</th>
+            <th scope="col">State</th>
             <th scope="col">Id</th>
           </tr>
         </thead>
@@ -65,6 +75,7 @@ function BatchTable({ batches }: { readonly batches: readonly Schemas['Batch'][]
               <th scope="row">
                 <a href={batchPath(batch.batch_id)}>{batch.name}</a>
               </th>
+              <td>{stateText(batch.state)}</td>
               <td>
                 <code>{batch.batch_id}</code>
               </td>
@@ -107,6 +118,7 @@ export function BatchPage({ id }: { readonly id: string }): JSX.Element {
       <PageHead title="Batch">
         <code>{id}</code>
       </PageHead>
+      <DiallingView id={id} />
       <Show loaded={loaded}>{(log) => <LogView log={log} />}</Show>
     </>
   );

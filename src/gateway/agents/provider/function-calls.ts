@@ -4,7 +4,7 @@ import { eventOfDigit } from '../../../rtp/dtmf/telephone-event.js';
 import { assertNever } from '../../../lib/result.js';
 import type { AgentHost } from '../../media/leg-agent.js';
 import { fieldsOf, textOf } from './json-message.js';
-import { HANG_UP, PRESS_KEYS, TRANSFER } from './tools.js';
+import { DO_NOT_CALL, HANG_UP, PRESS_KEYS, TRANSFER } from './tools.js';
 
 interface ModelSide {
   /** @param continues the model is to go on */
@@ -41,6 +41,8 @@ export class FunctionCalls {
         return this.#give(callId, { result: 'The call ends now.' }, false);
       case PRESS_KEYS:
         return this.#give(callId, this.#press(textOf(fieldsOf(input)['digits'])));
+      case DO_NOT_CALL:
+        return this.host.emit({ type: 'agent-request', request: { type: 'do_not_call', requestId: callId } });
       case TRANSFER:
         this.#transfers.add(callId);
         return this.host.emit({

@@ -18,12 +18,18 @@ interface JsonSchema {
 export const HANG_UP = 'hang_up';
 export const TRANSFER = 'transfer_call';
 export const PRESS_KEYS = 'press_keys';
+export const DO_NOT_CALL = 'do_not_call';
 
 const MAX_NAME = 64;
 
 const HANG_UP_FUNCTION: ModelFunction = {
   name: HANG_UP,
   description: 'Ends the call. Say goodbye first: the caller hears all that you said before the call ends.',
+  parameters: { type: 'object', properties: {}, required: [] },
+};
+const DO_NOT_CALL_FUNCTION: ModelFunction = {
+  name: DO_NOT_CALL,
+  description: 'Notes that the person wants no more calls. Their number is never dialled again.',
   parameters: { type: 'object', properties: {}, required: [] },
 };
 const FURTHER_FUNCTIONS: readonly ModelFunction[] = [
@@ -49,7 +55,7 @@ export class ToolNames {
   readonly #tools = new Map<string, SpokenTool>();
 
   constructor(tools: readonly SpokenTool[], mayTransfer: boolean) {
-    const own = mayTransfer ? [HANG_UP_FUNCTION, ...FURTHER_FUNCTIONS] : [HANG_UP_FUNCTION];
+    const own = [HANG_UP_FUNCTION, DO_NOT_CALL_FUNCTION, ...(mayTransfer ? FURTHER_FUNCTIONS : [])];
     const taken = new Set(own.map(({ name }) => name));
     const custom = tools.map((tool) => {
       const name = freeName(tool.name, taken);

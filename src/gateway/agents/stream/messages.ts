@@ -9,7 +9,16 @@ export type ReadMessage =
   /** `event`: what it said it was, if that can be read; it is no extension of ours when `isKnown` is false. */
   | { readonly ok: false; readonly isKnown: boolean; readonly event: string; readonly message: string };
 
-const EXTENSIONS: ReadonlySet<string> = new Set(['configure', 'hangup', 'dtmf', 'transfer', 'transcript', 'analysis', 'tool']);
+const EXTENSIONS: ReadonlySet<string> = new Set([
+  'configure',
+  'hangup',
+  'dtmf',
+  'transfer',
+  'transcript',
+  'analysis',
+  'tool',
+  'do_not_call',
+]);
 const MAX_SHOWN_EVENT = 40;
 
 /** Reads a text message of an agent. */

@@ -367,6 +367,8 @@ export class StreamAgent implements LegAgent {
         return;
       case 'dtmf':
         return this.#sendDtmf(message.dtmf.digits, message.dtmf.duration_ms ?? DEFAULT_PRESS_MS);
+      case 'do_not_call':
+        return this.#ask({ type: 'do_not_call', requestId: message.do_not_call?.id ?? null });
       case 'transfer':
         return this.#ask({ type: 'transfer', requestId: message.transfer.id ?? null, to: message.transfer.to });
       case 'transcript': {

@@ -1,12 +1,23 @@
-import { agentName } from '../schemas/agent-settings.js';
+import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { readCsv, type GivenNumber } from '../batch-numbers.js';
+import { makeBatch } from '../new-batch.js';
+import { BATCH_BODY_BYTES, newBatchBody, shownBatchSchema, type NewBatchBody, type ShownBatch } from '../schemas/batches-api.js';
+import { IDEMPOTENCY_HEADERS } from '../schemas/place-call.js';
+import type { ApiErrorEntry } from '../schemas/api-error.js';
+import { FINAL_STATES, lifecycleEvent, type BatchPlan, type BatchState } from '../../model/batch.js';
+import { parseE164 } from '../../model/e164.js';
+import { newUuid } from '../../../lib/ids.js';
+import type { Scope } from '../../ports/stores.js';
 import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
-import { batchLogEntrySchema, batchSchema } from '../../model/batch-log.js';
+import { batchLogEntrySchema, type BatchRecord } from '../../model/batch-log.js';
+import { stopBodySchema } from '../schemas/calls-api.js';
 import { wholeNumber } from '../schemas/sip-api.js';
 import { idParam, orgQuery } from '../schemas/page-query.js';
 import { dataAnswer, exampleOf, success } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
-import { ApiFailure } from '../failure.js';
+import { ApiFailure, validationFailure } from '../failure.js';
 
 const MAX_PAYLOAD_BYTES = 16_384;
 
@@ -17,8 +28,6 @@ const PAYLOADS = new Map<string, z.ZodType>([
   ['lifecycle', z.strictObject({ message: z.string().min(1).max(2_000), state_change: z.string().min(1).max(64) })],
   ['complete', z.strictObject({ calls_total: count, calls_failed: count, calls_successful: count })],
 ]);
-
-const newBatchBody = z.strictObject({ name: agentName }).meta({ examples: [{ name: 'Reminders' }] });
 
 /** The body of a new entry. */
 const batchEventBody = z
@@ -65,34 +74,96 @@ const params = z.object({
 const batchIdOf = ({ batch_id: id }: z.output<typeof params>): string => id.toLowerCase();
 
 /** GET and POST /v2/batches, and /v2/batches/{batch_id}/logs. Registered behind authentication. */
-export function batchRoutes(app: ZodApp, { stores, reads, note }: RouteContext): void {
+export function batchRoutes(app: ZodApp, context: RouteContext): void {
+  const { stores, reads, note, agentPolicy } = context;
+
   app.get('/v2/batches', {
     schema: {
       tags,
       summary: 'List the batches',
       description: 'Newest first.',
       querystring: z.strictObject(page),
-      response: { 200: dataAnswer('The batches', z.array(batchSchema).readonly(), [exampleOf(batchSchema)]) },
+      response: { 200: dataAnswer('The batches', z.array(shownBatchSchema).readonly(), [exampleOf(shownBatchSchema)]) },
     },
     handler: async (request) => {
-      return success(await reads.batches(scopeOf(request), pageOf(request.query)));
+      const scope = scopeOf(request);
+      return success(await shown(scope, await reads.batches(scope, pageOf(request.query))));
     },
   });
 
   app.post('/v2/batches', {
+    bodyLimit: BATCH_BODY_BYTES,
+    config: { failures: ['DIAL_NOT_ALLOWED', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_REACHED'] },
     schema: {
       tags,
       summary: 'Create a batch',
-      description: 'The gateway keeps the batch and its log for `batches.retention_days`.',
-      body: newBatchBody,
-      response: { 200: dataAnswer('The batch', batchSchema, exampleOf(batchSchema)) },
+      description:
+        'With `numbers` or `csv` it dials them (docs/batches.md); without, it is a log that you write. The gateway keeps the batch and its log ' +
+        'for `batches.retention_days`. The body may have 8 MiB.',
+      headers: IDEMPOTENCY_HEADERS,
+      body: newBatchBody(agentPolicy),
+      response: { 200: dataAnswer('The batch', shownBatchSchema, exampleOf(shownBatchSchema)) },
     },
     handler: async (request) => {
-      const data = await stores.batches.create({ orgId: identityOf(request).orgId, name: request.body.name.trim() });
-      await note(request, 'batch.create', data.batch_id, ['name']);
-      return success(data);
+      const { orgId } = identityOf(request);
+      const { body } = request;
+      const { from, numbers, csv } = body;
+      if (from === undefined) {
+        const data = await stores.batches.create({ orgId, name: body.name.trim() });
+        await note(request, 'batch.create', data.batch_id, ['name']);
+        return success({ ...data, ...LOG_ONLY });
+      }
+      const plan = await planOf(context, orgId, body, from);
+      const given = csv === undefined ? listed(numbers ?? []) : await rowsOf(csv);
+      const known = await placedBefore(request, body);
+      if (known !== null) return success(await one(orgId, known));
+      await refuseTooMany(orgId);
+      const batchId = newUuid();
+      const key = request.headers['idempotency-key'];
+      const claimed =
+        typeof key === 'string' ? await stores.placements.claim(orgId, { key, digest: digestOf(body), callId: batchId }) : null;
+      if (claimed !== null) return success(await one(orgId, sameBatch(claimed, body)));
+      await makeBatch(stores, { orgId, batchId, name: body.name.trim(), plan, given });
+      await note(request, 'batch.create', batchId, Object.keys(body));
+      return success(await one(orgId, batchId));
     },
   });
+
+  app.get('/v2/batches/:batch_id', {
+    config: { failures: ['NOT_FOUND'] },
+    schema: {
+      tags,
+      summary: 'Read a batch',
+      description: 'Its state, how it dials, and its counts up to now.',
+      params,
+      querystring: z.object(orgQuery),
+      response: { 200: dataAnswer('The batch', shownBatchSchema, exampleOf(shownBatchSchema)) },
+    },
+    handler: async (request) => success(await one(scopeOf(request), batchIdOf(request.params))),
+  });
+
+  for (const [action, from, to, summary, description] of ACTIONS)
+    app.post(`/v2/batches/:batch_id/${action}`, {
+      config: { failures: ['NOT_FOUND', 'BATCH_STATE'] },
+      schema: {
+        tags,
+        summary,
+        description,
+        params,
+        body: stopBodySchema,
+        response: { 200: dataAnswer('The batch', shownBatchSchema, exampleOf(shownBatchSchema)) },
+      },
+      handler: async (request) => {
+        const { orgId } = identityOf(request);
+        const batchId = batchIdOf(request.params);
+        const [run = null] = await stores.batchRuns.read(orgId, [batchId]);
+        const isMoved = run !== null && (await stores.batchRuns.move(batchId, { to, from, events: [lifecycleEvent(run, to)] }));
+        const batch = await one(orgId, batchId);
+        if (!isMoved && batch.state !== to) throw new ApiFailure('BATCH_STATE', stateProblem(batch.state));
+        if (isMoved) await note(request, `batch.${action}`, batchId);
+        return success(batch);
+      },
+    });
 
   app.get('/v2/batches/:batch_id/logs', {
     config: { failures: ['NOT_FOUND'] },
@@ -131,6 +202,125 @@ export function batchRoutes(app: ZodApp, { stores, reads, note }: RouteContext):
       return success(entry);
     },
   });
+
+  async function placedBefore(request: FastifyRequest, body: NewBatchBody): Promise<string | null> {
+    const key = request.headers['idempotency-key'];
+    const known = typeof key === 'string' ? await stores.placements.find(identityOf(request).orgId, key) : null;
+    return known === null ? null : sameBatch(known, body);
+  }
+
+  async function one(scope: Scope, batchId: string): Promise<ShownBatch> {
+    const batch = await stores.batches.get(scope, batchId);
+    if (batch === null) throw noSuchBatch();
+    const [found] = await shown(scope, [batch]);
+    return found ?? { ...batch, ...LOG_ONLY };
+  }
+
+  async function shown(scope: Scope, batches: readonly BatchRecord[]): Promise<readonly ShownBatch[]> {
+    if (batches.length === 0) return [];
+    const runs = await stores.batchRuns.read(
+      scope,
+      batches.map(({ batch_id: id }) => id),
+    );
+    return batches.map((batch, index) => {
+      const run = runs[index] ?? null;
+      return { ...batch, ...(run === null ? LOG_ONLY : { state: run.state, plan: run.plan, counts: run.counts }) };
+    });
+  }
+
+  async function refuseTooMany(orgId: string): Promise<void> {
+    const newest = await shown(orgId, await stores.batches.list(orgId, { take: 4 * MAX_RUNNING, skip: 0 }));
+    const running = newest.filter(({ state }) => state !== null && !FINAL_STATES.includes(state));
+    if (running.length >= MAX_RUNNING)
+      throw new ApiFailure('LIMIT_REACHED', `An organization has at most ${String(MAX_RUNNING)} batches that are not over`);
+  }
+}
+
+const LOG_ONLY = { state: null, plan: null, counts: null } as const;
+/** Batches of one organization that dial, or wait, at a time. */
+const MAX_RUNNING = 50;
+
+const ACTIONS = [
+  ['pause', ['in_progress'], 'paused', 'Pause a batch', 'It begins no more calls; those in progress go on.'],
+  ['resume', ['paused'], 'in_progress', 'Go on with a paused batch', 'It dials again where it was.'],
+  [
+    'stop',
+    ['validating', 'in_progress', 'paused'],
+    'stopped',
+    'Stop a batch for good',
+    'It begins no more calls; those in progress go on.',
+  ],
+] as const satisfies readonly (readonly [string, readonly BatchState[], BatchState, string, string])[];
+
+function stateProblem(state: BatchState | null): string {
+  return state === null ? 'The batch is a log only: it dials nothing' : `The batch is ${state.replace('_', ' ')}`;
+}
+
+/** How the batch dials. Throws when the organization may not dial so. */
+async function planOf(
+  { stores, placeCall, agentPolicy }: RouteContext,
+  orgId: string,
+  body: NewBatchBody,
+  text: string,
+): Promise<BatchPlan> {
+  const from = parseE164(text);
+  const agentId = body.agent_id?.toLowerCase() ?? null;
+  const [org, number, agent] = await Promise.all([
+    stores.orgs.get(orgId),
+    from === undefined ? null : stores.numbers.get(orgId, from),
+    agentId === null ? null : stores.agents.get(orgId, agentId),
+  ]);
+  const webhook = body.webhook === '' ? null : (body.webhook ?? null);
+  const bad = [
+    ...(number?.outbound == null ? [entry('from', 'is not a number of yours that is attached for outbound calls')] : []),
+    ...(agentId !== null && agent === null ? [entry('agent_id', 'is not the id of an agent of yours')] : []),
+    ...(webhook !== null && !agentPolicy.isWebhookHost(new URL(webhook).hostname)
+      ? [entry('webhook', 'is at a private, loopback or reserved address, which this service does not call')]
+      : []),
+  ];
+  if (bad.length > 0 || org === null || number === null || from === undefined) throw validationFailure(bad);
+  const refusal = placeCall.fromRefusal({ org, number });
+  if (refusal !== null) throw new ApiFailure('DIAL_NOT_ALLOWED', refusal);
+  const {
+    calls_per_second,
+    max_concurrent_calls,
+    hours,
+    retries,
+    do_not_call_digit,
+    ring_timeout,
+    max_duration,
+    metadata,
+    detect_answerer,
+  } = body;
+  return {
+    ...{ from, agent_id: agentId, calls_per_second, max_concurrent_calls, hours, retries, do_not_call_digit, ring_timeout, webhook },
+    ...{ max_duration: max_duration ?? null, metadata: metadata ?? null, detect_answerer },
+  };
+}
+
+function listed(numbers: NonNullable<NewBatchBody['numbers']>): readonly GivenNumber[] {
+  return numbers.map((one, row) => (typeof one === 'string' ? { row, phone_number: one } : { row, ...one }));
+}
+
+async function rowsOf(csv: string): Promise<readonly GivenNumber[]> {
+  const rows = await readCsv(csv);
+  if (!rows.ok) throw validationFailure([rows.error]);
+  return rows.value;
+}
+
+/** Tells bodies apart; keeps nothing of them. */
+function digestOf(body: NewBatchBody): string {
+  return createHash('sha256').update(JSON.stringify(body)).digest('hex');
+}
+
+/** The batch of an earlier request with this key. */
+function sameBatch({ digest, callId }: { readonly digest: string; readonly callId: string }, body: NewBatchBody): string {
+  if (digest === digestOf(body)) return callId;
+  throw new ApiFailure('IDEMPOTENCY_KEY_REUSED', 'The idempotency-key belongs to a request with another body');
+}
+
+function entry(path: string, message: string): ApiErrorEntry {
+  return { error: 'VALIDATION', message, path };
 }
 
 function noSuchBatch(): ApiFailure {

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { newUuid } from '../../../lib/ids.js';
-import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../model/agent-record.js';
+import type { AgentRecord } from '../../model/agent-record.js';
+import { agentOfCall, agentOfNoStore } from '../../model/call-agent-settings.js';
 import { parseE164, type E164 } from '../../model/e164.js';
 import { REASONS } from '../../model/reasons.js';
 import { newAgent, badFieldsOf } from '../agent-mapper.js';
@@ -12,9 +13,10 @@ import type { RouteContext, ZodApp } from '../context.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 import type { AgentPolicy } from '../schemas/agent-rules.js';
 import type { ApiErrorEntry } from '../schemas/api-error.js';
-import { placeCallHeaders, placeCallSchema, type PlaceCallBody } from '../schemas/place-call.js';
+import { IDEMPOTENCY_HEADERS, placeCallSchema, type PlaceCallBody } from '../schemas/place-call.js';
 
 const RETRY_AFTER_S = 2;
+const PRIVATE_ADDRESS = 'is at a private, loopback or reserved address, which this service does not call';
 
 /** POST /v1/calls. Registered behind authentication. */
 export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, placeCall, clock, note }: RouteContext): void {
@@ -26,7 +28,7 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
       description:
         'Needs an operator who enabled placing calls for the organization (docs/outbound.md). Answers before the number is dialled: ' +
         '`GET /v1/calls/{call_id}` and the webhook report what becomes of the call.',
-      headers: placeCallHeaders,
+      headers: IDEMPOTENCY_HEADERS,
       body: placeCallSchema(policy),
       response: {
         200: fieldsAnswer(
@@ -57,6 +59,8 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
       if (known !== null) return answered(to, sameCall(known, wanted.digest));
       const refusal = placeCall.refusal({ org, number, to });
       if (refusal !== null) throw refused(refusal.code, refusal.message);
+      if ((await stores.doNotCall.find(orgId, [to])).has(to))
+        throw refused('DIAL_NOT_ALLOWED', `Not dialled: ${to} is on the do-not-call list`);
       const claimed = typeof key === 'string' ? await stores.placements.claim(orgId, wanted) : null;
       if (claimed !== null) return answered(to, sameCall(claimed, wanted.digest));
       const { callId } = wanted;
@@ -94,14 +98,13 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
     const unknown = await badFieldsOf({ body: inline }, stores.tools, orgId);
     const content = newAgent('', inline, policy);
     if (!content.ok || unknown.length > 0) return { settings: null, bad: within([...unknown, ...(content.ok ? [] : content.error)]) };
-    const { settings, bad } = withOverrides({ ...ofThisCall(orgId), ...content.value }, orgId, request.body as PlaceCallBody, policy);
+    const { settings, bad } = withOverrides(
+      { ...agentOfNoStore(orgId, clock), ...content.value },
+      orgId,
+      request.body as PlaceCallBody,
+      policy,
+    );
     return { settings, bad };
-  }
-
-  /** An agent that is in no store. */
-  function ofThisCall(orgId: string): AgentRecord {
-    const now = new Date(clock.wallMs()).toISOString();
-    return { ...DEFAULT_AGENT_SETTINGS, agent_id: '', org_id: orgId, name: '', created_at: now, updated_at: now };
   }
 
   function withOverrides(
@@ -110,16 +113,10 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
     { metadata, max_duration, webhook }: PlaceCallBody,
     { isWebhookHost }: AgentPolicy,
   ): { readonly settings: AgentRecord | null; readonly bad: readonly ApiErrorEntry[] } {
-    const given = {
-      ...(metadata == null ? {} : { metadata }),
-      ...(max_duration == null ? {} : { max_duration }),
-      ...(webhook == null || webhook === '' ? {} : { webhook }),
-    };
-    if (given.webhook !== undefined && !isWebhookHost(new URL(given.webhook).hostname)) {
-      const message = 'is at a private, loopback or reserved address, which this service does not call';
-      return { settings: null, bad: [entry('webhook', message)] };
-    }
-    return { settings: Object.keys(given).length === 0 ? agent : { ...(agent ?? ofThisCall(orgId)), ...given }, bad: [] };
+    const url = webhook === '' ? null : (webhook ?? null);
+    if (url !== null && !isWebhookHost(new URL(url).hostname)) return { settings: null, bad: [entry('webhook', PRIVATE_ADDRESS)] };
+    const given = { metadata: metadata ?? null, max_duration: max_duration ?? null, webhook: url };
+    return { settings: agentOfCall(agent, orgId, given, clock), bad: [] };
   }
 }
 

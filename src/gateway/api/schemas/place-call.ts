@@ -1,39 +1,7 @@
 import { z } from 'zod';
-import type { AgentRecord } from '../../model/agent-record.js';
-import type { E164 } from '../../model/e164.js';
-import type { NumberRecord, OrgRecord, OutboundTrunk } from '../../model/records.js';
-import type { VoiceApplication } from '../../model/voice-application.js';
-import type { Reason } from '../../model/reasons.js';
-import type { Result } from '../../../lib/result.js';
 import { agentSettingsSchema } from './agent-settings.js';
 import type { AgentPolicy } from './agent-rules.js';
 import { phoneNumber } from './sip-api.js';
-
-/** Places calls through the gateway that serves the API. */
-export interface PlaceCall {
-  /** Why this call is not placed now; `null`: it may be. */
-  refusal(call: {
-    readonly org: OrgRecord;
-    readonly number: NumberRecord;
-    readonly to: E164;
-  }): { readonly code: 'DIAL_NOT_ALLOWED' | 'NOT_READY'; readonly message: string } | null;
-  /** Begins the call; everything else stands in its record. */
-  place(call: {
-    readonly callId: string;
-    readonly orgId: string;
-    readonly from: E164;
-    readonly to: E164;
-    readonly trunk: OutboundTrunk;
-    /** `null`: the operator's default. */
-    readonly agent: AgentRecord | null;
-    readonly ringTimeoutMs: number;
-    readonly detectAnswerer: boolean;
-    /** The call's length at most; left out: as its agent and the gateway say. */
-    readonly timeLimitMs?: number;
-    /** Left out: its agent talks. */
-    readonly voice?: VoiceApplication;
-  }): Result<string, Reason>;
-}
 
 export const RING_TIMEOUT_S = { least: 5, most: 180, usual: 60 };
 export const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
@@ -78,13 +46,13 @@ export function placeCallSchema({ languages }: AgentPolicy) {
 
 export type PlaceCallBody = z.output<ReturnType<typeof placeCallSchema>>;
 
-export const placeCallHeaders = z.looseObject({
+export const IDEMPOTENCY_HEADERS = z.looseObject({
   'idempotency-key': z
     .string()
     .regex(IDEMPOTENCY_KEY, 'must be 1 to 255 printable characters without spaces')
     .optional()
     .meta({
-      description: 'Within a day, a request with the same key and body places no second call and gets the same `call_id`',
+      description: 'Within a day, a request with the same key and body does nothing and gets the same answer',
       examples: ['order-1047'],
     }),
 });

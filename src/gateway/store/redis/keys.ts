@@ -129,6 +129,27 @@ export const batchKey = (batchId: string): string => `batch:{${batchId}}`;
 /** Stream, trimmed, expires with the batch: its log, JSON in the field `entry`. */
 export const batchLogKey = (batchId: string): string => `batch:{${batchId}}:log`;
 
+/** Hash, expires with the batch: of a batch that dials, `org_id`, `state`, `plan` (JSON), counts, and the last fencing `token`. */
+export const batchRunKey = (batchId: string): string => `batch:{${batchId}}:run`;
+
+/** Hash, expires with the batch: its numbers that are not done, JSON by number. */
+export const batchNumbersKey = (batchId: string): string => `batch:{${batchId}}:numbers`;
+
+/** Sorted set, expires with the batch: those that wait for a call, by the time in ms from which they may be dialled. */
+export const batchDueKey = (batchId: string): string => `batch:{${batchId}}:due`;
+
+/** Hash, expires with the batch: calls whose outcome is not known, `<fencing token> <JSON>` by call id. */
+export const batchAttemptsKey = (batchId: string): string => `batch:{${batchId}}:attempts`;
+
+/** Sorted set, expires: its calls of the last second, by their time in ms. */
+export const batchRecentKey = (batchId: string): string => `batch:{${batchId}}:recent`;
+
+/** Set: ids of the batches that dial, or whose calls are not all over. */
+export const RUNNING_BATCHES_KEY = 'batches:running';
+
+/** Sorted set: numbers that the organization never dials, by the time in ms at which they were added. */
+export const orgDoNotCallKey = (orgId: string): string => `org:{${orgId}}:do-not-call`;
+
 /** Stream, trimmed: who changed what of the organization, JSON in the field `entry`. */
 export const orgAuditKey = (orgId: string): string => `org:{${orgId}}:audit`;
 

@@ -1,3 +1,4 @@
+import type { BatchWork, DialAllowance, DoNotCallList } from '../../ports/batches.js';
 import type { CallStore, DialLedger, ProviderSessions, RouteStore, ToolDirectory } from '../../ports/ports.js';
 import { isoNow, type Clock } from '../../../lib/clock.js';
 import { errorText } from '../../../lib/result.js';
@@ -17,6 +18,8 @@ import { RedisAuditLog } from './audit/redis-audit.js';
 import { RedisDialLedger } from './dials/redis-dials.js';
 import { RedisPlacements } from './dials/redis-placements.js';
 import { RedisBatchLog } from './batches/redis-batches.js';
+import { RedisBatchRuns } from './batches/redis-batch-runs.js';
+import { RedisDoNotCallList } from './dials/redis-do-not-call.js';
 import { RedisToolStore } from './tools/redis-tools.js';
 import { RedisApiKeyStore } from './api-keys/redis-api-keys.js';
 import { RedisCallLog } from './calls/redis-calls.js';
@@ -54,6 +57,8 @@ const DECODED_RECORDS = 5_000;
 export interface RedisStoresOptions extends RedisOptions {
   readonly callRetention?: Partial<CallRetention>;
   readonly batchRetention?: Partial<BatchRetention>;
+  /** Replicas that must have an attempt of a batch before its INVITE leaves; left out: none. */
+  readonly confirmedBy?: number;
   /** Names this gateway among those of one Redis, and after a restart. Left out by programs that take no calls. */
   readonly instance?: string;
   /** A call's place is kept for so long unless it is renewed, which is done three times in it. */
@@ -84,9 +89,13 @@ export interface RedisStores extends Stores {
     readonly tools: ToolDirectory;
     readonly sessions: ProviderSessions;
     readonly dials: DialLedger;
+    readonly doNotCall: DoNotCallList;
   };
   /** As the control API asks, without a place: over its connection. */
   readonly checkedRoutes: Pick<RouteStore, 'lookup'>;
+  /** What gateways do for batches. */
+  readonly batchWork: BatchWork;
+  readonly dialAllowance: DialAllowance;
   /** Resolves when Redis is usable; rejects with `StoreUnavailableError` when it is not within `limitMs` (5000). */
   ready(limitMs?: number): Promise<void>;
   /** From now on the indexes of numbers are swept every hour, by one gateway of all. */
@@ -124,15 +133,36 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   let stopSweeping = (): void => undefined;
   const calls = withWriter(new RedisCallLog(api, writes, clock, log, retention), written);
   const meteredRouteStore = meteredRoutes(routes, (orgId, kind) => throughput.count(orgId, kind));
+  const batchRetention = { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention };
+  const batchRuns = new RedisBatchRuns({
+    redis: api,
+    instance,
+    retention: batchRetention,
+    confirmedBy: options.confirmedBy ?? 0,
+    clock,
+    log,
+  });
   return {
     numbers,
     orgs: new RedisOrgStore(api, clock),
     keys: new RedisApiKeyStore(api, clock),
     agents: new RedisAgentStore(api, clock),
     tools: new RedisToolStore(api),
-    ofCalls: { routes: meteredRouteStore, calls, snapshots, tools: new RedisToolStore(redis), sessions, dials },
+    ofCalls: {
+      routes: meteredRouteStore,
+      calls,
+      snapshots,
+      tools: new RedisToolStore(redis),
+      sessions,
+      dials,
+      doNotCall: new RedisDoNotCallList(redis, clock),
+    },
     providerUsage,
-    batches: new RedisBatchLog(api, clock, { ...DEFAULT_BATCH_RETENTION, ...options.batchRetention }),
+    batches: new RedisBatchLog(api, clock, batchRetention),
+    batchRuns,
+    batchWork: batchRuns,
+    dialAllowance: dials,
+    doNotCall: new RedisDoNotCallList(api, clock),
     audit: new RedisAuditLog(api, clock),
     calls,
     live: new RedisLiveCalls(api),

@@ -5,7 +5,7 @@ import type { Readiness } from '../../../../src/gateway/api/routes/health.js';
 import type { ErrorEnvelope } from '../../../../src/gateway/api/schemas/api-error.js';
 import type { LiveCalls } from '../../../../src/gateway/model/live-calls.js';
 import type { NumberRecord } from '../../../../src/gateway/model/records.js';
-import type { PlaceCall } from '../../../../src/gateway/api/schemas/place-call.js';
+import type { PlaceCall } from '../../../../src/gateway/ports/place-call.js';
 import type { CallCheck } from '../../../../src/gateway/api/schemas/sip-check.js';
 import type { ToolRunner } from '../../../../src/gateway/ports/ports.js';
 import type { Log } from '../../../../src/lib/log.js';

@@ -26,6 +26,7 @@ describe('/openapi.json', () => {
     const routes = Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`));
     expect(routes.sort()).toEqual([
       'delete /v1/agents/{agent_id}',
+      'delete /v1/do-not-call/{phone_number}',
       'delete /v1/tools/{tool_id}',
       'get /2010-04-01/Accounts/{accountSid}.json',
       'get /2010-04-01/Accounts/{accountSid}/Calls.json',
@@ -41,6 +42,7 @@ describe('/openapi.json', () => {
       'get /v1/calls/{call_id}',
       'get /v1/calls/{call_id}/quality',
       'get /v1/calls/{call_id}/trace',
+      'get /v1/do-not-call',
       'get /v1/organizations',
       'get /v1/reasons',
       'get /v1/throughput',
@@ -48,6 +50,7 @@ describe('/openapi.json', () => {
       'get /v1/voices',
       'get /v1/webhooks/dead-letters',
       'get /v2/batches',
+      'get /v2/batches/{batch_id}',
       'get /v2/batches/{batch_id}/logs',
       'post /2010-04-01/Accounts/{accountSid}/Calls.json',
       'post /2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json',
@@ -59,11 +62,15 @@ describe('/openapi.json', () => {
       'post /v1/agents/{agent_id}',
       'post /v1/calls',
       'post /v1/calls/{call_id}/stop',
+      'post /v1/do-not-call',
       'post /v1/tools',
       'post /v1/tools/{tool_id}/invoke',
       'post /v1/webhooks/dead-letters/{delivery_id}/resend',
       'post /v2/batches',
       'post /v2/batches/{batch_id}/logs',
+      'post /v2/batches/{batch_id}/pause',
+      'post /v2/batches/{batch_id}/resume',
+      'post /v2/batches/{batch_id}/stop',
     ]);
   });
 

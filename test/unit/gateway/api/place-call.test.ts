@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../../src/gateway/model/agent-record.js';
 import { parseE164 } from '../../../../src/gateway/model/e164.js';
-import type { PlaceCall } from '../../../../src/gateway/api/schemas/place-call.js';
+import type { PlaceCall } from '../../../../src/gateway/ports/place-call.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
 const FROM = '+15550100555';
@@ -15,6 +15,7 @@ let fails: boolean;
 beforeEach(async () => {
   [asked, refusal, fails] = [[], null, false];
   const placeCall: PlaceCall = {
+    fromRefusal: () => null,
     refusal: () => refusal,
     place: (call) => {
       if (fails) return { ok: false, error: 'DRAINING' };

@@ -18,10 +18,11 @@ let stored: readonly ToolRecord[];
 let isAway: boolean;
 let running: { readonly tool: ToolDefinition; readonly ended: AbortSignal; readonly settle: (outcome: ToolOutcome) => void }[];
 
+let listed: string[][];
 let changes = 0;
 
 beforeEach(() => {
-  [told, stored, isAway, running] = [[], [STORED], false, []];
+  [told, stored, isAway, running, listed] = [[], [STORED], false, [], []];
   changes = 0;
 });
 
@@ -30,10 +31,16 @@ function requests(settings: Partial<AgentSettings> = {}): AgentRequests {
   const route: Route = { ...ROUTE, agent };
   const find = (_org: string, ids: readonly string[]): Promise<readonly ToolRecord[]> =>
     isAway ? Promise.reject(new StoreUnavailableError('away')) : Promise.resolve(stored.filter(({ tool_id: id }) => ids.includes(id)));
+  const add = (orgId: string, numbers: readonly string[]): Promise<number> => {
+    if (isAway) return Promise.reject(new StoreUnavailableError('away'));
+    listed.push([orgId, ...numbers]);
+    return Promise.resolve(1);
+  };
   const run = (tool: ToolDefinition, _input: unknown, ended: AbortSignal): Promise<ToolOutcome> =>
     new Promise((settle) => running.push({ tool, ended, settle }));
   return new AgentRequests(
-    { tools: { find }, toolRunner: { run } },
+    { tools: { find }, toolRunner: { run }, doNotCall: { add } },
+    '+15550100999',
     () => route,
     (answer) => void told.push(answer),
     () => (changes += 1),
@@ -49,6 +56,26 @@ const ask = (to: AgentRequests, name: string, requestId = 'r'): Promise<void> =>
 };
 const codes = (): (string | undefined)[] => told.map((answer) => (answer.type === 'refused' ? answer.code : answer.type));
 const said = (text: string): TranscriptEntry => ({ speaker: 'caller', text, at_ms: 0 });
+
+describe('who wants no more calls', () => {
+  it('goes on the do-not-call list, and the agent that gave an id gets an answer', async () => {
+    const call = requests();
+    call.take({ type: 'do_not_call', requestId: null });
+    await turn();
+    expect(told).toEqual([]);
+    call.take({ type: 'do_not_call', requestId: 'r' });
+    await turn();
+    expect(told).toMatchObject([{ type: 'tool-result', requestId: 'r', result: 'The number is never dialled again.' }]);
+    expect(listed).toEqual(Array.from({ length: 2 }, () => [ROUTE.org.org_id, '+15550100999']));
+  });
+
+  it('is not told so while the store is away', async () => {
+    isAway = true;
+    requests().take({ type: 'do_not_call', requestId: 'r' });
+    await turn();
+    expect(codes()).toEqual(['STORE_UNAVAILABLE']);
+  });
+});
 
 describe('what the record gets', () => {
   it('is kept at each change, and goes on in another process, in which something may be missing', () => {

@@ -48,7 +48,7 @@ describe('a call that is placed', () => {
   });
 
   it('that is not permitted dials nothing', () => {
-    const played = place([PLACED[0]!, { type: 'not-permitted', detail: 'no' }]);
+    const played = place([PLACED[0]!, { type: 'not-permitted', reason: 'DIAL_NOT_ALLOWED', detail: 'no' }]);
     expect(kinds(played.effects)).toEqual([...END, 'finish']);
     expect(played.state).toMatchObject({ name: 'Ended', reason: 'DIAL_NOT_ALLOWED' });
   });

@@ -1,4 +1,5 @@
 import type { BatchEvent, BatchLogEntry, BatchRecord } from '../../../model/batch-log.js';
+import type { NewBatch } from '../../../ports/stores.js';
 import { isoNow, type Clock } from '../../../../lib/clock.js';
 import { newUuid } from '../../../../lib/ids.js';
 
@@ -6,8 +7,8 @@ import { newUuid } from '../../../../lib/ids.js';
 
 const DAY_MS = 86_400_000;
 
-export function newBatch({ orgId, name }: { readonly orgId: string; readonly name: string }, clock: Clock): BatchRecord {
-  return { batch_id: newUuid(), org_id: orgId, name, created_at: isoNow(clock) };
+export function newBatch({ orgId, name, batchId }: NewBatch, clock: Clock): BatchRecord {
+  return { batch_id: batchId ?? newUuid(), org_id: orgId, name, created_at: isoNow(clock) };
 }
 
 /** When the oldest batch was made that is still kept. */

@@ -3,7 +3,7 @@ import type { Clock } from '../../../../lib/clock.js';
 import { newBatch, newBatchEntry, oldestKeptMs } from './batch-entry.js';
 import { batchKey, batchLogKey, orgBatchesKey } from '../keys.js';
 import { decodeRecord, RedisScript, type RedisConnection } from '../redis.js';
-import { isOf, type BatchLog, type BatchRetention, type LogPage, type Page, type Scope } from '../../../ports/stores.js';
+import { isOf, type BatchLog, type BatchRetention, type LogPage, type NewBatch, type Page, type Scope } from '../../../ports/stores.js';
 
 const APPEND = new RedisScript('batches/append-entry');
 /** Entries of a log that are read in one round trip. */
@@ -18,7 +18,7 @@ export class RedisBatchLog implements BatchLog {
     private readonly retention: BatchRetention,
   ) {}
 
-  async create(batch: { readonly orgId: string; readonly name: string }): Promise<BatchRecord> {
+  async create(batch: NewBatch): Promise<BatchRecord> {
     const record = newBatch(batch, this.clock);
     const index = orgBatchesKey(record.org_id);
     const seconds = this.retention.days * DAY_S;
@@ -28,6 +28,11 @@ export class RedisBatchLog implements BatchLog {
     await this.redis.run((client) => client.expire(index, seconds));
     await this.redis.run((client) => client.set(batchKey(record.batch_id), JSON.stringify(record), 'EX', seconds));
     return record;
+  }
+
+  async get(scope: Scope, batchId: string): Promise<BatchRecord | null> {
+    const batch = await this.#find(batchId);
+    return isOf(scope, batch) ? batch : null;
   }
 
   async append(orgId: string, batchId: string, event: BatchEvent): Promise<BatchLogEntry | null> {

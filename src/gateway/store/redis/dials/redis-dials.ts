@@ -2,7 +2,8 @@ import { mayDial } from '../../../admission/dial-guard.js';
 import { costMicros, dialPermit, microsOf, type DialPermit, type Dialling } from '../../../model/dialling.js';
 import type { CallSnapshot } from '../../../model/call-snapshot.js';
 import { liveEntry } from '../../../ports/listing.js';
-import type { DialLedger, DialRequest, PermittedDial } from '../../../ports/ports.js';
+import type { DialHeadroom } from '../../../ports/batches.js';
+import type { DialLedger, DialRefusal, DialRequest, PermittedDial } from '../../../ports/ports.js';
 import { isOf } from '../../../ports/stores.js';
 import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
@@ -11,6 +12,7 @@ import {
   endingCallKey,
   numberKey,
   orgDialDayKey,
+  orgDoNotCallKey,
   orgDialsKey,
   orgKey,
   orgLeasesKey,
@@ -41,6 +43,9 @@ const LIMITS: Readonly<Record<string, string>> = {
   cost: 'the cost of this call would exceed what the operator allows for today',
 };
 
+/** As reserve.lua answers. */
+const ON_LIST = 'do not call';
+
 /** Placed calls under the limits of their organizations. A slot lives `leaseMs` and is renewed; a cost that is never settled stays reserved for its day. */
 export class RedisDialLedger implements DialLedger {
   readonly #own = new Map<string, Own>();
@@ -54,19 +59,36 @@ export class RedisDialLedger implements DialLedger {
     private readonly log: Log,
   ) {}
 
-  async reserve(request: DialRequest): Promise<Result<PermittedDial, string>> {
+  async reserve(request: DialRequest): Promise<Result<PermittedDial, DialRefusal>> {
     const { orgId, from, to, call, maxDurationMs } = request;
     const [numberText, orgText] = await this.redis.getMany([numberKey(from), orgKey(orgId)]);
     const number = decodeRecord('number', numberText);
     const org = decodeRecord('org', orgText);
-    if (org === null || !isOf(orgId, number)) return err(`${from} is not a number of the organization`);
+    if (org === null || !isOf(orgId, number)) return refused(`${from} is not a number of the organization`);
     const price = mayDial({ org, number }, to);
-    if (!price.ok) return price;
+    if (!price.ok) return refused(price.error);
     const permit = dialPermit(price.value, maxDurationMs, this.clock.wallMs());
     const reached = org.dialling === null ? 'at once' : await this.#reserve({ orgId, to, call, permit }, org.dialling);
-    if (reached !== '') return err(LIMITS[reached] ?? 'a limit of the organization is reached');
+    if (reached === ON_LIST) return err({ reason: 'DO_NOT_CALL', detail: `${to} is on the do-not-call list` });
+    if (reached !== '') return refused(LIMITS[reached] ?? 'a limit of the organization is reached');
     this.#own.set(call.call_id, { orgId, to, call, permit });
     return ok({ number, org, permit });
+  }
+
+  async headroom(orgId: string, dialling: Dialling): Promise<DialHeadroom> {
+    const nowMs = this.clock.wallMs();
+    const [open, recent, day] = await this.redis.pipeline([
+      ['zcount', orgDialsKey(orgId), nowMs, '+inf'],
+      ['zcount', orgRecentDialsKey(orgId), nowMs - 1_000, '+inf'],
+      ['hmget', orgDialDayKey(orgId, new Date(nowMs).toISOString().slice(0, 10)), 'calls', 'micros'],
+    ]);
+    const [calls, micros] = day as readonly (string | null)[];
+    const left = [
+      dialling.max_concurrent_calls - Number(open),
+      dialling.max_calls_per_second - Number(recent),
+      dialling.max_calls_per_day - Number(calls ?? 0),
+    ];
+    return { calls: Math.max(0, Math.min(...left)), micros: microsOf(dialling.max_cost_per_day) - Number(micros ?? 0) };
   }
 
   settle(callId: string, talkedMs: number): void {
@@ -116,13 +138,17 @@ export class RedisDialLedger implements DialLedger {
     const { callId, member, text } = liveEntry(call, to, this.instance);
     const keys = [
       ...[orgDialsKey(orgId), orgRecentDialsKey(orgId), orgDialDayKey(orgId, permit.day)],
-      ...[orgLeasesKey(orgId), orgLiveKey(orgId), orgLiveCallsKey(orgId)],
+      ...[orgLeasesKey(orgId), orgLiveKey(orgId), orgLiveCallsKey(orgId), orgDoNotCallKey(orgId)],
     ];
     const { max_calls_per_second: rate, max_concurrent_calls: calls, max_calls_per_day: daily, max_cost_per_day: cost } = dialling;
     const limits = [rate, calls, daily, microsOf(cost)];
-    const args = [this.leaseMs, DAY_KEPT_MS, callId, member, text, permit.reservedMicros, ...limits];
+    const args = [this.leaseMs, DAY_KEPT_MS, callId, member, text, permit.reservedMicros, ...limits, to];
     const answer = await this.redis.script(RESERVE, keys, args);
     if (typeof answer !== 'string') throw new Error('dials/reserve.lua answered no text');
     return answer;
   }
+}
+
+function refused(detail: string): Result<never, DialRefusal> {
+  return err({ reason: 'DIAL_NOT_ALLOWED', detail });
 }

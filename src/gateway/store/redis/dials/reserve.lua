@@ -5,14 +5,19 @@
 -- KEYS[4] sorted set: all calls in progress, by the time in ms at which they expire
 -- KEYS[5] sorted set: the calls in progress as they are listed
 -- KEYS[6] hash: what is known of each of them, by call
+-- KEYS[7] sorted set: the do-not-call list
 -- ARGV[1] how long a slot is kept, in ms; [2] how long the day is kept, in ms
 -- ARGV[3] the call; [4] its member of the list; [5] what is known of it; [6] millionths to reserve
 -- ARGV[7…10] the most a second, at once, a day; the most millionths a day
--- Returns the limit that is reached: 'second', 'at once', 'day', 'cost'; '' when the call is counted.
+-- ARGV[11] the called number
+-- Returns 'do not call', or the limit that is reached: 'second', 'at once', 'day', 'cost'; '' when the call is counted.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local lease, call, micros = tonumber(ARGV[1]), ARGV[3], tonumber(ARGV[6])
 
+if redis.call('ZSCORE', KEYS[7], ARGV[11]) then
+  return 'do not call'
+end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - 1000)
 local used = redis.call('HMGET', KEYS[3], 'calls', 'micros')

@@ -43,6 +43,7 @@ describe('an agent at Deepgram', () => {
     expect(leg.session.config!.agent.think.functions.map(({ name }) => name)).toEqual([
       'the_weather',
       'hang_up',
+      'do_not_call',
       'transfer_call',
       'press_keys',
     ]);

@@ -73,6 +73,7 @@ describe('before the answer', () => {
       'book_a_table_2',
       'hang_up_2',
       'hang_up',
+      'do_not_call',
       'transfer_call',
       'press_keys',
     ]);

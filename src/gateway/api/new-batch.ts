@@ -1,0 +1,61 @@
+import { completeEvent, lifecycleEvent, type BatchCounts, type BatchNumber, type BatchPlan, type BatchState } from '../model/batch.js';
+import type { BatchEvent } from '../model/batch-log.js';
+import type { BatchRuns } from '../ports/batches.js';
+import type { BatchLog } from '../ports/stores.js';
+import { numberOf, type GivenNumber, type InvalidNumber } from './batch-numbers.js';
+
+interface NewBatch {
+  readonly orgId: string;
+  readonly batchId: string;
+  readonly name: string;
+  readonly plan: BatchPlan;
+  readonly given: readonly GivenNumber[];
+}
+
+const ADDED_AT_ONCE = 500;
+const NAMED_AT_ONCE = 100;
+/** Invalid numbers that the log names; it counts the others. */
+const MOST_NAMED = 2_000;
+
+/** Makes a batch, writes its numbers and lets it dial. Killed before the end, it stays in `validating`, and nothing is dialled. */
+export async function makeBatch(stores: { readonly batches: BatchLog; readonly batchRuns: BatchRuns }, batch: NewBatch): Promise<void> {
+  const { batches, batchRuns } = stores;
+  const { orgId, batchId, name, plan, given } = batch;
+  let counts = { ...NOTHING, requested: given.length };
+  const entry = (to: BatchState): BatchEvent => lifecycleEvent({ counts, plan }, to);
+  await batches.create({ orgId, name, batchId });
+  await batches.append(orgId, batchId, entry('created'));
+  await batches.append(orgId, batchId, entry('validating'));
+  await batchRuns.begin(orgId, batchId, plan, given.length);
+  const seen = new Set<string>();
+  const invalid: InvalidNumber[] = [];
+  for (let from = 0; from < given.length; from += ADDED_AT_ONCE) {
+    const numbers: BatchNumber[] = [];
+    for (const one of given.slice(from, from + ADDED_AT_ONCE)) {
+      const read = numberOf(one);
+      if (!read.ok) invalid.push(read.error);
+      else if (seen.has(read.value.number)) invalid.push({ row: one.row, phone_number: read.value.number, error: 'is there already' });
+      else {
+        seen.add(read.value.number);
+        numbers.push(read.value);
+      }
+    }
+    await batchRuns.add(batchId, numbers, from);
+  }
+  counts = { ...counts, validated: seen.size, waiting: seen.size };
+  const named = invalid.slice(0, MOST_NAMED);
+  for (let from = 0; from < named.length; from += NAMED_AT_ONCE) {
+    const payload = { numbers: named.slice(from, from + NAMED_AT_ONCE), invalid_total: invalid.length };
+    await batches.append(orgId, batchId, { event_type: 'invalid', payload });
+  }
+  if (seen.size > 0) {
+    await batchRuns.move(batchId, { to: 'in_progress', from: ['validating'], events: [entry('in_progress')] });
+    return;
+  }
+  await batchRuns.move(batchId, { to: 'failed', from: ['validating'], isEnd: true, events: [entry('failed'), completeEvent(counts)] });
+}
+
+const NOTHING: BatchCounts = {
+  ...{ requested: 0, validated: 0, waiting: 0, dialling: 0, dispatched: 0, successful: 0 },
+  ...{ failed: 0, ambiguous: 0, answered_today: 0, abandoned_today: 0 },
+};

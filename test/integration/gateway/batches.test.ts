@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { testCertificates } from '../../support/certificates.js';
+import { GatewaySite, type Service } from '../../support/gateway-site.js';
+import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { FROM, OutboundSite } from '../../support/outbound-site.js';
+import { OutboundTrunk } from '../../support/outbound-trunk.js';
+import { respond } from '../../support/peer-dialog.js';
+
+const ALWAYS = { from: '00:00', to: '24:00', days: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] };
+const numberAt = (index: number): string => `+4930${String(2_000_000 + index)}`;
+
+interface Shown {
+  readonly batch_id: string;
+  readonly state: string;
+  readonly counts: Readonly<Record<string, number>>;
+}
+interface Entry {
+  readonly event_type: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+describe('a batch over one gateway', () => {
+  let site: OutboundSite;
+  beforeAll(async () => {
+    site = await OutboundSite.start();
+    return () => site.destroy();
+  });
+
+  const api = async (method: 'GET' | 'POST', path: string, body?: object) => {
+    const { status, json } = await site.gateway.api(method, path, body);
+    return { status, json, data: json['data'] as Shown };
+  };
+  const over = async (id: string): Promise<Shown> => {
+    await expect.poll(async () => (await api('GET', `/v2/batches/${id}`)).data.state, { timeout: 30_000 }).toBe('completed');
+    return (await api('GET', `/v2/batches/${id}`)).data;
+  };
+  const log = async (id: string): Promise<readonly Entry[]> =>
+    (await api('GET', `/v2/batches/${id}/logs?direction=asc`)).json['data'] as readonly Entry[];
+
+  it('calls what its CSV names: one answers and presses the digit, one is busy, one is on the list, one is no number', async () => {
+    expect((await api('POST', '/v1/do-not-call', { phone_numbers: [numberAt(2)] })).status).toBe(200);
+    const rows = [
+      'phone_number,time_zone,name',
+      `${numberAt(0)},Europe/Berlin,Ada`,
+      `${numberAt(1)},,Bob`,
+      `${numberAt(2)},,Cid`,
+      '12,,Dot',
+    ];
+    const csv = rows.join('\r\n');
+    const body = { name: 'March', from: FROM, csv, calls_per_second: 10, hours: ALWAYS, do_not_call_digit: '9' };
+    const made = await api('POST', '/v2/batches', body);
+    expect(made, JSON.stringify(made.json)).toMatchObject({ status: 200, data: { counts: { requested: 4, validated: 3 } } });
+    const id = made.data.batch_id;
+    for (let taken = 0; taken < 2; taken += 1) {
+      const call = await site.trunk.call();
+      if (call.invite.startLine.includes(numberAt(1))) {
+        call.respond('486 Busy Here');
+        continue;
+      }
+      const end = (await CarrierEnd.open()).connect(call.invite.body);
+      await call.answer(end.sdp());
+      await end.hearsAgent();
+      const { dialog } = call;
+      const key = { extra: ['Content-Type: application/dtmf-relay'], body: 'Signal=9\r\nDuration=160\r\n' };
+      expect((await dialog.ask('INFO', key)).status).toBe(200);
+      await expect.poll(async () => JSON.stringify((await api('GET', '/v1/do-not-call')).json), { timeout: 10_000 }).toContain(numberAt(0));
+      expect((await dialog.ask('BYE')).status).toBe(200);
+      await end.close();
+    }
+    const counts = {
+      validated: 3,
+      dispatched: 2,
+      successful: 1,
+      failed: 2,
+      ambiguous: 0,
+      waiting: 0,
+      dialling: 0,
+      answered_today: 1,
+      abandoned_today: 0,
+    };
+    expect((await over(id)).counts).toMatchObject(counts);
+    const entries = await log(id);
+    expect(entries.map(({ event_type: type, payload }) => payload['state_change'] ?? type)).toEqual(
+      expect.arrayContaining(['created', 'validating', 'invalid', 'in_progress', 'refused', 'completed', 'complete']),
+    );
+    expect(entries.find(({ event_type: type }) => type === 'invalid')?.payload).toMatchObject({
+      numbers: [{ row: 5, phone_number: '12' }],
+    });
+    expect(entries.at(-1)).toMatchObject({ event_type: 'complete', payload: { calls_total: 3, calls_successful: 1, calls_failed: 2 } });
+    expect([...site.trunk.invited].sort()).toEqual([numberAt(0), numberAt(1)]);
+    // On the list now: a call that is placed by itself is refused too.
+    expect(await site.place({ phone_number: numberAt(0) })).toMatchObject({
+      status: 403,
+      json: { errors: [{ error: 'DIAL_NOT_ALLOWED' }] },
+    });
+  });
+});
+
+describe('a batch over two gateways, of which one is killed', () => {
+  const CALLS = 200;
+  let site: GatewaySite;
+  let trunk: OutboundTrunk;
+  let first: Service;
+
+  beforeAll(async () => {
+    const { caFile } = await testCertificates();
+    const own = { TRUNKLINE_TRUNKS_CA_FILE: caFile, TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true', TRUNKLINE_DRACHTIO_GRACE_MS: '500' };
+    [site, trunk] = [await GatewaySite.start({ settings: own }), await OutboundTrunk.open()];
+    await site.allowDialling(FROM, trunk.endpoint);
+    first = await site.gateway('a');
+    await site.gateway('b');
+  });
+  afterAll(async () => {
+    await site.destroy();
+    await trunk.close();
+  });
+
+  it('[3261 §9.1] every number gets one INVITE, or stands in the log as ambiguous', async () => {
+    const sent: string[] = [];
+    void trunk.takeAll((call) => {
+      sent.push(call.callId);
+      // Every fifth phone rings until its call is cancelled; the others are busy.
+      if (sent.length % 5 !== 0) return call.respond('486 Busy Here');
+      call.respond('180 Ringing');
+      call.request('CANCEL', 60_000).then(
+        (cancel) => {
+          respond(call.peer, cancel, '200 OK', { tag: call.tag });
+          call.respond('487 Request Terminated');
+        },
+        () => undefined,
+      );
+    });
+    const numbers = Array.from({ length: CALLS }, (_, index) => numberAt(index));
+    const plan = { calls_per_second: 40, max_concurrent_calls: 30, hours: ALWAYS, ring_timeout: 5 };
+    const made = await site.api('b', 'POST', '/v2/batches', { name: 'Two', from: FROM, numbers, ...plan });
+    expect(made.status, JSON.stringify(made.json)).toBe(200);
+    const { batch_id: batchId } = made.json['data'] as Shown;
+    const path = `/v2/batches/${batchId}`;
+    await expect.poll(() => sent.length, { timeout: 30_000, interval: 20 }).toBeGreaterThan(60);
+    const ofFirst = async (): Promise<number> =>
+      (await site.stores.batchWork.attempts(batchId)).filter(({ gateway }) => gateway.startsWith('a')).length;
+    await expect.poll(ofFirst, { timeout: 30_000, interval: 20 }).toBeGreaterThan(4);
+    await first.end('SIGKILL');
+    const read = async (): Promise<Shown> => (await site.api('b', 'GET', path)).json['data'] as Shown;
+    await expect.poll(async () => (await read()).state, { timeout: 100_000, interval: 500 }).toBe('completed');
+    const entries = (await site.api('b', 'GET', `${path}/logs?take=1000`)).json['data'] as readonly Entry[];
+    const ambiguous = entries.filter(({ event_type: type }) => type === 'ambiguous').map(({ payload }) => String(payload['phone_number']));
+    const { counts } = await read();
+    console.log(`${String(trunk.invited.length)} INVITEs, ${String(ambiguous.length)} ambiguous, ${JSON.stringify(counts)}`);
+    expect(new Set(trunk.invited).size).toBe(trunk.invited.length);
+    for (const number of numbers) if (!trunk.invited.includes(number)) expect(ambiguous).toContain(number);
+    expect(counts).toMatchObject({ validated: CALLS, waiting: 0, dialling: 0, failed: CALLS, ambiguous: ambiguous.length });
+    expect(ambiguous.length).toBeGreaterThan(0);
+  }, 180_000);
+});

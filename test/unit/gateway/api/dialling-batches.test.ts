@@ -1,0 +1,176 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { parseE164 } from '../../../../src/gateway/model/e164.js';
+import { openApi, type ApiFixture } from './api-fixture.js';
+
+const FROM = '+15550100555';
+let api: ApiFixture;
+let refusal: string | null;
+
+beforeEach(async () => {
+  refusal = null;
+  api = await openApi({
+    placeCall: { fromRefusal: () => refusal, refusal: () => null, place: ({ callId }) => ({ ok: true, value: callId }) },
+  });
+  await api.stores.numbers.attach(api.orgId, parseE164(FROM)!, { outbound: { sip_endpoint: 'a.example' } });
+});
+
+interface Made {
+  readonly batch_id: string;
+  readonly state: string;
+  readonly plan: Readonly<Record<string, unknown>>;
+  readonly counts: Readonly<Record<string, number>>;
+}
+const post = async (body: object, headers: Record<string, string> = {}) => {
+  const answer = await api.send({
+    method: 'POST',
+    url: '/v2/batches',
+    headers: { authorization: api.key, 'content-type': 'application/json', ...headers },
+    payload: JSON.stringify({ name: 'March', from: FROM, ...body }),
+  });
+  return { status: answer.status, made: answer.body.data as Made, errors: answer.failure.errors };
+};
+const log = async (id: string) =>
+  (await api.get(`/v2/batches/${id}/logs?direction=asc`)).body.data as { event_type: string; payload: object }[];
+
+describe('POST /v2/batches with numbers', () => {
+  it('dials the valid ones once each, and its log names the others', async () => {
+    const numbers = ['+4930123456', '4930123456', { phone_number: '+4930123457', time_zone: 'Mars/Base' }, 'abc', '+4930123458'];
+    const { status, made } = await post({ numbers });
+    expect([status, made.state]).toEqual([200, 'in_progress']);
+    expect(made.counts).toMatchObject({ requested: 5, validated: 2 });
+    const entries = await log(made.batch_id);
+    expect(entries.map(({ payload }) => payload)).toMatchObject([
+      { state_change: 'created' },
+      { state_change: 'validating' },
+      {
+        numbers: [
+          { row: 1, phone_number: '+4930123456', error: 'is there already' },
+          { row: 2, error: 'Mars/Base is not a time zone, such as Europe/Berlin' },
+          { row: 3, phone_number: 'abc', error: 'is not a phone number in E.164 form' },
+        ],
+        invalid_total: 3,
+      },
+      { state_change: 'in_progress', message: '5 requested, 2 validated, 0 dispatched, 1 calls per second' },
+    ]);
+    const [noted] = await api.stores.audit.list(api.orgId, { take: 1 });
+    expect(noted).toMatchObject({ action: 'batch.create', record: made.batch_id });
+  });
+
+  it('fails when none is valid', async () => {
+    const { made } = await post({ numbers: ['1', '2'] });
+    expect(made.state).toBe('failed');
+    expect((await log(made.batch_id)).at(-1)).toMatchObject({ event_type: 'complete', payload: { calls_total: 0 } });
+  });
+
+  it('has hours, a pace and nothing else by default', async () => {
+    const { made } = await post({ numbers: ['+4930123456'] });
+    expect(made.plan).toEqual({
+      ...{ from: FROM, agent_id: null, calls_per_second: 1, max_concurrent_calls: 10, retries: {}, do_not_call_digit: null },
+      ...{
+        hours: { from: '09:00', to: '20:00', days: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat'] },
+        ring_timeout: 60,
+        detect_answerer: false,
+      },
+      ...{ max_duration: null, metadata: null, webhook: null },
+    });
+  });
+
+  it.each([
+    [{ numbers: ['+4930123456'], csv: 'phone_number' }, 'csv'],
+    [{ numbers: [] }, 'numbers'],
+    [{}, 'numbers'],
+    [{ numbers: ['+4930123456'], from: '+15550100556' }, 'from'],
+    [{ numbers: ['+4930123456'], agent_id: '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11' }, 'agent_id'],
+    [{ numbers: ['+4930123456'], webhook: 'http://10.0.0.1/' }, 'webhook'],
+    [{ numbers: ['+4930123456'], hours: { from: '20:00', to: '09:00', days: ['mon'] } }, 'hours.to'],
+    [{ numbers: ['+4930123456'], retries: { CALLER_HANGUP: { times: 1, after_seconds: 1 } } }, 'retries.CALLER_HANGUP'],
+    [{ numbers: ['+4930123456'], calls_per_second: 0 }, 'calls_per_second'],
+  ])('refuses %j', async (body, path) => {
+    const { status, errors } = await post(body);
+    expect([status, errors.map((one) => one.path)]).toEqual([400, [path]]);
+  });
+
+  it('is 403 when the operator does not allow it', async () => {
+    refusal = 'Not dialled: no';
+    expect(await post({ numbers: ['+4930123456'] })).toMatchObject({ status: 403, errors: [{ error: 'DIAL_NOT_ALLOWED' }] });
+  });
+
+  it('makes one batch for one idempotency-key', async () => {
+    const key = { 'idempotency-key': 'march' };
+    const [one, other] = [await post({ numbers: ['+4930123456'] }, key), await post({ numbers: ['+4930123456'] }, key)];
+    expect(other.made.batch_id).toBe(one.made.batch_id);
+    expect(await post({ numbers: ['+4930123457'] }, key)).toMatchObject({ status: 409, errors: [{ error: 'IDEMPOTENCY_KEY_REUSED' }] });
+  });
+});
+
+describe('POST /v2/batches with CSV', () => {
+  it('takes further columns for the agent, and a list without a first line', async () => {
+    const lines = ['\uFEFFphone_number;time_zone;name', '+4930123456;Europe/Berlin;"Ada; B."', '', '+4930123457;;Bob'];
+    expect((await post({ csv: lines.join('\r\n') })).made.counts).toMatchObject({ requested: 2, validated: 2 });
+    expect((await post({ csv: '+4930123456\n+4930123457\n' })).made.counts).toMatchObject({ validated: 2 });
+  });
+
+  it.each([
+    ['name\nAda', /^line 1: has no column phone_number/],
+    ['phone_number,phone_number\n1,2', /^line 1: column 2 needs a name of its own/],
+    ['phone_number,name\n+4930123456,Ada\n+4930123457', /^line 3/],
+    ['phone_number,name\n+4930123456,"Ada', /^line \d/],
+    ['phone_number,name\n+4930123456,A"da"x', /^line 2, column 2/],
+    [`phone_number,name\n+4930123456,${'x'.repeat(1_001)}`, /^line 2, column 2: has more than 1000 characters/],
+    ['phone_number\n', /has no numbers/],
+    ['', /has no numbers/],
+  ])('says where %j is wrong', async (csv, message) => {
+    const { status, errors } = await post({ csv });
+    expect([status, errors[0]?.path, errors[0]?.message]).toEqual([400, 'csv', expect.stringMatching(message)]);
+  });
+
+  it('has 100,000 numbers at most', async () => {
+    const csv = (count: number): string => Array.from({ length: count }, (_, row) => `+4930${String(1_000_000 + row)}`).join('\n');
+    expect((await post({ csv: csv(100_000) })).made.counts).toMatchObject({ requested: 100_000, validated: 100_000 });
+    expect((await post({ csv: csv(100_001) })).errors[0]?.message).toBe('line 100001: has more than 100000 numbers');
+  });
+});
+
+describe('a batch is steered', () => {
+  const move = async (id: string, action: string) => {
+    const { status, body, failure } = await api.post(`/v2/batches/${id}/${action}`, {});
+    return status === 200 ? (body.data as Made).state : failure.errors[0]?.error;
+  };
+
+  it('paused, resumed and stopped; what is over stays so', async () => {
+    const { made } = await post({ numbers: ['+4930123456'] });
+    const id = made.batch_id;
+    expect(await move(id, 'pause')).toBe('paused');
+    expect(await move(id, 'pause')).toBe('paused');
+    expect(await move(id, 'resume')).toBe('in_progress');
+    expect(await move(id, 'stop')).toBe('stopped');
+    expect(await move(id, 'resume')).toBe('BATCH_STATE');
+    expect((await api.get(`/v2/batches/${id}`)).body.data).toMatchObject({ state: 'stopped', name: 'March' });
+    const actions = (await api.stores.audit.list(api.orgId, { take: 3 })).map(({ action }) => action);
+    expect(actions).toEqual(['batch.stop', 'batch.resume', 'batch.pause']);
+  });
+
+  it('unless it is a log only, or nobody’s', async () => {
+    const { body } = await api.post('/v2/batches', { name: 'Log' });
+    expect(await move((body.data as Made).batch_id, 'stop')).toBe('BATCH_STATE');
+    expect(await move('4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11', 'stop')).toBe('NOT_FOUND');
+  });
+});
+
+describe('the do-not-call list', () => {
+  it('grows, is read, and shrinks', async () => {
+    const added = await api.post('/v1/do-not-call', { phone_numbers: ['+4930123456', '4930123456', '+4930123457'] });
+    expect(added).toMatchObject({ status: 200, body: { message: '2 numbers added to the do-not-call list' } });
+    const listed = async () => ((await api.get('/v1/do-not-call')).body as unknown as { numbers: { phone_number: string }[] }).numbers;
+    expect((await listed()).map((one) => one.phone_number)).toEqual(['+4930123457', '+4930123456']);
+    expect((await api.delete('/v1/do-not-call/+4930123457')).status).toBe(200);
+    expect((await api.delete('/v1/do-not-call/+4930123457')).status).toBe(404);
+    expect(await listed()).toHaveLength(1);
+  });
+
+  it('is looked at before a call is placed', async () => {
+    await api.post('/v1/do-not-call', { phone_numbers: ['+4930123456'] });
+    const { status, failure } = await api.post('/v1/calls', { phone_number: '+4930123456', from: FROM });
+    expect([status, failure.message]).toEqual([403, 'Not dialled: +4930123456 is on the do-not-call list']);
+  });
+});
