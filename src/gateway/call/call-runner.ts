@@ -132,8 +132,7 @@ export class CallRunner {
       () => this.#keep(),
       this.#log,
     );
-    const { callId, sipCallId } = origin;
-    this.#media = new CallMedia(callId, sipCallId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
+    this.#media = new CallMedia(origin.callId, origin.sipCallId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
     const parts = { media: this.#media, requests: this.#requests, scope: this.#scope, trace: this.#trace, log: this.#log };
     this.#agent = new CallAgent(services, {
       ...parts,
