@@ -21,9 +21,9 @@ import { HELD_PING_MS } from './offer-answer.js';
 import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import { trunkCredentials } from './trunk-authorization.js';
-import { maxDurationMs as longestMs, type CallEffect, type CallEvent, type CallFacts, type CallState } from './state.js';
+import { type CallEffect, type CallEvent, type CallFacts, type CallState } from './state.js';
 import type { InfoDigit } from './info-digit.js';
-import type { PlaceContext } from './place-context.js';
+import { permission, type PlaceContext } from './place-context.js';
 import { writeEnd } from './call-end.js';
 import { statusCallback } from './status-callback.js';
 import type { StatusCallbackEvent } from '../model/records.js';
@@ -443,18 +443,8 @@ export class CallRunner {
 
   async #permit(): Promise<CallEvent> {
     if (this.placed === null) throw new Error('only a call that we place needs permission');
-    const { orgId, from, to, agent, facts } = this.placed;
-    const call = beginningOf(this.origin);
     this.#scope.defer('dial', () => this.#uncount());
-    const maxDurationMs = longestMs({ facts, route: agent === null ? null : { agent } });
-    const permitted = await this.services.dials.reserve({ orgId, from, to, call, maxDurationMs });
-    if (!permitted.ok) {
-      const { reason, detail } = permitted.error;
-      this.#log.warn({ reason, detail }, 'call.not_permitted');
-      return { type: 'not-permitted', reason, detail };
-    }
-    const { org, number, permit } = permitted.value;
-    return { type: 'permitted', route: { org, number, agent }, permit };
+    return permission(this.placed, this.services.dials, this.#log);
   }
 
   /** When a call that we place rang, and was answered. */

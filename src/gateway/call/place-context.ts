@@ -1,9 +1,11 @@
 import type { AgentRecord } from '../model/agent-record.js';
 import type { E164 } from '../model/e164.js';
+import type { DialLedger } from '../ports/ports.js';
+import type { Log } from '../../lib/log.js';
 import type { OwnSide } from './call-dialog.js';
-import type { CallOrigin } from './call-record.js';
+import { beginningOf, type CallOrigin } from './call-record.js';
 import type { DialTarget } from './placed-invite.js';
-import type { CallFacts } from './state.js';
+import { maxDurationMs, type CallEvent, type CallFacts } from './state.js';
 
 /** A call to be placed. */
 export interface PlaceContext {
@@ -19,4 +21,17 @@ export interface PlaceContext {
   readonly ringTimeoutMs: number;
   /** Finds out whether a person, a machine or a fax answers. */
   readonly detectAnswerer: boolean;
+}
+
+/** Whether the call may be placed; if so, it is counted and its cost reserved. Rejects with `StoreUnavailableError`. */
+export async function permission({ origin, orgId, from, to, agent, facts }: PlaceContext, dials: DialLedger, log: Log): Promise<CallEvent> {
+  const longestMs = maxDurationMs({ facts, route: agent === null ? null : { agent } });
+  const permitted = await dials.reserve({ orgId, from, to, call: beginningOf(origin), maxDurationMs: longestMs });
+  if (!permitted.ok) {
+    const { reason, detail } = permitted.error;
+    log.warn({ reason, detail }, 'call.not_permitted');
+    return { type: 'not-permitted', reason, detail };
+  }
+  const { org, number, permit } = permitted.value;
+  return { type: 'permitted', route: { org, number, agent }, permit };
 }

@@ -73,7 +73,8 @@ const MAKERS: Readonly<Record<string, (operation: Operation) => Promise<string>>
   agent_id: () => idOf('/v1/agents', { prompt: 'Be brief.' }, 'agent', 'agent_id'),
   tool_id: () =>
     idOf('/v1/tools', { tool: { name: 'Book', description: 'Books.', url: tool.url('/book'), response: {} } }, 'tool', 'tool_id'),
-  batch_id: async () => {
+  batch_id: async ({ path }) => {
+    if (/pause|resume|stop/.test(path)) return dialledBatch(path.endsWith('/resume'));
     const orgId = gateway.ready.org_id;
     const { batch_id: id } = await stores.batches.create({ orgId, name: 'Reminders' });
     await stores.batches.append(orgId, id, { event_type: 'complete', payload: { calls_total: 2, calls_failed: 0, calls_successful: 2 } });
@@ -89,6 +90,19 @@ const MAKERS: Readonly<Record<string, (operation: Operation) => Promise<string>>
     return id;
   },
 };
+
+/** A batch whose only number is called at a time that is far. */
+async function dialledBatch(isPaused: boolean): Promise<string> {
+  await allowDialling({ from: '+15551234567' });
+  const hours = new Date().getUTCHours() < 12 ? { from: '22:00', to: '23:00' } : { from: '01:00', to: '02:00' };
+  const numbers = [{ phone_number: '+15550100999', time_zone: 'UTC' }];
+  const id = await idOf('/v2/batches', { name: 'Reminders', from: '+15551234567', numbers, hours }, 'data', 'batch_id');
+  await expect
+    .poll(async () => (await gateway.api('GET', `/v2/batches/${id}`)).json, { timeout: 10_000 })
+    .toMatchObject({ data: { state: 'in_progress' } });
+  if (isPaused) await gateway.api('POST', `/v2/batches/${id}/pause`, {});
+  return id;
+}
 
 async function liveCall(): Promise<string> {
   await CarrierCall.talking(gateway, gateway.ready.phone_number);
