@@ -80,6 +80,7 @@ const MAKERS: Readonly<Record<string, (operation: Operation) => Promise<string>>
     await stores.batches.append(orgId, id, { event_type: 'complete', payload: { calls_total: 2, calls_failed: 0, calls_successful: 2 } });
     return id;
   },
+  phone_number: () => Promise.resolve('+15550100999'),
   accountSid: () => Promise.resolve(accountSidOf(gateway.ready.org_id)),
   callSid: async () => callSidOf(await liveCall()),
   call_id: async ({ path }) => (path.endsWith('/stop') ? liveCall() : callId),
@@ -93,8 +94,9 @@ const MAKERS: Readonly<Record<string, (operation: Operation) => Promise<string>>
 
 /** A batch whose only number is called at a time that is far. */
 async function dialledBatch(isPaused: boolean): Promise<string> {
-  await allowDialling({ from: '+15551234567' });
-  const hours = new Date().getUTCHours() < 12 ? { from: '22:00', to: '23:00' } : { from: '01:00', to: '02:00' };
+  await allowDialling('+15551234567');
+  const [from, to] = new Date().getUTCHours() < 12 ? ['22:00', '23:00'] : ['01:00', '02:00'];
+  const hours = { from, to, days: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] };
   const numbers = [{ phone_number: '+15550100999', time_zone: 'UTC' }];
   const id = await idOf('/v2/batches', { name: 'Reminders', from: '+15551234567', numbers, hours }, 'data', 'batch_id');
   await expect
