@@ -1,4 +1,4 @@
-import { NO_CALLS_PLACED } from '../test/support/no-calls-placed.js';
+import { NO_CALLS_PLACED, NO_LIVE_CALLS } from '../test/support/no-calls-placed.js';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
@@ -37,14 +37,7 @@ async function document(): Promise<ApiDocument> {
       stores: NO_STORES,
       check: nothing,
       placeCall: NO_CALLS_PLACED,
-      liveCalls: {
-        find: () => null,
-        stop: () => false,
-        redirect: () => false,
-        trace: () => null,
-        transcript: () => null,
-        quality: () => Promise.resolve(null),
-      },
+      liveCalls: NO_LIVE_CALLS,
       toolRunner: { run: nothing },
       readiness: nothing,
       clock: systemClock,

@@ -1,4 +1,4 @@
-import { NO_CALLS_PLACED } from '../../test/support/no-calls-placed.js';
+import { NO_CALLS_PLACED, NO_LIVE_CALLS } from '../../test/support/no-calls-placed.js';
 import { createApiServer } from '../../src/gateway/api/server.js';
 import { DEFAULT_INBOUND_OPTIONS } from '../../src/gateway/model/records.js';
 import { parseE164 } from '../../src/gateway/model/e164.js';
@@ -37,14 +37,7 @@ takeOrders(async ({ redisUrl, numbers: count }: Fields): Promise<Served> => {
       log,
       check: () => Promise.reject(new Error('not measured')),
       placeCall: NO_CALLS_PLACED,
-      liveCalls: {
-        find: () => null,
-        stop: () => false,
-        redirect: () => false,
-        trace: () => null,
-        transcript: () => null,
-        quality: () => Promise.resolve(null),
-      },
+      liveCalls: NO_LIVE_CALLS,
       toolRunner: { run: () => Promise.reject(new Error('not measured')) },
       readiness: () => Promise.resolve({}),
     },

@@ -14,7 +14,7 @@ export interface SpeechRequest {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Of the answer. */
+  /** What the answer has. */
   readonly format: Extract<WireFormat, 'pcmu' | 'pcm16-24000'>;
 }
 

@@ -18,7 +18,7 @@ const ZONE = 'time_zone';
 
 /** A number as it was given. */
 export interface GivenNumber {
-  /** Of the text, from 1; of a list, the place in it from 0. */
+  /** Line of the text, from 1; for a list, the place in it from 0. */
   readonly row: number;
   readonly phone_number: string;
   readonly time_zone?: string | undefined;

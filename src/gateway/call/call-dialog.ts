@@ -44,7 +44,7 @@ export interface DialogServices {
 export interface DialogOwner {
   dispatch(event: CallEvent): void;
   onDigit(digit: InfoDigit): void;
-  /** Of the trunk of a call that we place; `null`: challenges are not answered. */
+  /** For the trunk of a call that we place; `null`: challenges are not answered. */
   credentials(): TrunkCredentials | null;
   /** Another host has the call. */
   onTaken(): void;

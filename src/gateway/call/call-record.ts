@@ -38,7 +38,7 @@ export interface CallOrigin {
   readonly caller: CallerIdentity;
   readonly source: CallSource;
   readonly startedAtMs: number;
-  /** Of a placed call that has one. */
+  /** For a placed call that has one. */
   readonly voice?: VoiceApplication;
 }
 
@@ -54,7 +54,7 @@ export interface CallProgress {
   readonly reports: number;
   /** Our ACK, of a placed call; an earlier version has none. */
   readonly acknowledgedAtMs?: number;
-  /** Of a call that we placed; `null`: nobody wanted to know, or it is not known yet. */
+  /** For a call that we placed; `null`: nobody wanted to know, or it is not known yet. */
   readonly answeredBy: Answerer | null;
 }
 
@@ -78,7 +78,7 @@ function agentIdOf(route: Route | null): string | null {
   return id === '' ? null : id;
 }
 
-/** Of a call that was not answered: of one that we placed, the carrier's, or that of our CANCEL. */
+/** For a call that was not answered: for one that we placed, the carrier's, or that of our CANCEL. */
 function sipStatusOf({ placing }: CallState, reason: Reason): number {
   const { sipStatus } = REASONS[reason];
   return placing === null ? sipStatus : (placing.status ?? (sipStatus === 200 ? 487 : sipStatus));
@@ -267,8 +267,13 @@ export function snapshotCall(call: CallState, parts: Omit<KeptCall, 'call'>): Ca
     call: beginningOf(parts.origin),
     dial: permit === null ? null : { permit, to: parts.origin.to },
     answer: parts.dialog === null ? null : answerOf(call, parts.progress),
-    state: { form: FORM, ...parts, call },
+    state: { form: FORM, ...parts, notes: storable(parts.notes, route), call },
   };
+}
+
+/** Without the transcript of an organization that keeps none. */
+function storable(notes: CallNotes | null, { org }: Route): CallNotes | null {
+  return notes === null || org.transcript_days !== 0 ? notes : { ...notes, said: { ...notes.said, transcript: [] } };
 }
 
 /** `undefined`: another version of the gateway wrote it. Form 5 is read too. */

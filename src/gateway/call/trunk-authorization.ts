@@ -29,7 +29,7 @@ export class TrunkAuthorization {
 
   constructor(private readonly credentials: TrunkCredentials | null) {}
 
-  /** Of the next request, and of the ACK to its 2xx (RFC 3261 §22.1). Of two realms in one header, the later. */
+  /** For the next request, and the ACK to its 2xx (RFC 3261 §22.1). Of two realms in one header, the later. */
   get headers(): SrfHeaders {
     return Object.fromEntries(this.#answers.map(({ header, value }) => [header, value]));
   }

@@ -27,7 +27,8 @@ import {
   refusalHeaders,
   sessionExpiresOf,
 } from '../call/invite.js';
-import { placeContext, type PlaceRequest } from './outbound.js';
+import type { PlaceRequest } from '../ports/place-call.js';
+import { placeContext } from './outbound.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/admission.js';
 import { IDENTITY_HEADER, PING_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';

@@ -3,30 +3,8 @@ import { newUuid } from '../../lib/ids.js';
 import type { PlaceContext } from '../call/place-context.js';
 import { ALLOWED_METHODS, ownContact, type ContactAddress } from '../call/invite.js';
 import { maxDurationMs, type CallFacts } from '../call/state.js';
-import type { AgentRecord } from '../model/agent-record.js';
 import type { E164 } from '../model/e164.js';
-import type { OutboundTrunk } from '../model/records.js';
-import type { VoiceApplication } from '../model/voice-application.js';
-
-/** A call that an organization wants placed. */
-export interface PlaceRequest {
-  /** UUID; of a repeated request, that of the first. */
-  readonly callId: string;
-  /** Left out: a new one. */
-  readonly sipCallId?: string;
-  readonly orgId: string;
-  readonly from: E164;
-  readonly to: E164;
-  readonly trunk: OutboundTrunk;
-  /** With the settings of this call; `null`: the operator's default. */
-  readonly agent: AgentRecord | null;
-  readonly ringTimeoutMs: number;
-  readonly detectAnswerer: boolean;
-  /** The call's length at most; left out: as its agent and the gateway say. */
-  readonly timeLimitMs?: number;
-  /** Left out: its agent talks. */
-  readonly voice?: VoiceApplication;
-}
+import type { PlaceRequest } from '../ports/place-call.js';
 
 export interface OwnEnd {
   readonly contact: ContactAddress;

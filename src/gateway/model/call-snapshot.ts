@@ -9,7 +9,7 @@ export interface CallSnapshot {
   readonly phone_number: string;
   /** For the lists of calls in progress. */
   readonly call: BeginningCall;
-  /** Of a placed call: what is reserved for it, and the dialled number; `null`: it came in. An earlier version has none. */
+  /** For a placed call: what is reserved for it, and the dialled number; `null`: it came in. An earlier version has none. */
   readonly dial?: { readonly permit: DialPermit; readonly to: string } | null;
   /** `null`: a placed call that is not answered. */
   readonly answer: CallAnswer | null;

@@ -15,6 +15,6 @@ export interface Completion {
   /** `null`: the agent has no webhook. */
   readonly url: string | null;
   readonly payload: CompletionPayload;
-  /** Of an agent that sent a transcript and no analysis; `null`: nothing is to be found in it. */
+  /** For an agent that sent a transcript and no analysis; `null`: nothing is to be found in it. */
   readonly analysisSchema: Readonly<Record<string, string>> | null;
 }

@@ -5,6 +5,26 @@ import type { VoiceApplication } from '../model/voice-application.js';
 import type { Reason } from '../model/reasons.js';
 import type { Result } from '../../lib/result.js';
 
+/** A call that an organization wants placed. */
+export interface PlaceRequest {
+  /** UUID; of a repeated request, that of the first. */
+  readonly callId: string;
+  /** Left out: a new one. */
+  readonly sipCallId?: string;
+  readonly orgId: string;
+  readonly from: E164;
+  readonly to: E164;
+  readonly trunk: OutboundTrunk;
+  /** With the settings of this call; `null`: the operator's default. */
+  readonly agent: AgentRecord | null;
+  readonly ringTimeoutMs: number;
+  readonly detectAnswerer: boolean;
+  /** The call's length at most; left out: as its agent and the gateway say. */
+  readonly timeLimitMs?: number;
+  /** Left out: its agent talks. */
+  readonly voice?: VoiceApplication;
+}
+
 /** Places calls through this gateway. */
 export interface PlaceCall {
   /** Why this call is not placed now; `null`: it may be. */
@@ -16,21 +36,5 @@ export interface PlaceCall {
   /** Why nothing is dialled from this number, whatever the called one; `null`: the operator allows it. A sentence for the customer. */
   fromRefusal(from: { readonly org: OrgRecord; readonly number: NumberRecord }): string | null;
   /** Begins the call; everything else stands in its record. */
-  place(call: {
-    readonly callId: string;
-    /** Left out: a new one. */
-    readonly sipCallId?: string;
-    readonly orgId: string;
-    readonly from: E164;
-    readonly to: E164;
-    readonly trunk: OutboundTrunk;
-    /** `null`: the operator's default. */
-    readonly agent: AgentRecord | null;
-    readonly ringTimeoutMs: number;
-    readonly detectAnswerer: boolean;
-    /** The call's length at most; left out: as its agent and the gateway say. */
-    readonly timeLimitMs?: number;
-    /** Left out: its agent talks. */
-    readonly voice?: VoiceApplication;
-  }): Result<string, Reason>;
+  place(call: PlaceRequest): Result<string, Reason>;
 }

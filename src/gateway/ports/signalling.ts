@@ -79,7 +79,7 @@ export interface DialogSnapshot {
   readonly id: string;
   /** The INVITE as it came, or as it was sent. */
   readonly invite: string;
-  /** Of an INVITE that we sent: its 2xx. */
+  /** For an INVITE that we sent: its 2xx. */
   readonly answer?: string;
   readonly localTag: string;
   readonly contact: string;

@@ -6,7 +6,7 @@ import { newStreamSid } from '../../gateway/model/twilio-ids.js';
 import { silentLog } from '../../lib/log.js';
 import { decodeG711, encodeG711, silenceByte, FRAME_BYTES, FRAME_MS } from '../../rtp/codec/g711.js';
 import { digitOfEvent } from '../../rtp/dtmf/telephone-event.js';
-import { levelDbfs } from '../test-caller/energy.js';
+import { levelDbfs } from '../../rtp/codec/level.js';
 import { AUDIBLE_DBFS, type CallerLine, type LineReport } from './caller-line.js';
 
 const CODEC = 'PCMU';

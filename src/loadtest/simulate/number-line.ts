@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.js';
 import { CarrierCall } from '../test-caller/carrier-call.js';
-import { levelDbfs } from '../test-caller/energy.js';
+import { levelDbfs } from '../../rtp/codec/level.js';
 import type { CarrierTarget } from '../test-caller/sip-client.js';
 import { AUDIBLE_DBFS, type CallerLine, type LineReport } from './caller-line.js';
 

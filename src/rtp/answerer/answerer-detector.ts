@@ -1,3 +1,4 @@
+import { levelDbfs } from '../codec/level.js';
 import { frameTone } from './tone.js';
 
 /** Who or what answered a call that we placed. */
@@ -79,7 +80,7 @@ export class AnswererDetector {
   }
 
   #hear(samples: Int16Array): void {
-    const level = levelOf(samples);
+    const level = levelDbfs(samples);
     this.#floor = Math.min(FLOOR.most, Math.max(FLOOR.least, Math.min(level, this.#floor + FLOOR.risePerFrame)));
     this.#peak = Math.max(level, this.#peak - PEAK_FALL_PER_FRAME);
     if (level < Math.max(LEAST_SPEECH_DBFS, this.#floor + ABOVE_FLOOR, this.#peak - BELOW_PEAK)) return;
@@ -173,10 +174,4 @@ const near = (hertz: number, wanted: number, within: number): boolean => Math.ab
 function isSit(tones: readonly number[]): boolean {
   const last = tones.slice(-3);
   return last.length === 3 && last.every((hertz, at) => near(hertz, SIT[at] ?? 0, SIT_WITHIN_HERTZ));
-}
-
-function levelOf(samples: Int16Array): number {
-  let sum = 0;
-  for (const sample of samples) sum += sample * sample;
-  return sum === 0 ? -100 : 10 * Math.log10(sum / samples.length / 32_768 ** 2);
 }

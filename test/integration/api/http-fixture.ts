@@ -1,4 +1,4 @@
-import { NO_CALLS_PLACED } from '../../support/no-calls-placed.js';
+import { NO_CALLS_PLACED, NO_LIVE_CALLS } from '../../support/no-calls-placed.js';
 import { createApiServer, type ApiServer } from '../../../src/gateway/api/server.js';
 import type { CallCheck } from '../../../src/gateway/api/schemas/sip-check.js';
 import { silentLog } from '../../../src/lib/log.js';
@@ -35,14 +35,7 @@ export async function openHttpApi(redisUrl: string, { checkOf = () => acceptAll,
       stores,
       check: checkOf(stores),
       placeCall: NO_CALLS_PLACED,
-      liveCalls: {
-        find: () => null,
-        stop: () => false,
-        redirect: () => false,
-        trace: () => null,
-        transcript: () => null,
-        quality: () => Promise.resolve(null),
-      },
+      liveCalls: NO_LIVE_CALLS,
       toolRunner: NO_TOOLS,
       readiness,
       clock: systemClock,

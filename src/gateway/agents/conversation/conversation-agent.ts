@@ -52,7 +52,7 @@ const MAX_MESSAGES_AT_ONCE = 10_000;
 const MESSAGES_PER_FRAME = 20;
 /** Warnings and error messages a call. */
 const MAX_WARNINGS = 20;
-/** Of a close that is no failure: done, going away, no code (RFC 6455 §7.4.1). */
+/** Codes of a close that is no failure: done, going away, no code (RFC 6455 §7.4.1). */
 const DONE: ReadonlySet<number> = new Set([1_000, 1_001, 1_005]);
 /** Position in the queue at which the last part of a frame is not waited for. */
 const END = 'end';
@@ -84,7 +84,7 @@ export class ConversationAgent implements LegAgent {
   #isCut = false;
   /** The last text was not the last of its cycle. */
   #isCycleOpen = false;
-  /** Of the cycle that is heard. */
+  /** The cycle that is heard. */
   #heard: { readonly cycle: number; readonly texts: string[]; readonly startedMs: number } | null = null;
   #ttsLanguage: string;
   #transcriptionLanguage: string;

@@ -29,7 +29,7 @@ interface PendingItem {
   isComplete: boolean;
   /** Came, and is not given on. */
   pieces: AudioPiece[];
-  /** Of a file: all of it, for the next round. */
+  /** For a file: all of it, for the next round. */
   readonly kept: AudioPiece[];
   roundsLeft: number;
 }

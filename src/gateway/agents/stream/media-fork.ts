@@ -26,7 +26,7 @@ export class MediaFork implements LegFork {
   #uplink: Uplink | null = null;
   #stopDialling: () => void = () => undefined;
   #cancelLimit: CancelTimer = () => undefined;
-  /** Of the agent's track, since the connection. */
+  /** Frames of the agent's track, since the connection. */
   #frames = 0;
   #framesSincePing = 0;
   #isPinged = false;

@@ -8,7 +8,7 @@ import type { AgentPolicy } from './agent-rules.js';
 import { RING_TIMEOUT_S } from './place-call.js';
 import { phoneNumber } from './sip-api.js';
 
-/** Of a batch with its numbers. */
+/** The largest body: a batch with its numbers. */
 export const BATCH_BODY_BYTES = 8 * 1_024 * 1_024;
 
 const EXAMPLE_PLAN = {

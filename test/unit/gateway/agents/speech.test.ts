@@ -16,7 +16,8 @@ import {
 } from '../../../../src/gateway/agents/languages.js';
 import { EspeakSpeech, SpeechError } from '../../../../src/gateway/agents/speech.js';
 import { findPhrase } from '../../../../src/loadtest/test-caller/correlation.js';
-import { levelDbfs, voicedSegments } from '../../../../src/loadtest/test-caller/energy.js';
+import { voicedSegments } from '../../../../src/loadtest/test-caller/energy.js';
+import { levelDbfs } from '../../../../src/rtp/codec/level.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'speech-'));
 afterAll(() => rmSync(directory, { recursive: true }));

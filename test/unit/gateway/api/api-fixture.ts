@@ -1,4 +1,4 @@
-import { NO_CALLS_PLACED } from '../../../support/no-calls-placed.js';
+import { NO_CALLS_PLACED, NO_LIVE_CALLS } from '../../../support/no-calls-placed.js';
 import { subscribe, type ServedRequest } from '../../../../src/gateway/ports/events.js';
 import { createApiServer, type ApiOptions, type ApiServer } from '../../../../src/gateway/api/server.js';
 import type { Readiness } from '../../../../src/gateway/api/routes/health.js';
@@ -69,15 +69,6 @@ export interface FixtureOptions {
 export const acceptAll: CallCheck = () =>
   Promise.resolve({ outcome: 'accept', sip_status: 200, reason: null, explanation: 'Accepted.', codec: null, crypto_tag: null });
 
-const NO_CALLS: LiveCalls = {
-  find: () => null,
-  stop: () => false,
-  redirect: () => false,
-  trace: () => null,
-  transcript: () => null,
-  quality: () => Promise.resolve(null),
-};
-
 export const NO_TOOLS: ToolRunner = { run: () => Promise.reject(new Error('no tool is run here')) };
 
 export const TEST_RATE_LIMITS: RateLimits = { total: 60_000, perAddress: 12_000, perKey: 6000 };
@@ -107,7 +98,7 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
       stores,
       check: options.check ?? acceptAll,
       placeCall: options.placeCall ?? NO_CALLS_PLACED,
-      liveCalls: options.liveCalls ?? NO_CALLS,
+      liveCalls: options.liveCalls ?? NO_LIVE_CALLS,
       toolRunner: options.toolRunner ?? NO_TOOLS,
       readiness,
       clock,

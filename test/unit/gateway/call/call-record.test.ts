@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { answerOf, withRetention } from '../../../../src/gateway/call/call-record.js';
+import { answerOf, snapshotCall, withRetention } from '../../../../src/gateway/call/call-record.js';
 import { callOf } from '../store/store-contract.js';
 import { ROUTE } from '../../../support/route.js';
 import { CALL, LATE_CALL, LATE_FACTS, play } from '../../../support/call-machine.js';
@@ -22,4 +22,25 @@ it('keeps a transcript as long as its organization says, or not at all', () => {
   expect(kept(7)).toEqual({ record, transcriptDays: 7 });
   expect(kept(0).record).toMatchObject({ transcript: [], transcript_error: 'the organization keeps no transcripts' });
   expect(withRetention(record, null)).toEqual({ record });
+});
+
+it('keeps no transcript for the next process when its organization keeps none, but the analysis', () => {
+  const { state } = play(CALL);
+  const said = { transcript: [{ speaker: 'caller', text: 'My card number is…', at_ms: 0 }], state: 'complete', cause: null } as const;
+  const parts = {
+    permit: null,
+    dialog: {},
+    origin: { callId: 'c' },
+    progress: PROGRESS,
+    notes: { said, analysis: { guests: 2 }, rejected: null },
+  };
+  const kept = (transcript_days: number | null): string => {
+    const route = { ...ROUTE, org: { ...ROUTE.org, transcript_days } };
+    return JSON.stringify(
+      snapshotCall({ ...state, route }, { ...parts, origin: { ...parts.origin, startedAtMs: 0, caller: {} } } as never),
+    );
+  };
+  expect(kept(0)).not.toContain('My card number');
+  expect(kept(0)).toContain('"guests":2');
+  expect(kept(null)).toContain('My card number');
 });

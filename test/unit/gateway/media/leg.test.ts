@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LegEvent } from '../../../../src/gateway/model/media.js';
-import { levelDbfs } from '../../../../src/loadtest/test-caller/energy.js';
+import { levelDbfs } from '../../../../src/rtp/codec/level.js';
 import { decodeG711 } from '../../../../src/rtp/codec/g711.js';
 import { SampleLegAgent, type SampleAgent } from '../../../../src/gateway/media/sample-leg-agent.js';
 import { MediaLeg, type LegMedia } from '../../../../src/gateway/media/leg.js';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EspeakSpeech } from '../../../../src/gateway/agents/speech.js';
-import { levelDbfs, voicedSegments } from '../../../../src/loadtest/test-caller/energy.js';
+import { voicedSegments } from '../../../../src/loadtest/test-caller/energy.js';
+import { levelDbfs } from '../../../../src/rtp/codec/level.js';
 import { throughG711 } from '../../../../src/rtp/codec/g711.js';
 import { VoiceActivity, type VoiceDetector, type VoiceEvent } from '../../../../src/gateway/media/voice-activity.js';
 import { VoiceDetectors } from '../../../../src/gateway/media/voice-detector.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { crossCorrelation, findPhrase, findPhrases, PhraseSearch } from '../../../../src/loadtest/test-caller/correlation.js';
-import { levelDbfs, voicedSegments } from '../../../../src/loadtest/test-caller/energy.js';
+import { voicedSegments } from '../../../../src/loadtest/test-caller/energy.js';
+import { levelDbfs } from '../../../../src/rtp/codec/level.js';
 import { throughG711 } from '../../../../src/rtp/codec/g711.js';
 import { resample } from '../../../../src/gateway/agents/resample.js';
 import { parseWav } from '../../../../src/gateway/agents/wav.js';
