@@ -1,12 +1,20 @@
 import type { Config } from '../config/schema.js';
 import { workerConfig, workerName, type GatewayWorker } from '../config/gateway-worker.js';
+import { RETIRE_QUESTION } from '../config/process-socket.js';
 import { openEndpoint } from '../gateway/wiring/media.js';
 import { createLogger } from '../observability/log/logger.js';
 import { systemClock } from '../lib/system-clock.js';
 import { answerProcesses, followed, onStopSignal } from './process.js';
 
-/** `trunkline gateway`: the product itself in the foreground. @param after the process that it follows */
-export async function runGateway(config: Config, worker: GatewayWorker, after: number | null): Promise<void> {
+/** For calls that are on their way to a gateway when it retires. */
+const LINGER_MS = 1_000;
+
+/**
+ * `trunkline gateway`: the product itself in the foreground.
+ * @param worker `null`: the only process, with all media ports
+ * @param after the process that it follows
+ */
+export async function runGateway(config: Config, worker: GatewayWorker | null, after: number | null): Promise<void> {
   // drachtio-srf asks for a variable at each header that it reads; every look into the real environment is a system library's call.
   process.env = { ...process.env };
   const log = createLogger('gateway', config.log.level);
@@ -14,17 +22,30 @@ export async function runGateway(config: Config, worker: GatewayWorker, after: n
   process.on('unhandledRejection', (error) =>
     log.error({ error: error instanceof Error ? error.stack : String(error) }, 'process.unhandled_rejection'),
   );
-  const settings = workerConfig(config, worker);
+  const settings = worker === null ? config : workerConfig(config, worker);
+  const own = worker ?? { index: 1, count: 1 };
   const loading = import('../gateway/main.js');
-  const place = after === null ? undefined : loading.then(() => followed(config, workerName(worker.index), after, log));
+  const place = after === null ? undefined : loading.then(() => followed(config, workerName(own.index), after, log));
   // Callers of an earlier process hear nothing until all this is done: the media threads start while the rest is loaded.
   const opening = openEndpoint(settings, log, place);
   // Should the start fail before this is awaited, report that failure and not this one.
   opening.catch(() => undefined);
   const { startGateway } = await loading;
   await place;
-  const gateway = await startGateway(settings, systemClock, log, worker, opening);
+  const gateway = await startGateway(settings, systemClock, log, own, opening);
   log.info({}, 'gateway.ready');
-  answerProcesses(config, gateway.metrics, gateway.facts, log);
   onStopSignal(log, { SIGTERM: () => gateway.shutdown('park'), SIGINT: () => gateway.shutdown('drain') });
+  const leaveWhenIdle = (): void => {
+    log.info({}, 'gateway.retired');
+    systemClock.setTimer(LINGER_MS, () => void gateway.whenIdle().then(() => process.kill(process.pid, 'SIGINT')));
+  };
+  const facts: Record<string, unknown> = { ...gateway.facts };
+  const retire = async (): Promise<null> => {
+    facts['is_retired'] = true;
+    await gateway.retire();
+    leaveWhenIdle();
+    return null;
+  };
+  answerProcesses(config, gateway.metrics, facts, log, { [RETIRE_QUESTION]: retire });
+  if (own.isRetired === true) await retire();
 }

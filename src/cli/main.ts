@@ -46,6 +46,13 @@ function configFlags(): string[] {
   return [...(file === undefined ? [] : ['--config', file]), ...set.flatMap((setting) => ['--set', setting])];
 }
 
+interface GatewayFlags {
+  readonly worker?: string;
+  readonly succeeds?: string;
+  readonly retired?: true;
+  readonly after?: number;
+}
+
 /** How a successor is loaded before its predecessor ends. */
 function after(): Option {
   return new Option('--after <pid>', 'load everything, then start when this process has ended').argParser(Number).hideHelp();
@@ -59,11 +66,13 @@ program
 program
   .command('gateway')
   .description('start only the gateway; SIP server, rtpengine and Redis run elsewhere')
-  .option('--worker <n/of>', 'position among gateway processes that share ports and limits; `trunkline up` sets it', '1/1')
+  .option('--worker <n/of>', 'position among gateway processes that share ports and limits; `trunkline up` sets it')
+  .addOption(new Option('--succeeds <name>', 'take new calls in place of this process').hideHelp())
+  .addOption(new Option('--retired', 'only go on with calls that an earlier process left, and end').hideHelp())
   .addOption(after())
-  .action(async ({ worker, after: pid }: { readonly worker: string; readonly after?: number }) => {
+  .action(async ({ worker, succeeds: predecessor, retired: isRetired, after: pid }: GatewayFlags) => {
     const [{ runGateway }, { parseWorker }] = await Promise.all([import('./gateway.js'), import('../config/gateway-worker.js')]);
-    await runGateway(config(), parseWorker(worker), pid ?? null);
+    await runGateway(config(), worker === undefined ? null : { ...parseWorker(worker), predecessor, isRetired }, pid ?? null);
   });
 program
   .command('sip-server')

@@ -2,15 +2,22 @@ import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import type { Config } from '../config/schema.js';
 import { ensureDataDir } from '../config/data-dir.js';
-import { FACTS_QUESTION, followerName, serveProcess } from '../config/process-socket.js';
+import { FACTS_QUESTION, followerName, serveProcess, type ProcessAnswers } from '../config/process-socket.js';
 import type { Log } from '../lib/log.js';
 import { METRICS_QUESTION } from '../observability/metrics/peers.js';
 import type { Metrics } from '../observability/metrics/registry.js';
 import { FOLLOW_SIGNAL, livenessOf } from '../supervisor/running-process.js';
 
 /** Answers the supervisor and the first gateway from now on: this process serves. Returns a function that stops it. */
-export function answerProcesses(config: Config, metrics: Metrics, facts: Readonly<Record<string, unknown>>, log: Log): () => void {
+export function answerProcesses(
+  config: Config,
+  metrics: Metrics,
+  facts: Readonly<Record<string, unknown>>,
+  log: Log,
+  others: ProcessAnswers = {},
+): () => void {
   const answers = {
+    ...others,
     [FACTS_QUESTION]: () => ({ pid: process.pid, facts }),
     [METRICS_QUESTION]: () => metrics.snapshot(),
   };

@@ -12,6 +12,9 @@ export const FACTS_QUESTION = 'facts';
 /** The supervisor replaces its processes of ours, and answers when it is done. */
 export const RELOAD_QUESTION = 'reload';
 
+/** A gateway takes no more calls, and ends when those that it has have ended; the answer comes when its successor may open the control API. */
+export const RETIRE_QUESTION = 'retire';
+
 /** Whom to ask for a process that waits for the end of the one that it follows. */
 export function followerName(name: string): string {
   return `${name}-next`;

@@ -45,6 +45,11 @@ function isRedisUrl(text: string): boolean {
 }
 
 /** Every setting; config/default.yaml holds its meaning and default. */
+/** Ports for RTP with RTCP on the next one. */
+export function portPairs({ port_min: min, port_max: max }: { readonly port_min: number; readonly port_max: number }): number {
+  return Math.floor((max - min + 1) / 2);
+}
+
 export const configSchema = z
   .strictObject({
     data_dir: z.string().min(1),
@@ -213,7 +218,10 @@ export const configSchema = z
         workers: z.int().min(1).max(32),
         timeout_ms: milliseconds,
       })
-      .refine((value) => value.port_max > value.port_min, { path: ['port_max'], message: 'must be above port_min' }),
+      .refine((value) => value.port_max - value.port_min >= 3, {
+        path: ['port_max'],
+        message: 'must be at least 3 above port_min: two ports, and two for the successor of `trunkline reload`',
+      }),
     agents: z
       .strictObject({
         url: agentUrl.nullable(),
@@ -337,6 +345,7 @@ export const configSchema = z
     calls: z.strictObject({
       max_duration_minutes: z.int().min(1).max(1_440),
       drain_ms: z.int().min(0).max(3_600_000),
+      handover_ms: z.int().min(0).max(86_400_000),
       retention_days: z.int().min(1).max(3_650),
       trace: z.boolean(),
       trace_retention_days: z.int().min(1).max(3_650),
@@ -348,6 +357,10 @@ export const configSchema = z
   .refine(({ sip, redis }) => !sip.take_over || redis.url !== null, {
     path: ['sip', 'take_over'],
     message: 'needs redis.url: a Redis that several hosts share',
+  })
+  .refine(({ gateway, media }) => 2 * (gateway.workers ?? 1) <= portPairs(media), {
+    path: ['gateway', 'workers'],
+    message: 'needs 4 ports for each process between media.port_min and media.port_max',
   })
   .refine(
     ({ media, rtpengine }) => rtpengine.address !== null || rtpengine.port_max < media.port_min || media.port_max < rtpengine.port_min,

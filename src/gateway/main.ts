@@ -1,5 +1,5 @@
 import { ensureDataDir, gatewayInstance } from '../config/data-dir.js';
-import { workerInstance, workerName, type GatewayWorker } from '../config/gateway-worker.js';
+import { isFirstWorker, workerInstance, workerName, type GatewayWorker } from '../config/gateway-worker.js';
 import { httpAddress, type Config } from '../config/schema.js';
 import type { Clock } from '../lib/clock.js';
 import { formatHostPort } from '../lib/address.js';
@@ -17,10 +17,10 @@ import { ensureDemo } from './wiring/demo.js';
 import { beginGateway, collectGateway } from './wiring/gateway-metrics.js';
 import { openHttpClients } from './wiring/http-clients.js';
 import { inboundOptions, inboundSettings, overloadDetector } from './wiring/inbound-options.js';
-import { connectSipServer } from './wiring/sip-server.js';
+import { connectSipServer, retirePredecessor } from './wiring/sip-server.js';
 import { openObservers } from './wiring/observers.js';
 import { headroomShare, openRelay } from './wiring/relay.js';
-import { shutdownGateway } from './wiring/shutdown.js';
+import { retireGateway, shutdownGateway } from './wiring/shutdown.js';
 import { openStores } from './wiring/stores.js';
 import { openWebhooks } from './wiring/webhooks.js';
 
@@ -31,6 +31,10 @@ export interface Gateway {
   readonly metrics: Metrics;
   /** Refuses new calls; `drain` lets those in progress go on for the drain time and ends them, `park` leaves them to the next process. */
   shutdown(how: 'drain' | 'park'): Promise<void>;
+  /** Takes no more calls and gives the control API up to a successor. */
+  retire(): Promise<void>;
+  /** Resolves when no call is in progress. */
+  whenIdle(): Promise<void>;
 }
 
 /** Opens everything and connects it. Rejects with a text for a person. @param config of this worker @param opening its media threads */
@@ -48,7 +52,8 @@ export async function startGateway(
   const stores = await openStores(config, instance, worker, clock, log);
   await stores.ready();
   // Somebody else's Redis gets no demo organization.
-  const demo = config.redis.url === null && worker.index === 1 ? await ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null;
+  const demo =
+    config.redis.url === null && isFirstWorker(worker) ? await ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null;
   // Calls of an earlier process keep their relay sessions until it is known whether they go on.
   const orphaned = await stores.snapshots.orphaned();
   const relay = await openRelay(config, worker, instance, clock, log);
@@ -77,13 +82,16 @@ export async function startGateway(
   stores.bus.onRequest((body) => answerGateway(inbound, body));
   await connectSipServer(config, instance, srf, inbound);
   const headroom = (): number => headroomShare(worker, relay, endpoint);
-  collectGateway(metrics, { inbound, relay, endpoint, stores, headroom, isFirst: worker.index === 1 });
+  collectGateway(metrics, { inbound, relay, endpoint, stores, headroom, isFirst: isFirstWorker(worker) });
+  await retirePredecessor(config, worker);
   const api = await openApi(config, clock, log, { stores, relay, inbound, toolRunner, metrics, worker });
   const batches = openBatches(config, instance, clock, log, { stores, inbound });
   overload.start();
   stores.startSweeping();
   webhooks.start();
   return {
+    retire: () => retireGateway(clock, { inbound, batches, api }),
+    whenIdle: () => inbound.whenIdle(),
     facts:
       api.port === null
         ? {}

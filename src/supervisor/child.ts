@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { writePrivateFile } from '../config/data-dir.js';
+import type { GatewayPlace } from '../config/gateway-worker.js';
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { rotateLog } from '../observability/log/log-rotation.js';
@@ -30,6 +31,10 @@ export interface ChildSpec {
   readonly stopTimeoutMs: number;
   /** Ports that it opens. */
   readonly ports: readonly WantedPort[];
+  /** A gateway's: at the other one `trunkline reload` starts its successor. */
+  readonly place?: GatewayPlace;
+  /** It ends with code 0 when it has nothing left to do, and is not started again. */
+  readonly isRetired?: boolean;
 }
 
 /** What a child that serves tells: the supervisor prints it. */
@@ -60,6 +65,12 @@ interface ChildFile {
   readonly identity: string;
   /** What it was started with. */
   readonly fingerprint: string;
+  readonly isRetired: boolean;
+}
+
+/** Of the last process with this name, if it was not stopped: whether it had a successor. `null`: there was none. */
+export function wasRetired(directory: string, name: string): boolean | null {
+  return readChildFile(childFile(directory, name))?.isRetired ?? null;
 }
 
 interface LeftChild {
@@ -81,6 +92,7 @@ export class SupervisedChild {
   #isFollowerLoaded = false;
   #isReplacing = false;
   #isStopping = false;
+  #isGone = false;
   #isReady = false;
   #isTakenOver = false;
   #missedBeats = 0;
@@ -89,18 +101,30 @@ export class SupervisedChild {
   #cancelRotation: CancelTimer | undefined;
   #cancelBeat: CancelTimer | undefined;
   #cancelSpare: CancelTimer | undefined;
+  #cancelHandover: CancelTimer | undefined;
+  #spec: ChildSpec;
 
   constructor(
-    readonly spec: ChildSpec,
+    spec: ChildSpec,
     directory: string,
     private readonly clock: Clock,
     private readonly log: Log,
   ) {
+    this.#spec = spec;
     const logs = join(directory, 'logs');
     mkdirSync(logs, { recursive: true, mode: 0o700 });
     this.#logFile = join(logs, `${spec.name}.log`);
-    this.#childFile = join(directory, `${spec.name}.pid`);
-    this.#followerFile = join(directory, `${spec.name}-next.pid`);
+    this.#childFile = childFile(directory, spec.name);
+    this.#followerFile = childFile(directory, `${spec.name}-next`);
+  }
+
+  get spec(): ChildSpec {
+    return this.#spec;
+  }
+
+  /** Whether it was retired and has ended. */
+  get isGone(): boolean {
+    return this.#isGone;
   }
 
   get pid(): number | undefined {
@@ -117,9 +141,27 @@ export class SupervisedChild {
     return this.#left() !== null;
   }
 
-  /** Resolves with what the child tells. Rejects with the end of its log if it dies or stays silent. */
-  async start(): Promise<Facts> {
-    return (await this.#takeOver()) ?? (await this.#startNew());
+  /**
+   * Resolves with what the child tells. Rejects with the end of its log if it dies or stays silent.
+   * @param firstArgs for this start alone
+   */
+  async start(firstArgs: readonly string[] = []): Promise<Facts> {
+    return (await this.#takeOver()) ?? (await this.#startNew(firstArgs));
+  }
+
+  /**
+   * A successor has its place: it goes on until it has ended its work, or until `handoverMs` have passed; then a new process takes what is
+   * left of it.
+   */
+  retire(spec: ChildSpec, handoverMs: number): void {
+    this.#spec = spec;
+    this.#dropFollower();
+    if (this.#running !== undefined) this.#writeFile(this.#childFile, this.#running.pid, this.#fingerprint());
+    this.#cancelHandover = this.clock.setTimer(handoverMs, () => {
+      this.replace().catch((error: unknown) =>
+        this.log.warn({ child: spec.name, error: (error as Error).message }, 'supervisor.child.not_replaced'),
+      );
+    });
   }
 
   /** Takes over what an earlier supervisor left, to stop it. */
@@ -133,6 +175,12 @@ export class SupervisedChild {
     const follower = this.#leftOf(this.#followerFile);
     if (follower !== null && follower.process.pid !== left?.process.pid) follower.process.kill('SIGKILL');
     rmSync(this.#followerFile, { force: true });
+  }
+
+  /** Whether it states that a successor takes the calls. */
+  async isRetired(): Promise<boolean> {
+    const readiness = this.#running === undefined ? 'silent' : await this.#spec.readiness(this.#running.pid);
+    return typeof readiness === 'object' && readiness['is_retired'] === true;
   }
 
   /** Sends SIGHUP, but not before the child is ready: it would die, and a starting child reads new files anyway. */
@@ -155,12 +203,12 @@ export class SupervisedChild {
     await this.#end(old, 'SIGTERM');
     this.#isReplacing = false;
     await this.#follow(follower);
-    this.log.info({ child: this.spec.name, pid: this.pid }, 'supervisor.child.replaced');
+    this.log.info({ child: this.#spec.name, pid: this.pid }, 'supervisor.child.replaced');
   }
 
   /** Starts a process that loads everything and waits for the end of this one. Rejects when it does not get so far. */
   async #loadFollower(predecessor: RunningProcess): Promise<RunningProcess> {
-    const { name, followerReadiness } = this.spec;
+    const { name, followerReadiness } = this.#spec;
     const follower = this.#spawn(['--after', String(predecessor.pid)]);
     this.#follower = follower;
     this.#writeFile(this.#followerFile, follower.pid, this.#fingerprint());
@@ -202,8 +250,9 @@ export class SupervisedChild {
     this.#cancelRestart?.();
     this.#cancelRotation?.();
     this.#cancelBeat?.();
+    this.#cancelHandover?.();
     this.#dropFollower();
-    if (this.#running !== undefined) await this.#end(this.#running, this.spec.stopSignal);
+    if (this.#running !== undefined) await this.#end(this.#running, this.#spec.stopSignal);
     rmSync(this.#childFile, { force: true });
   }
 
@@ -211,8 +260,8 @@ export class SupervisedChild {
     if (!running.isAlive) return;
     const gone = new Promise<void>((resolve) => running.onEnd(() => resolve()));
     running.kill(signal);
-    const cancel = this.clock.setTimer(this.spec.stopTimeoutMs, () => {
-      this.log.warn({ child: this.spec.name }, 'supervisor.child.killed');
+    const cancel = this.clock.setTimer(this.#spec.stopTimeoutMs, () => {
+      this.log.warn({ child: this.#spec.name }, 'supervisor.child.killed');
       running.kill('SIGKILL');
     });
     await gone;
@@ -225,13 +274,10 @@ export class SupervisedChild {
   }
 
   #leftOf(file: string): LeftChild | null {
-    try {
-      const { pid, identity, fingerprint } = JSON.parse(readFileSync(file, 'utf8')) as ChildFile;
-      const process_ = new LeftProcess(pid, identity, this.clock);
-      return process_.isAlive ? { process: process_, fingerprint } : null;
-    } catch {
-      return null;
-    }
+    const read = readChildFile(file);
+    if (read === null) return null;
+    const process_ = new LeftProcess(read.pid, read.identity, this.clock);
+    return process_.isAlive ? { process: process_, fingerprint: read.fingerprint } : null;
   }
 
   /** `null`: there is nothing to take over any more. */
@@ -246,20 +292,20 @@ export class SupervisedChild {
       if (fingerprint !== this.#fingerprint()) throw new Error('it was started with other settings, or by another version');
       const facts = await this.#whenReady(running, LEFT_TIMEOUT_MS);
       this.#isTakenOver = true;
-      this.log.info({ child: this.spec.name, pid: running.pid }, 'supervisor.child.taken_over');
+      this.log.info({ child: this.#spec.name, pid: running.pid }, 'supervisor.child.taken_over');
       this.#rotateLater();
       this.#serve(running);
       return facts;
     } catch (error) {
-      this.log.warn({ child: this.spec.name, pid: running.pid, error: (error as Error).message }, 'supervisor.child.replaced');
+      this.log.warn({ child: this.#spec.name, pid: running.pid, error: (error as Error).message }, 'supervisor.child.replaced');
       // Calls wait for the successor: SIGTERM, not the signal that hangs up.
       await this.#end(running, 'SIGTERM');
       return null;
     }
   }
 
-  #startNew(): Promise<Facts> {
-    this.#running = this.#spawn();
+  #startNew(furtherArgs: readonly string[] = []): Promise<Facts> {
+    this.#running = this.#spawn(furtherArgs);
     this.#writeFile(this.#childFile, this.#running.pid, this.#fingerprint());
     return this.#becomeReady(this.#running);
   }
@@ -271,7 +317,7 @@ export class SupervisedChild {
       return facts;
     } catch (error) {
       running.kill('SIGKILL');
-      throw new Error(`${this.spec.name} did not start: ${(error as Error).message}\n${this.#logTail()}`, { cause: error });
+      throw new Error(`${this.#spec.name} did not start: ${(error as Error).message}\n${this.#logTail()}`, { cause: error });
     }
   }
 
@@ -279,8 +325,8 @@ export class SupervisedChild {
     rotateLog(this.#logFile);
     this.#rotateLater();
     const log = openSync(this.#logFile, 'a', 0o600);
-    const { command: program, environment: env, directory: cwd, name } = this.spec;
-    const ownArgs = [...this.spec.args, ...furtherArgs];
+    const { command: program, environment: env, directory: cwd, name } = this.#spec;
+    const ownArgs = [...this.#spec.args, ...furtherArgs];
     // Descendants get no more rights than it has.
     const isGuarded = existsSync(SETPRIV);
     const command = isGuarded ? SETPRIV : program;
@@ -295,12 +341,13 @@ export class SupervisedChild {
 
   #writeFile(file: string, pid: number, fingerprint: string): void {
     const identity = processIdentity(pid);
-    if (identity !== null) writePrivateFile(file, JSON.stringify({ pid, identity, fingerprint } satisfies ChildFile));
+    if (identity !== null)
+      writePrivateFile(file, JSON.stringify({ pid, identity, fingerprint, isRetired: this.#spec.isRetired === true } satisfies ChildFile));
   }
 
   /** Tells one start from another: program, arguments, environment, and our build. */
   #fingerprint(): string {
-    const { command, args, environment } = this.spec;
+    const { command, args, environment } = this.#spec;
     const script = args.find((argument) => argument.endsWith('.js'));
     const built = script === undefined ? null : statSync(script).mtimeMs;
     const variables = Object.entries(environment).filter(([name]) => /^(?:TRUNKLINE_|NODE_OPTIONS$)/.test(name));
@@ -317,7 +364,7 @@ export class SupervisedChild {
     });
   }
 
-  #whenReady(running: RunningProcess, withinMs: number, readiness_ = this.spec.readiness): Promise<Facts> {
+  #whenReady(running: RunningProcess, withinMs: number, readiness_ = this.#spec.readiness): Promise<Facts> {
     return new Promise((resolve, reject) => {
       let isSettled = false;
       let cancelPoll: CancelTimer | undefined;
@@ -348,7 +395,7 @@ export class SupervisedChild {
           const nowMs = this.clock.nowMs();
           if (nowMs - toldMs < LOADING_TOLD_EACH_MS) return;
           toldMs = nowMs;
-          this.log.info({ child: this.spec.name, for_ms: Math.round(nowMs - startedMs) }, 'supervisor.child.loading');
+          this.log.info({ child: this.#spec.name, for_ms: Math.round(nowMs - startedMs) }, 'supervisor.child.loading');
         });
       };
       poll();
@@ -360,14 +407,18 @@ export class SupervisedChild {
     const upSinceMs = this.clock.nowMs();
     this.#isReady = true;
     this.#missedBeats = 0;
-    if (this.spec.mustAnswer) this.#beatLater(running);
-    if (this.spec.hasSpare) this.#spareLater(running);
+    if (this.#spec.mustAnswer) this.#beatLater(running);
+    if (this.#spec.hasSpare) this.#spareLater(running);
     running.onEnd(({ code, signal }) => {
       this.#isReady = false;
       if (this.#isStopping || this.#isReplacing) return;
+      if (this.#spec.isRetired === true && code === 0) {
+        this.#isGone = true;
+        return void this.stop();
+      }
       const died = (restartInMs: number): void =>
         this.log.error(
-          { child: this.spec.name, code, signal, restart_in_ms: restartInMs, log_file: this.#logFile },
+          { child: this.#spec.name, code, signal, restart_in_ms: restartInMs, log_file: this.#logFile },
           'supervisor.child.died',
         );
       const spare = this.#isFollowerLoaded ? this.#follower : undefined;
@@ -386,7 +437,7 @@ export class SupervisedChild {
     this.#cancelSpare = this.clock.setTimer(SPARE_AFTER_MS, () => {
       if (this.#isStopping || !running.isAlive) return;
       this.#loadFollower(running).catch((error: unknown) =>
-        this.log.warn({ child: this.spec.name, error: (error as Error).message }, 'supervisor.spare.not_started'),
+        this.log.warn({ child: this.#spec.name, error: (error as Error).message }, 'supervisor.spare.not_started'),
       );
     });
   }
@@ -399,10 +450,10 @@ export class SupervisedChild {
       if (this.#isStopping || !running.isAlive) return;
       // A machine that stood still held us up too.
       if (this.clock.nowMs() - dueMs > BEAT_MS) this.#missedBeats = 0;
-      void this.spec.readiness(running.pid).then((readiness) => {
+      void this.#spec.readiness(running.pid).then((readiness) => {
         this.#missedBeats = readiness === 'silent' ? this.#missedBeats + 1 : 0;
         if (this.#missedBeats < MAX_MISSED_BEATS) return this.#beatLater(running);
-        this.log.error({ child: this.spec.name, pid: running.pid }, 'supervisor.child.hung');
+        this.log.error({ child: this.#spec.name, pid: running.pid }, 'supervisor.child.hung');
         running.kill('SIGKILL');
       });
     });
@@ -417,10 +468,10 @@ export class SupervisedChild {
 
   #restarting(start: Promise<Facts>): void {
     start.then(
-      () => this.log.info({ child: this.spec.name, pid: this.pid }, 'supervisor.child.restarted'),
+      () => this.log.info({ child: this.#spec.name, pid: this.pid }, 'supervisor.child.restarted'),
       (error: unknown) => {
         if (this.#isStopping) return;
-        this.log.error({ child: this.spec.name, error: (error as Error).message }, 'supervisor.child.restart_failed');
+        this.log.error({ child: this.#spec.name, error: (error as Error).message }, 'supervisor.child.restart_failed');
         this.#restartLater();
       },
     );
@@ -428,5 +479,17 @@ export class SupervisedChild {
 
   #logTail(): string {
     return readText(this.#logFile).split('\n').slice(-15).join('\n');
+  }
+}
+
+function childFile(directory: string, name: string): string {
+  return join(directory, `${name}.pid`);
+}
+
+function readChildFile(file: string): ChildFile | null {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as ChildFile;
+  } catch {
+    return null;
   }
 }

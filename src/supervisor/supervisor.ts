@@ -9,9 +9,9 @@ import { silentLog, type Log } from '../lib/log.js';
 import { callsOf, callsOfPorts } from '../gateway/relay/media-ports.js';
 import { maxOpenFiles } from '../lib/open-files.js';
 import { RtpengineNode } from '../gateway/relay/node.js';
-import { SupervisedChild, type ChildSpec, type Facts, type Readiness } from './child.js';
+import { SupervisedChild, wasRetired, type ChildSpec, type Facts, type Readiness } from './child.js';
 import { ensureDataDir } from '../config/data-dir.js';
-import { workerCount, workerName } from '../config/gateway-worker.js';
+import { isFirstWorker, otherPlace, workerCount, workerName, type GatewayPlace } from '../config/gateway-worker.js';
 import { nativeFile } from '../config/native-files.js';
 import { askProcess, FACTS_QUESTION, followerName, processSocket } from '../config/process-socket.js';
 import { foreignEnvironment, sipServerEnvironment } from './child-environment.js';
@@ -57,7 +57,7 @@ export class Supervisor {
         starting.push(...children.map((child) => this.#startOne(child)));
         if (isAwaited) await Promise.all(starting);
       }
-      // The first gateway's: it serves the API.
+      // The first gateway's: it serves the API. Retired ones stand before it.
       const facts = (await Promise.all(starting)).at(-workerCount(this.options.config)) ?? {};
       return this.#isStopping ? null : facts;
     } catch (error) {
@@ -120,9 +120,37 @@ export class Supervisor {
 
   /** Replaces the gateways and the SIP server one after another: calls go on, and new code and settings take effect. Resolves with their names. */
   async replace(): Promise<readonly string[]> {
-    const children = this.#stages.flat().filter(({ spec }) => spec.followerReadiness !== null);
-    for (const child of children) await child.replace();
-    return children.map(({ spec }) => spec.name);
+    const replaced: string[] = [];
+    for (const stage of this.#stages) {
+      const children = stage.splice(0, Infinity, ...stage.filter(({ isGone }) => !isGone));
+      for (const child of children.filter(({ spec }) => spec.followerReadiness !== null && spec.isRetired !== true)) {
+        await this.#replaceOne(child, stage);
+        replaced.push(child.spec.name);
+      }
+    }
+    return replaced;
+  }
+
+  /** A gateway keeps its calls, and its successor takes the new ones; unless its predecessor still has calls at the other place. */
+  async #replaceOne(child: SupervisedChild, stage: SupervisedChild[]): Promise<void> {
+    const { config, configFlags, clock, log } = this.options;
+    const { place } = child.spec;
+    const { handover_ms: handoverMs } = config.calls;
+    const other = place === undefined ? undefined : { ...place, index: otherPlace(place) };
+    const isFree = other !== undefined && !stage.some(({ spec, isGone }) => spec.name === workerName(other.index) && !isGone);
+    if (place === undefined || !isFree || handoverMs === 0) return child.replace();
+    const next = new SupervisedChild(gatewaySpec(config, this.#directory, configFlags, other), this.#directory, clock, log);
+    try {
+      await next.start(['--succeeds', child.spec.name]);
+    } catch (error) {
+      await next.stop();
+      // It takes no calls any more: one in its place does.
+      if (await child.isRetired()) await child.replace();
+      throw error;
+    }
+    child.retire(gatewaySpec(config, this.#directory, configFlags, place, true), handoverMs);
+    stage.push(next);
+    log.info({ child: child.spec.name, successor: next.spec.name }, 'supervisor.child.retired');
   }
 
   /** Stops the gateways first (they drain), then what they need. */
@@ -238,22 +266,39 @@ function childStages(config: Config, directory: string, configFlags: readonly st
   // A gateway waits for its SIP server by itself.
   if (config.drachtio.url === null) stages.push({ specs: [sipServerSpec(config, directory, configFlags)], isAwaited: false });
   const count = workerCount(config);
-  // A BYE may have to wait for an ACK: 64·T1.
-  const stopTimeoutMs = config.calls.drain_ms + 64 * config.sip.t1_ms + 10_000;
+  const current = Array.from({ length: count }, (_none, at) => currentPlace(directory, { index: at + 1, count }));
+  const retired = current
+    .map((place) => ({ ...place, index: otherPlace(place) }))
+    .filter(({ index }) => wasRetired(directory, workerName(index)) !== null);
+  const specOf = (place: GatewayPlace, isRetired: boolean): ChildSpec => gatewaySpec(config, directory, configFlags, place, isRetired);
   stages.push({
     isAwaited: true,
-    specs: Array.from({ length: count }, (_none, at) => {
-      const args = ['gateway', '--worker', `${String(at + 1)}/${String(count)}`, ...configFlags];
-      return {
-        ...nodeSpec(directory, workerName(at + 1), args, process.env, config.spare_processes),
-        // It drains; SIGTERM would park its calls for a successor.
-        stopSignal: 'SIGINT',
-        stopTimeoutMs,
-        ports: at === 0 ? [{ setting: 'http.port', protocol: 'tcp', address: httpAddress(config), port: config.http.port }] : [],
-      };
-    }),
+    specs: [...retired.map((place) => specOf(place, true)), ...current.map((place) => specOf(place, false))],
   });
   return stages;
+}
+
+/** Where the last process that took new calls was: it may have left calls there. */
+function currentPlace(directory: string, place: GatewayPlace): GatewayPlace {
+  const other = { ...place, index: otherPlace(place) };
+  const isOther = wasRetired(directory, workerName(other.index)) === false || wasRetired(directory, workerName(place.index)) === true;
+  return isOther ? other : place;
+}
+
+function gatewaySpec(config: Config, directory: string, configFlags: readonly string[], place: GatewayPlace, isRetired = false): ChildSpec {
+  const { index, count } = place;
+  const args = ['gateway', '--worker', `${String(index)}/${String(count)}`, ...(isRetired ? ['--retired'] : []), ...configFlags];
+  const hasApi = isFirstWorker(place) && !isRetired;
+  return {
+    ...nodeSpec(directory, workerName(index), args, process.env, config.spare_processes && !isRetired),
+    // It drains; SIGTERM would park its calls for a successor.
+    stopSignal: 'SIGINT',
+    // A BYE may have to wait for an ACK: 64·T1.
+    stopTimeoutMs: config.calls.drain_ms + 64 * config.sip.t1_ms + 10_000,
+    ports: hasApi ? [{ setting: 'http.port', protocol: 'tcp', address: httpAddress(config), port: config.http.port }] : [],
+    place,
+    isRetired,
+  };
 }
 
 function nodeSpec(dataDir: string, name: string, args: readonly string[], environment: NodeJS.ProcessEnv, hasSpare: boolean): ChildSpec {

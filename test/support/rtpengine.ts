@@ -44,7 +44,7 @@ export class RunningRtpengine {
       log: silentLog,
       timeoutMs: 1_000,
       maxDelayMs: 250,
-      own: { capacity: callsOfPorts(this.ports), isAlone: true },
+      own: { capacity: callsOfPorts(this.ports), instances: ['test', 'test:2'] },
       ...changes,
     });
   }

@@ -1,3 +1,4 @@
+import { workerInstance } from '../../src/config/gateway-worker.js';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { silentLog } from '../../src/lib/log.js';
@@ -42,8 +43,8 @@ export async function sessionsOf(port: number, address = '127.0.0.1'): Promise<n
 }
 
 /** This text stands in what Redis has of the gateway's calls: it is written a moment after the 200, and nothing waits for it. */
-export function isKept(gateway: RunningGateway, text: string): Promise<void> {
-  return until(async () => (await ofKept(gateway, 'HGETALL')).includes(text), 5_000, `${text} is not kept`);
+export function isKept(gateway: RunningGateway, text: string, place = 1): Promise<void> {
+  return until(async () => (await ofKept(gateway, 'HGETALL', place)).includes(text), 5_000, `${text} is not kept`);
 }
 
 /** Redis has so many calls of the gateway's. */
@@ -51,9 +52,12 @@ export function areKept(gateway: RunningGateway, calls: number): Promise<void> {
   return until(async () => (await ofKept(gateway, 'HLEN')) === `:${String(calls)}\r\n`, 5_000, `${String(calls)} calls are not kept`);
 }
 
-async function ofKept(gateway: RunningGateway, command: string): Promise<string> {
+async function ofKept(gateway: RunningGateway, command: string, place = 1): Promise<string> {
   const instance = (await readFile(join(gateway.dataDir, 'gateway-instance'), 'utf8')).trim();
-  return send(Number(gateway.environment['TRUNKLINE_REDIS_PORT']), `${command} ${gatewayCallsKey(instance)}`);
+  return send(
+    Number(gateway.environment['TRUNKLINE_REDIS_PORT']),
+    `${command} ${gatewayCallsKey(workerInstance(instance, { index: place, count: 1 }))}`,
+  );
 }
 
 /** Nothing of any call is left on the rtpengine. */

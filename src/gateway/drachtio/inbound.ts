@@ -83,6 +83,8 @@ export class Inbound implements LiveCalls {
   #begun = 0;
   #isConnected = false;
   #isDraining = false;
+  #isRetired = false;
+  #isWithdrawn = false;
   #onIdle: (() => void) | undefined;
   #onConnected: (() => void) | undefined;
   #lastError = 'it did not answer';
@@ -260,7 +262,8 @@ export class Inbound implements LiveCalls {
    * @param endMs time limit for the BYEs: the SIP server abandons a call without ACK after 64·T1
    */
   async drain(drainMs: number, endMs: number): Promise<void> {
-    this.#takeNoMore();
+    this.#isDraining = true;
+    this.retire();
     await this.#idleWithin(drainMs);
     for (const runner of [...this.#runners.values()]) runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
     await this.#idleWithin(endMs);
@@ -273,7 +276,7 @@ export class Inbound implements LiveCalls {
    */
   async park(limitMs: number): Promise<void> {
     // What was on its way is taken, and whoever asks by OPTIONS may call.
-    this.#services.srf.withdraw(['invite']);
+    if (!this.#isRetired) this.#services.srf.withdraw(['invite']);
     const { clock, snapshots } = this.#services;
     const deadlineMs = clock.nowMs() + limitMs;
     const moving = (): CallRunner[] => [...this.#runners.values()].filter(({ stateName }) => stateName !== 'Talking');
@@ -284,9 +287,21 @@ export class Inbound implements LiveCalls {
     this.log.info({ calls: this.#runners.size }, 'gateway.calls.parked');
   }
 
-  #takeNoMore(): void {
-    this.#isDraining = true;
+  /** Takes no more calls than those on their way: a successor is there. */
+  retire(): void {
+    if (this.#isRetired) return;
+    this.#isRetired = true;
+    if (this.#isConnected) this.#withdraw();
+  }
+
+  #withdraw(): void {
+    this.#isWithdrawn = true;
     this.#services.srf.withdraw(['invite', 'options']);
+  }
+
+  /** Whether a successor takes the calls. */
+  get isRetired(): boolean {
+    return this.#isRetired;
   }
 
   #idleWithin(limitMs: number): Promise<void> {
@@ -317,6 +332,7 @@ export class Inbound implements LiveCalls {
     this.#own = hostPorts.flatMap(parseHostPort);
     this.#isOwnServer = /-trunkline\b/.test(version);
     this.#isConnected = true;
+    if (this.#isRetired && !this.#isWithdrawn) this.#withdraw();
     // The embedded SIP server keeps the calls of a gateway that was away; drachtio-server forgets their application.
     const isResumed = version.endsWith('-resume');
     const left = this.#left;

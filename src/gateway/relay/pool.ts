@@ -35,8 +35,8 @@ export interface RelayPoolOptions {
   readonly timeoutMs: number;
   /** An offer that waits longer to be sent means that the relay is behind. */
   readonly maxDelayMs: number;
-  /** For our own single node: its capacity in calls, and whether only this gateway uses it. `null`: external nodes. */
-  readonly own: { readonly capacity: number; readonly isAlone: boolean } | null;
+  /** For our own single node: its capacity in calls, and the names of the gateways that use it. `null`: external nodes. */
+  readonly own: { readonly capacity: number; readonly instances: readonly string[] } | null;
 }
 
 /** A node's state for health and metrics. */
@@ -62,6 +62,8 @@ export class RelayPool implements MediaRelay {
   readonly #lostListeners: LostListener[] = [];
   readonly #backListeners: BackListener[] = [];
   readonly #prefix: string;
+  /** On our own node nobody else has calls. `null`: whoever may have them. */
+  readonly #knownPrefixes: readonly string[] | null;
   readonly #delay: DelayLimit;
   /** Nodes without a response whose calls are not lost yet. */
   readonly #silent = new Map<PoolMember, CancelTimer>();
@@ -73,7 +75,8 @@ export class RelayPool implements MediaRelay {
     newNode: (at: { readonly address: string; readonly port: number }) => MemberNode,
   ) {
     this.#delay = new DelayLimit(options.maxDelayMs);
-    this.#prefix = `${encodeURIComponent(options.instance)}:`;
+    this.#prefix = prefixOf(options.instance);
+    this.#knownPrefixes = options.own?.instances.map(prefixOf) ?? null;
     const owner = {
       onLost: (member: PoolMember, relayIds: readonly string[]) => this.#onLost(member, relayIds),
       onBack: (member: PoolMember) => this.#onBack(member),
@@ -154,7 +157,7 @@ export class RelayPool implements MediaRelay {
     if (!this.isUp) return 0;
     if (own === null) return null;
     // Other gateways' sessions there are counted once a second.
-    const sessions = this.#members.reduce((sum, member) => sum + member.sessions + (own.isAlone ? 0 : member.othersSessions), 0);
+    const sessions = this.#members.reduce((sum, member) => sum + member.sessions + member.othersSessions, 0);
     return Math.max(0, own.capacity - sessions);
   }
 
@@ -294,8 +297,8 @@ export class RelayPool implements MediaRelay {
   }
 
   #isLeftover(callId: string, keep: ReadonlySet<string>): boolean {
-    const isOurs = callId.startsWith(this.#prefix);
-    return (isOurs || this.options.own?.isAlone === true) && !(isOurs && keep.has(callId.slice(this.#prefix.length)));
+    if (callId.startsWith(this.#prefix)) return !keep.has(callId.slice(this.#prefix.length));
+    return this.#knownPrefixes?.some((known) => callId.startsWith(known)) === false;
   }
 
   #memberOf(relayId: string): PoolMember | undefined {
@@ -309,6 +312,10 @@ export class RelayPool implements MediaRelay {
   #callIdOf(relayId: string): string {
     return `${this.#prefix}${relayId}`;
   }
+}
+
+function prefixOf(instance: string): string {
+  return `${encodeURIComponent(instance)}:`;
 }
 
 /** Its calls, and its pending commands. */

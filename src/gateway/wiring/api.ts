@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { workerName, type GatewayWorker } from '../../config/gateway-worker.js';
+import { isFirstWorker, workerName, type GatewayWorker } from '../../config/gateway-worker.js';
 import { httpAddress, type Config } from '../../config/schema.js';
 import { packageVersion } from '../../config/version.js';
 import type { Clock } from '../../lib/clock.js';
@@ -39,7 +39,7 @@ export async function openApi(
   parts: ApiParts,
 ): Promise<{ readonly port: number | null; close(): Promise<void> }> {
   const { stores, relay, inbound, toolRunner, metrics, worker } = parts;
-  if (worker.index !== 1) return { port: null, close: () => Promise.resolve() };
+  if (!isFirstWorker(worker) || worker.isRetired) return { port: null, close: () => Promise.resolve() };
   const server = await createApiServer(
     {
       stores,
@@ -75,8 +75,9 @@ export async function openApi(
 
 function metricsSource(config: Config, metrics: Metrics, worker: GatewayWorker): MetricsSource {
   const access = { allowedSources: config.metrics.allowed_sources, bearerToken: config.metrics.bearer_token };
-  const others = Array.from({ length: worker.count - 1 }, (_, at) => workerName(at + 2));
-  const peers = config.drachtio.url === null ? [...others, 'sip-server'] : others;
+  const { count } = worker;
+  const peers = Array.from({ length: count }, (_, at) => [workerName(at + 1), workerName(at + 1 + count)]);
+  if (config.drachtio.url === null) peers.push(['sip-server']);
   return {
     contentType: METRICS_CONTENT_TYPE,
     render: () => gatherMetrics(metrics, config.data_dir, peers),

@@ -103,8 +103,8 @@ export function collectGateway(metrics: Metrics, parts: GatewayParts): void {
   metrics.collect((figures) => {
     figures.set('trunkline_calls_in_progress', {}, inbound.callCount);
     figures.set('trunkline_calls_begun_total', {}, inbound.begunCount);
-    figures.set('trunkline_call_room', {}, Math.max(0, headroom()));
-    figures.set('trunkline_taking_calls', {}, flag(inbound.isConnected && inbound.notReady === null));
+    figures.set('trunkline_call_room', {}, inbound.isRetired ? 0 : Math.max(0, headroom()));
+    figures.set('trunkline_taking_calls', {}, flag(inbound.isConnected && inbound.notReady === null && !inbound.isRetired));
     figures.set('trunkline_sip_server_connected', {}, flag(inbound.isConnected));
     const { isUp, connects, waitingRecords, evicted, slots, snapshots } = stores.figures;
     figures.set('trunkline_redis_up', {}, flag(isUp));
@@ -130,6 +130,7 @@ export function collectGateway(metrics: Metrics, parts: GatewayParts): void {
   });
   if (isFirst)
     metrics.collect(async (figures) => {
+      if (inbound.isRetired) return;
       figures.set('trunkline_stored_calls_bytes', {}, await stores.storedCallBytes());
       figures.set('trunkline_webhooks_waiting', {}, await stores.outbox.waiting());
     });

@@ -1,4 +1,5 @@
-import type { GatewayWorker } from '../../config/gateway-worker.js';
+import { gatewayInstance } from '../../config/data-dir.js';
+import { workerInstances, type GatewayWorker } from '../../config/gateway-worker.js';
 import type { Config } from '../../config/schema.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
@@ -24,8 +25,10 @@ export async function openRelay(config: Config, worker: GatewayWorker, instance:
     ...shared,
     nodes,
     interfaces: { outside: 'outside', inside: 'inside' },
-    // Several workers have it together: none of them may free what it does not know.
-    own: { capacity: callsOf({ min, max }, maxOpenFiles() ?? Infinity), isAlone: worker.count === 1 },
+    own: {
+      capacity: callsOf({ min, max }, maxOpenFiles() ?? Infinity),
+      instances: workerInstances(gatewayInstance(config), worker),
+    },
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/schema.js';
+import type { Clock } from '../../lib/clock.js';
 import type { OverloadDetector } from '../admission/overload-detector.js';
 import type { Inbound } from '../drachtio/inbound.js';
 import type { MediaService } from '../media-thread/media-service.js';
@@ -26,8 +27,21 @@ interface GatewayParts {
   readonly observers: Closable;
 }
 
+const API_CLOSE_MS = 1_000;
+
 /** A call that is set up or ended meanwhile gets so long for it. */
 const PARK_MS = 2_000;
+
+/** Takes no more calls and gives the control API up to a successor. */
+export async function retireGateway(
+  clock: Clock,
+  { inbound, batches, api }: Pick<GatewayParts, 'inbound' | 'batches' | 'api'>,
+): Promise<void> {
+  inbound.retire();
+  // It listens no more; requests that take longer get their answers meanwhile.
+  const closed = Promise.race([api.close(), new Promise<void>((resolve) => void clock.setTimer(API_CLOSE_MS, resolve))]);
+  await Promise.all([batches.stop(), closed]);
+}
 
 /** Closes everything in order. Parked calls have media until the process exits. */
 export async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {

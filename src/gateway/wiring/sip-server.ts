@@ -1,9 +1,19 @@
 import { controlSecret } from '../../config/data-dir.js';
+import type { GatewayWorker } from '../../config/gateway-worker.js';
+import { askProcess, RETIRE_QUESTION } from '../../config/process-socket.js';
 import type { Config } from '../../config/schema.js';
 import { formatHostPort } from '../../lib/address.js';
 import { resolveHostPort } from '../../lib/resolve.js';
 import type { Inbound } from '../drachtio/inbound.js';
 import type { SrfApp } from '../ports/signalling.js';
+
+/** For a predecessor that finishes the requests of its control API. */
+const RETIRE_LIMIT_MS = 10_000;
+
+/** New calls come here from now on. Rejects when the predecessor does not give up its place. */
+export async function retirePredecessor(config: Config, { predecessor }: GatewayWorker): Promise<void> {
+  if (predecessor !== undefined) await askProcess(config.data_dir, predecessor, RETIRE_QUESTION, RETIRE_LIMIT_MS);
+}
 
 /** For the SIP server to take the gateway; calls of an earlier process connect their agents anew within it too. */
 const SERVER_LIMIT_MS = 10_000;

@@ -6,15 +6,21 @@ export const METRICS_QUESTION = 'metrics';
 /** Timeout for another process: Prometheus waits 10 s for all of them. */
 const PEER_LIMIT_MS = 500;
 
-/** Prometheus text of this process and the others. A process that does not answer in time is down and delays nobody. */
-export async function gatherMetrics(own: Metrics, dataDir: string, peers: readonly string[]): Promise<string> {
-  const asked = peers.map((peer) => readPeer(dataDir, peer));
+/**
+ * Prometheus text of this process and the others. A process that does not answer in time is down and delays nobody.
+ * @param peers for each process the names that it may have; during a reload there may be one under each
+ */
+export async function gatherMetrics(own: Metrics, dataDir: string, peers: readonly (readonly string[])[]): Promise<string> {
+  const names = peers.flat().filter((name) => name !== own.process);
+  const asked = names.map((name) => readPeer(dataDir, name));
   const snapshots = [await own.snapshot()];
   const isUp = new Map([[own.process, true]]);
   for (const [index, answer] of (await Promise.allSettled(asked)).entries()) {
-    isUp.set(peers[index] ?? '', answer.status === 'fulfilled');
-    if (answer.status === 'fulfilled') snapshots.push(answer.value);
+    if (answer.status === 'rejected') continue;
+    isUp.set(names[index] ?? '', true);
+    snapshots.push(answer.value);
   }
+  for (const places of peers) if (!places.some((name) => isUp.has(name))) isUp.set(places[0] ?? '', false);
   return exposition([...snapshots, upSnapshot(isUp)]);
 }
 

@@ -63,10 +63,10 @@ beforeAll(async () => {
   before = { keys: await keys(), files: files() };
 });
 
-/** Two pairs: 64 calls each. */
+/** Two pairs, 64 calls each, and as many for a successor. */
 function mediaPorts(near: number): Record<string, string> {
   const first = near - (near % 2);
-  return { TRUNKLINE_MEDIA_PORT_MIN: String(first), TRUNKLINE_MEDIA_PORT_MAX: String(first + MEDIA_LEGS / 32 - 1) };
+  return { TRUNKLINE_MEDIA_PORT_MIN: String(first), TRUNKLINE_MEDIA_PORT_MAX: String(first + MEDIA_LEGS / 16 - 1) };
 }
 
 afterAll(async () => {

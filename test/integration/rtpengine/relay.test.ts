@@ -100,7 +100,7 @@ describe('a real rtpengine', () => {
   });
 
   it('tells gateways that share it how many sessions there are in all, once a second', async () => {
-    const own = { capacity: 10, isAlone: false };
+    const own = { capacity: 10, instances: ['test', 'test:2'] };
     const [ours, theirs] = [rtpengine.pool({ own }), rtpengine.pool({ own, instance: 'test:2' })];
     const calls = [newCall(), newCall(), newCall()];
     for (const call of calls) await theirs.offer(call, offerSdp());

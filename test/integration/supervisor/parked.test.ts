@@ -154,22 +154,6 @@ describe('a SIP server that dies', () => {
   });
 });
 
-describe('trunkline reload', () => {
-  it('replaces the gateway by one that was loaded before: the call goes on in it', async () => {
-    const call = await talking();
-    const before = await gateway.pidOf('gateway');
-    const atMs = performance.now();
-    const { code, stdout, stderr } = await gateway.cli('reload');
-    expect([code, stdout, stderr]).toEqual([0, 'replaced: sip-server, gateway\n', '']);
-    expect(await gateway.pidOf('gateway')).not.toBe(before);
-    await call.heardAfter(performance.now());
-    silence('trunkline reload', call, atMs);
-    await reconnect(call);
-    expect((await call.request('OPTIONS')).status).toBe(200);
-    await endsWell(call, 1);
-  });
-});
-
 describe('a supervisor that is killed', () => {
   it('leaves its processes and their calls; the next one takes them over, and watches them', async () => {
     const call = await talking();

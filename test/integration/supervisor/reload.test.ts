@@ -1,25 +1,142 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, it } from 'vitest';
-import { CHILDREN, childrenOf } from '../../support/processes.js';
-import { Instance, UpProcess } from '../../support/up.js';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { CarrierCall, until } from '../../support/carrier-call.js';
+import { RunningGateway } from '../../support/gateway.js';
+import { isAlive, processesOf } from '../../support/processes.js';
+import { SipPeer } from '../../support/sip-peer.js';
+import { isKept, nothingLeft, recordOf } from '../../support/trunk.js';
 
-it('SIGHUP to `trunkline up` makes the SIP server read its certificates again, and nothing ends', async () => {
-  const instance = await Instance.settings();
-  const up = UpProcess.spawn(instance.environment);
-  try {
-    await up.printed('Trunkline is ready.');
-    const before = childrenOf(up.pid);
-    up.kill('SIGHUP');
-    await expect
-      .poll(() => readFileSync(join(instance.dataDir, 'logs/sip-server.log'), 'utf8'), { timeout: 10_000 })
-      .toContain('"msg":"sip.tls.certificate_unchanged"');
-    expect(childrenOf(up.pid)).toEqual(before);
-    expect(before.length).toBe(CHILDREN.length);
-    up.kill('SIGTERM');
-    expect(await up.ended).toBe(0);
-  } finally {
-    await up.destroy();
-    await instance.remove();
-  }
+// `trunkline reload`: the old gateway keeps its calls, the new one takes new calls. Figures of silence are in docs/failures.md.
+
+let gateway: RunningGateway;
+let calls: CarrierCall[] = [];
+
+const start = async (environment: Readonly<Record<string, string>> = {}): Promise<void> => {
+  gateway = await RunningGateway.start(environment);
+};
+
+beforeEach(() => {
+  calls = [];
+});
+
+afterEach(async () => {
+  for (const call of calls) call.close();
+  await gateway.destroy();
+});
+
+async function talking(place = 1): Promise<CarrierCall> {
+  const call = await CarrierCall.open(gateway, gateway.ready.phone_number);
+  calls.push(call);
+  await call.connect();
+  await isKept(gateway, call.signalling.callId, place);
+  return call;
+}
+
+/** The SIP server that it was connected to was replaced too. */
+async function endsWell(call: CarrierCall, resumed: number): Promise<void> {
+  call.over(await SipPeer.connect(gateway.sipPort, gateway.ca));
+  expect((await call.request('OPTIONS')).status).toBe(200);
+  expect((await call.request('BYE')).status).toBe(200);
+  expect(await recordOf(gateway, call)).toMatchObject({ reason: 'CALLER_HANGUP', resumed });
+  expect(call.has('BYE')).toBe(false);
+}
+
+async function reload(): Promise<void> {
+  const { code, stdout, stderr } = await gateway.cli('reload');
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toMatch(/^replaced: sip-server, gateway(?:-2)?\n$/);
+}
+
+const hasEnded = (pid: number): Promise<void> => until(() => !isAlive(pid), 10_000, 'the old gateway does not end');
+const ngPort = (): number => Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']);
+
+it('leaves a call in the old gateway, which ends after it; a new call is in the new one', async () => {
+  await start();
+  const call = await talking();
+  const before = await gateway.pidOf('gateway');
+  const atMs = performance.now();
+  await reload();
+  expect(isAlive(before)).toBe(true);
+  await call.heardAfter(performance.now());
+  console.log(`  figure: trunkline reload: ${String(Math.round(call.audio.longestGapSince(atMs)))} ms of silence`);
+  const other = await talking(2);
+  expect((await other.request('BYE')).status).toBe(200);
+  // The new one serves the API, for the old one's calls too.
+  await endsWell(call, 0);
+  await hasEnded(before);
+  await nothingLeft(ngPort());
+  // Back to the first place.
+  const second = await gateway.pidOf('gateway-2');
+  await reload();
+  await hasEnded(second);
+  expect(isAlive(await gateway.pidOf('gateway'))).toBe(true);
+  expect((await gateway.cli('stop')).code).toBe(0);
+  expect(processesOf(gateway.dataDir)).toEqual([]);
+});
+
+it('hands over what is left after calls.handover_ms', async () => {
+  await start({ TRUNKLINE_CALLS_HANDOVER_MS: '500' });
+  const call = await talking();
+  const before = await gateway.pidOf('gateway');
+  await reload();
+  await hasEnded(before);
+  await gateway.logged('gateway', 'call.resumed');
+  await call.heardAfter(performance.now());
+  const successor = await gateway.pidOf('gateway');
+  await endsWell(call, 1);
+  await hasEnded(successor);
+});
+
+it('a second time while the first gateway has calls: those of the second go to its successor at once', async () => {
+  await start();
+  const first = await talking();
+  await reload();
+  const second = await talking(2);
+  await reload();
+  await gateway.logged('gateway-2', 'call.resumed');
+  await first.heardAfter(performance.now());
+  await second.heardAfter(performance.now());
+  await endsWell(first, 0);
+  await endsWell(second, 1);
+});
+
+it('calls of an old gateway that is killed go on in another', async () => {
+  await start();
+  const call = await talking();
+  await reload();
+  process.kill(await gateway.pidOf('gateway'), 'SIGKILL');
+  await gateway.logged('gateway', 'call.resumed');
+  await call.heardAfter(performance.now());
+  await endsWell(call, 1);
+});
+
+it('a supervisor takes over both gateways, and ends both at trunkline stop', async () => {
+  await start();
+  const call = await talking();
+  await reload();
+  await gateway.stop('SIGKILL');
+  await gateway.up();
+  await until(() => gateway.output.split('supervisor.child.taken_over').length === 7, 10_000, 'not all are taken over');
+  await call.heardAfter(performance.now());
+  call.over(await SipPeer.connect(gateway.sipPort, gateway.ca));
+  expect((await call.request('OPTIONS')).status).toBe(200);
+  const stopping = gateway.cli('stop');
+  await call.theirs('BYE', 15_000);
+  expect((await stopping).code).toBe(0);
+  expect(processesOf(gateway.dataDir)).toEqual([]);
+});
+
+it('a new gateway that does not start leaves everything as it was', async () => {
+  await start();
+  const before = await gateway.pidOf('gateway');
+  // Another program has the ports of the other place.
+  const { createSocket } = await import('node:dgram');
+  const [min, max] = ['TRUNKLINE_MEDIA_PORT_MIN', 'TRUNKLINE_MEDIA_PORT_MAX'].map((name) => Number(gateway.environment[name]));
+  const middle = ((min ?? 0) + (max ?? 0) + 1) / 2;
+  const sockets = Array.from({ length: (max ?? 0) - middle + 1 }, (_none, at) => createSocket('udp4').bind(middle + at, '127.0.0.1'));
+  const { code, stderr } = await gateway.cli('reload');
+  for (const socket of sockets) socket.close();
+  expect([code, stderr]).toEqual([1, expect.stringContaining('gateway-2 did not start')]);
+  expect(await gateway.pidOf('gateway')).toBe(before);
+  const call = await talking();
+  expect((await call.request('BYE')).status).toBe(200);
 });

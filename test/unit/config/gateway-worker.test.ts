@@ -1,19 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/load.js';
-import { parseWorker, workerConfig, workerCount, workerInstance } from '../../../src/config/gateway-worker.js';
+import {
+  isFirstWorker,
+  otherPlace,
+  parseWorker,
+  workerConfig,
+  workerCount,
+  workerInstance,
+  workerInstances,
+} from '../../../src/config/gateway-worker.js';
 
 const configOf = (...set: string[]) => loadConfig({ file: undefined, set, environment: {} });
 
 describe('gateway workers', () => {
   it('are as many as the setting says, and without it one for each core but one', () => {
     expect(workerCount(configOf('gateway.workers=3'), 8)).toBe(3);
-    expect([1, 2, 3, 8, 200].map((cores) => workerCount(configOf(), cores))).toEqual([1, 1, 2, 7, 64]);
+    expect([1, 2, 3, 8, 200].map((cores) => workerCount(configOf(), cores))).toEqual([1, 1, 2, 7, 50]);
     expect(() => configOf('gateway.workers=0')).toThrow('gateway.workers');
   });
 
-  it.each([1, 2, 3, 7])('share the media ports without one that two have or nobody has, in pairs: %i', (count) => {
+  it.each([1, 2, 3, 7])('share the media ports with their successors, without one that two have or nobody has, in pairs: %i', (count) => {
     const config = configOf('media.port_min=20000', 'media.port_max=20101');
-    const ranges = Array.from({ length: count }, (_none, at) => workerConfig(config, { index: at + 1, count }).media);
+    const ranges = Array.from({ length: 2 * count }, (_none, at) => workerConfig(config, { index: at + 1, count }).media);
     let next = 20_000;
     for (const { port_min: min, port_max: max } of ranges) {
       expect(min).toBe(next);
@@ -34,9 +42,21 @@ describe('gateway workers', () => {
 
   it('have names of their own; the first one that of a gateway alone', () => {
     expect([1, 2].map((index) => workerInstance('edge', { index, count: 2 }))).toEqual(['edge', 'edge-2']);
+    expect(workerInstances('edge', { index: 1, count: 1 })).toEqual(['edge', 'edge-2']);
   });
 
-  it.each(['', '0/2', '3/2', '1', 'a/b', '1/2/3'])('are not named %j', (text) => {
+  it('have two places each, and the first serves the API at either', () => {
+    const places = [1, 2, 3, 4].map((index) => ({ index, count: 2 }));
+    expect(places.map(otherPlace)).toEqual([3, 4, 1, 2]);
+    expect(places.map(isFirstWorker)).toEqual([true, false, true, false]);
+  });
+
+  it('are no more than the media ports allow', () => {
+    expect(workerCount(configOf('media.port_min=20000', 'media.port_max=20007'), 8)).toBe(2);
+    expect(() => configOf('media.port_min=20000', 'media.port_max=20007', 'gateway.workers=3')).toThrow('4 ports for each process');
+  });
+
+  it.each(['', '0/2', '5/2', '1', 'a/b', '1/2/3'])('are not named %j', (text) => {
     expect(() => parseWorker(text)).toThrow('--worker');
     expect(parseWorker('2/4')).toEqual({ index: 2, count: 4 });
   });

@@ -395,18 +395,17 @@ describe('delete', () => {
 describe('what an earlier process left', () => {
   const reconciled = async (own: RelayPoolOptions['own'], keep: string[]) => {
     const { pool, nodes } = poolOf(1, { own, instance: 'gw:1' });
-    for (const id of ['gw%3A1:a', 'gw%3A1:b', 'gw:x', 'other']) nodes[0]!.sessions.add(id);
+    for (const id of ['gw%3A1:a', 'gw%3A1:b', 'gw%3A2:x', 'other']) nodes[0]!.sessions.add(id);
     await pool.reconcile(new Set(keep));
     return [...nodes[0]!.sessions];
   };
 
-  it('is freed, but the calls to keep; on a node of our own whosever it is', async () => {
-    expect(await reconciled({ capacity: 2_500, isAlone: true }, ['b', 'x'])).toEqual(['gw%3A1:b']);
+  it('is freed, but the calls to keep; on a node of our own whosever it is, unless another process of ours has it', async () => {
+    expect(await reconciled({ capacity: 2_500, instances: ['gw:1', 'gw:2'] }, ['b', 'x'])).toEqual(['gw%3A1:b', 'gw%3A2:x']);
   });
 
   it('is freed on a node of others where it is ours', async () => {
-    expect(await reconciled(null, ['b'])).toEqual(['gw%3A1:b', 'gw:x', 'other']);
-    expect(await reconciled({ capacity: 2_500, isAlone: false }, ['b'])).toEqual(['gw%3A1:b', 'gw:x', 'other']);
+    expect(await reconciled(null, ['b'])).toEqual(['gw%3A1:b', 'gw%3A2:x', 'other']);
   });
 
   it('may be more than a list of it holds', async () => {
@@ -426,7 +425,7 @@ describe('what an earlier process left', () => {
 });
 
 it('knows the room of a node of its own', async () => {
-  const { pool } = poolOf(1, { own: { capacity: 3, isAlone: true } });
+  const { pool } = poolOf(1, { own: { capacity: 3, instances: [] } });
   expect(pool.headroom()).toBe(3);
   await pool.offer(call('a'), 'v=0');
   expect(pool.headroom()).toBe(2);
@@ -436,7 +435,7 @@ it('knows the room of a node of its own', async () => {
 });
 
 it('knows the room that several gateways have together: once a second the node tells the sessions of all', async () => {
-  const { pool, clock, nodes } = poolOf(1, { own: { capacity: 10, isAlone: false } });
+  const { pool, clock, nodes } = poolOf(1, { own: { capacity: 10, instances: [] } });
   await pool.offer(call('a'), 'v=0');
   nodes[0]!.sessionsOwn = 8;
   await clock.advanceAsync(1_100);

@@ -74,7 +74,12 @@ describe('several processes', () => {
   it('are in one answer, side by side; one that is gone or does not answer is down and holds nobody up', async () => {
     const close = served('gateway-2', () => twoCalls('gateway-2').snapshot());
     const mute = createServer(() => undefined).listen(processSocket(directory, 'sip-server'));
-    const text = await gatherMetrics(twoCalls('gateway'), directory, ['gateway-2', 'gateway-3', 'sip-server']);
+    const text = await gatherMetrics(twoCalls('gateway'), directory, [
+      ['gateway', 'gateway-4'],
+      ['gateway-2', 'gateway-5'],
+      ['gateway-3', 'gateway-6'],
+      ['sip-server'],
+    ]);
     close();
     mute.close();
     const { sum } = parseExposition(text);
@@ -87,7 +92,7 @@ describe('several processes', () => {
 
   it('that answers with something else is down', async () => {
     const close = served('sip-server', () => ({ not: 'metrics' }));
-    const { sum } = parseExposition(await gatherMetrics(twoCalls('gateway'), directory, ['sip-server']));
+    const { sum } = parseExposition(await gatherMetrics(twoCalls('gateway'), directory, [['sip-server']]));
     close();
     expect(sum('trunkline_process_up', { process: 'sip-server' })).toBe(0);
   });
