@@ -151,7 +151,7 @@ export const RULES: readonly Rule[] = [
   {
     name: 'dotted names are settings or log events',
     pages: HAND_WRITTEN,
-    least: 450,
+    least: 400,
     check: ({ prose }) =>
       each(prose, /`([a-z_]+)((?:\.[a-z0-9_]+)+)(?=`|[:=] ?)/g, (area = '', rest = '') => {
         const name = area + rest;

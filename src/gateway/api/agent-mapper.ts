@@ -6,6 +6,7 @@ import { shownAgent, type AgentBody } from './schemas/agents-api.js';
 import type { ApiErrorEntry } from './schemas/api-error.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { changedFields, namedTools, type AgentContent } from '../model/agent-update.js';
+import { shownDynamicData } from '../model/dynamic-data.js';
 import type { Stores } from '../ports/stores.js';
 import { ApiFailure } from './failure.js';
 
@@ -100,6 +101,7 @@ function startsWithName(path: string, name: string): boolean {
 function withoutSecrets(name: string, value: unknown): unknown {
   if (name === 'stream') return without('bearer_token', value);
   if (name === 'provider') return without('api_key', value);
+  if (name === 'dynamic_data') return shownDynamicData(value);
   return name === 'tools' && Array.isArray(value) ? value.map((tool) => without('headers', tool)) : value;
 }
 

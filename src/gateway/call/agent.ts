@@ -4,6 +4,7 @@ import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream } from '..
 import type { ToolDefinition } from '../model/tool-definition.js';
 import { CONVERSATION_RELAY, type ProviderDefaults, type ProviderName } from '../model/provider.js';
 import { DEFAULT_CONVERSATION } from '../model/conversation.js';
+import { shownDynamicData } from '../model/dynamic-data.js';
 import { voiceOf } from '../model/speech-service.js';
 import type { ProviderSettings, Said } from '../model/provider-settings.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
@@ -250,7 +251,8 @@ function parametersOf({ callId, to, caller, identity, route, tools }: CallFactsF
     max_duration: settings.max_duration,
     interruption_threshold: settings.interruption_threshold,
     metadata: settings.metadata,
-    dynamic_data: settings.dynamic_data,
+    // Without the keys in its headers: the gateway makes its requests, not the agent.
+    dynamic_data: shownDynamicData(settings.dynamic_data) as AgentSettings['dynamic_data'],
     analysis_schema: settings.analysis_schema,
     transfer_list: isTurbo(settings) ? null : settings.transfer_list,
     // Without the tool's URL and keys: the gateway calls it, not the agent.

@@ -31,13 +31,11 @@ export function dynamicRequests(dynamicData: AgentSettings['dynamic_data']): rea
   );
 }
 
-/** As it is shown: headers hold keys. */
-export function shownDynamicData(dynamicData: AgentSettings['dynamic_data']): unknown {
-  if (dynamicRequests(dynamicData) === null) return dynamicData;
-  const shown = ({ headers: _headers, ...rest }: Readonly<Record<string, unknown>>): object => rest;
-  return Array.isArray(dynamicData)
-    ? dynamicData.map((one) => shown(one as Readonly<Record<string, unknown>>))
-    : shown(dynamicData as never);
+/** As it is shown, whatever its form: headers hold keys. */
+export function shownDynamicData(dynamicData: unknown): unknown {
+  if (Array.isArray(dynamicData)) return dynamicData.map(shownDynamicData);
+  if (typeof dynamicData !== 'object' || dynamicData === null) return dynamicData;
+  return Object.fromEntries(Object.entries(dynamicData).filter(([name]) => name.toLowerCase() !== 'headers'));
 }
 
 /** `{{name}}` in the texts becomes the value; a value that is not there, an empty text. */

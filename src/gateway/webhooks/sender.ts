@@ -178,7 +178,7 @@ export class WebhookSender {
   async #deliver(delivery: Delivery): Promise<void> {
     const { outbox, orgs, post, clock, log } = this.parts;
     const org = await orgs.get(delivery.org_id);
-    if (org === null) return this.#bury(delivery, 'the organization is gone');
+    if (org === null) return this.#bury(delivery, null, 'the organization is gone');
     if (delivery.analysis_schema !== undefined) return this.#analyse(delivery, delivery.analysis_schema, org);
     // The analysis alone was due.
     if (delivery.url === null) return outbox.settle(delivery);
@@ -194,9 +194,9 @@ export class WebhookSender {
       case 'aborted':
         return outbox.defer(delivery, 0);
       case 'refused':
-        return this.#bury(delivery, attempt.error);
+        return this.#bury(delivery, org, attempt.error);
       case 'failed':
-        return this.#failed(delivery, attempt);
+        return this.#failed(delivery, org, attempt);
     }
   }
 
@@ -230,23 +230,29 @@ export class WebhookSender {
     else log.warn({ ...facts, error: findings.error }, 'analysis.failed');
   }
 
-  async #failed(delivery: Delivery, { error, retryAfterMs }: Extract<Attempt, { kind: 'failed' }>): Promise<void> {
+  async #failed(delivery: Delivery, org: OrgRecord, { error, retryAfterMs }: Extract<Attempt, { kind: 'failed' }>): Promise<void> {
     const { outbox, schedule, clock, log, chance } = this.parts;
     const attempts = delivery.attempts + 1;
     const ageMs = clock.wallMs() - Date.parse(delivery.created_at);
     const delayMs = nextAttemptInMs(schedule, { attempts, ageMs, askedMs: retryAfterMs, chance: chance() });
-    if (delayMs === null) return this.#bury(delivery, error);
+    if (delayMs === null) return this.#bury(delivery, org, error);
     await outbox.defer({ ...delivery, attempts, last_error: error }, delayMs);
     log.warn({ ...factsOf(delivery), error, retry_in_ms: delayMs }, 'webhook.failed');
   }
 
-  async #bury({ url, ...rest }: Delivery, error: string): Promise<void> {
+  /** A dead letter has no end: where transcripts have one, it is kept without. */
+  async #bury({ url, ...rest }: Delivery, org: OrgRecord | null, error: string): Promise<void> {
     if (url === null) return this.parts.outbox.settle({ ...rest, url });
-    const delivery = { ...rest, url };
+    const keepsAll = org !== null && org.transcript_days === null;
+    const delivery = { ...rest, url, ...(keepsAll ? {} : { body: withoutTranscript(rest.body) }) };
     await this.parts.outbox.bury({ ...delivery, attempts: delivery.attempts + 1, last_error: error });
     publish('webhook.dead_letter', { deliveryId: delivery.delivery_id });
     this.parts.log.error({ ...factsOf(delivery), error }, 'webhook.given_up');
   }
+}
+
+function withoutTranscript(body: string): string {
+  return JSON.stringify({ ...(JSON.parse(body) as CompletionPayload), transcript: [] });
 }
 
 /** Without the URL, which may hold a secret. */

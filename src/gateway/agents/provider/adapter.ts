@@ -55,8 +55,10 @@ export interface ProviderAdapter {
   readonly formats: { readonly input: WireFormat; readonly output: WireFormat };
   /** How long a session lasts at the provider, in milliseconds. */
   readonly sessionMs: number;
-  /** Whether an unanswered ping means a lost connection. */
-  readonly answersPings: boolean;
+  /** The connection is lost when nothing came for so long, not even a pong; in milliseconds. `null`: for two intervals of our pings. */
+  readonly silentAfterMs: number | null;
+  /** What the provider wants while no audio is sent. */
+  readonly keepAlive?: WireMessage;
   /** More audio of the agent may be on its way without a further word of the caller. */
   readonly isResponding: boolean;
   /** With what another connection could go on with this session; `null`: it cannot. */

@@ -21,7 +21,8 @@ export class DeepgramAgent implements ProviderAdapter {
   readonly target: ProviderAdapter['target'];
   readonly formats: ProviderAdapter['formats'];
   readonly sessionMs = SESSION_MS;
-  readonly answersPings = true;
+  readonly silentAfterMs = null;
+  readonly keepAlive = JSON.stringify({ type: 'KeepAlive' });
   readonly resumption = null;
   readonly #tools: ToolNames;
   readonly #calls = new Map<string, string>();
@@ -87,7 +88,6 @@ export class DeepgramAgent implements ProviderAdapter {
   }
 
   inform(text: string): readonly ProviderAction[] {
-    this.#isCutOff = false;
     return [send({ type: 'InjectUserMessage', content: text })];
   }
 

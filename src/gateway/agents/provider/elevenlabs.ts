@@ -19,8 +19,8 @@ const FORMATS: Readonly<Record<string, WireFormat>> = {
 export class ElevenLabsAgent implements ProviderAdapter {
   readonly target: ProviderAdapter['target'];
   readonly sessionMs = SESSION_MS;
-  /** Its sign of life is a message. */
-  readonly answersPings = false;
+  /** It sends pings of its own, at intervals that it does not state. */
+  readonly silentAfterMs = 60_000;
   readonly resumption = null;
   #formats: ProviderAdapter['formats'] = { input: 'pcmu', output: 'pcmu' };
   readonly #calls = new Set<string>();

@@ -27,7 +27,7 @@ export class GeminiLive implements ProviderAdapter {
   readonly formats = { input: 'pcm16-16000', output: 'pcm16-24000' } as const;
   readonly sessionMs = SESSION_MS;
   /** Its pongs take up to half a minute. */
-  readonly answersPings = false;
+  readonly silentAfterMs = 60_000;
   readonly #tools: ToolNames;
   /** Names of the functions that run, by id. */
   readonly #calls = new Map<string, string>();

@@ -45,7 +45,7 @@ export class OpenAiRealtime implements ProviderAdapter {
   readonly target: ProviderAdapter['target'];
   readonly formats: ProviderAdapter['formats'];
   readonly sessionMs = SESSION_MS;
-  readonly answersPings = true;
+  readonly silentAfterMs = null;
   readonly resumption = null;
   readonly #tools: ToolNames;
   #conversation: readonly Said[] = [];

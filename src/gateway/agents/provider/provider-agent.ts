@@ -3,7 +3,7 @@ import type { AgentNote } from '../../model/media.js';
 import type { ProviderSettings, Said } from '../../model/provider-settings.js';
 import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
 import { digitOfEvent } from '../../../rtp/dtmf/telephone-event.js';
-import type { Clock } from '../../../lib/clock.js';
+import type { CancelTimer, Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
 import { assertNever } from '../../../lib/result.js';
@@ -40,6 +40,8 @@ const MAX_EARLY_BYTES = 2 * 1_024 * 1_024;
 const RENEW_MS = 5 * 60_000;
 /** and at the latest. */
 const RENEW_LATEST_MS = 30_000;
+/** Deepgram ends a session that has neither audio nor a message for 10 s. */
+const KEEP_ALIVE_MS = 5_000;
 /** Silence is sent in pieces of half a second while the carrier sends nothing. */
 const SILENT_FRAMES = 25;
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
@@ -87,7 +89,9 @@ export class ProviderAgent implements LegAgent {
   #renewLatestMs = Infinity;
   #isRenewing = false;
   #framesSincePing = 0;
-  #isPinged = false;
+  /** Since the last message or pong. */
+  #silentMs = 0;
+  #cancelKeepAlive: CancelTimer | undefined;
   #warnings = 0;
   #hasGap = false;
 
@@ -199,14 +203,15 @@ export class ProviderAgent implements LegAgent {
     this.#uplink?.tick(nowMs);
     if (this.#socket === null || !this.#isAccepted) return;
     if (nowMs >= this.#renewAtMs) this.#renewIfQuiet(nowMs);
-    this.#framesSincePing += frames;
-    if (!this.#adapter.answersPings || this.#framesSincePing * FRAME_MS < this.dependencies.limits.pingIntervalMs) return;
-    this.#framesSincePing = 0;
-    if (this.#isPinged) {
+    const { pingIntervalMs } = this.dependencies.limits;
+    this.#silentMs += frames * FRAME_MS;
+    if (this.#silentMs > (this.#adapter.silentAfterMs ?? 2 * pingIntervalMs)) {
       this.#noteFailure('the provider answered no ping');
       return this.#connection.step({ type: 'silent' });
     }
-    this.#isPinged = true;
+    this.#framesSincePing += frames;
+    if (this.#framesSincePing * FRAME_MS < pingIntervalMs) return;
+    this.#framesSincePing = 0;
     this.#socket.ping(0);
   }
 
@@ -276,21 +281,37 @@ export class ProviderAgent implements LegAgent {
       onOpen: (socket) =>
         this.#safely(() => {
           this.#socket = socket;
-          this.#isPinged = false;
+          this.#silentMs = 0;
           this.#framesSincePing = 0;
           this.#run(this.#adapter.open(this.#said, resumption));
         }),
       onFailed: (message) => this.#safely(() => this.#onFailed(`${message}${causeOf(/HTTP (\d{3})$/.exec(message)?.[1] ?? '')}`)),
-      onText: (text) => this.#safely(() => this.#run(this.#adapter.receive(text))),
-      onBinary: (bytes) => this.#safely(() => this.#run(this.#adapter.receive(bytes))),
-      onPong: () => (this.#isPinged = false),
+      onText: (text) => this.#receive(text),
+      onBinary: (bytes) => this.#receive(bytes),
+      onPong: () => (this.#silentMs = 0),
       onClosed: (code, reason = '') => this.#safely(() => this.#onClosed(code, reason)),
+    });
+  }
+
+  #receive(message: WireMessage): void {
+    this.#silentMs = 0;
+    this.#safely(() => this.#run(this.#adapter.receive(message)));
+  }
+
+  /** Until the ACK there is no audio to send. */
+  #keepAlive(): void {
+    const { keepAlive } = this.#adapter;
+    if (keepAlive === undefined || this.#startedMs !== null) return;
+    this.#cancelKeepAlive = this.dependencies.clock.setTimer(KEEP_ALIVE_MS, () => {
+      if (this.#startedMs === null) this.#send(keepAlive);
+      this.#keepAlive();
     });
   }
 
   #onAccepted(): void {
     const { clock } = this.dependencies;
     this.#isAccepted = true;
+    this.#keepAlive();
     this.#isRenewing = false;
     this.#sessionMs = clock.nowMs();
     this.#renewIn(this.#adapter.sessionMs);
@@ -350,6 +371,7 @@ export class ProviderAgent implements LegAgent {
 
   #leaveSocket(): void {
     this.#socket = null;
+    this.#cancelKeepAlive?.();
     this.#isAccepted = false;
     this.#renewAtMs = Infinity;
     this.#renewLatestMs = Infinity;
@@ -467,6 +489,7 @@ export class ProviderAgent implements LegAgent {
       return;
     }
     this.#utterances.ended(utterance);
+    this.#oddByte = null;
     // It may have been heard already.
     this.#heard(this.#utterances.played(this.#downlink.queue.playedBytes, this.#elapsedMs));
     // The last part of a frame is not waited for.

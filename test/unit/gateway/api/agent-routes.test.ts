@@ -247,6 +247,19 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect([answer.status, pathsOf(answer)]).toEqual([400, ['first_sentence']]);
   });
 
+  it.each([
+    ['in its form', { url: 'https://x.example', headers: { authorization: 'secret-of-a-test' }, response_data: { x: '$' } }],
+    ['in no form that is known', { headers: { authorization: 'secret-of-a-test' }, timeout: 50_000 }],
+    ['a list', [{ url: 1, Headers: { authorization: 'secret-of-a-test' } }]],
+  ])('the headers of dynamic_data are never shown: %s', async (_form, dynamicData) => {
+    const agent = await make();
+    const saved = await update(agent, { dynamic_data: dynamicData });
+    const refused = await update({ agent_id: newUuid() }, { dynamic_data: dynamicData });
+    expect([saved.status, refused.status, Object.keys(bodyOf(refused).failed_updates)]).toEqual([200, 404, ['dynamic_data']]);
+    expect(JSON.stringify([saved.body, refused.body])).not.toContain('secret-of-a-test');
+    expect(JSON.stringify(await stored(agent))).toContain('secret-of-a-test');
+  });
+
   it('one bad setting and nothing changes; failed_updates has the settings that failed, as they were given', async () => {
     const agent = await make();
     const answer = await update(agent, {

@@ -90,5 +90,5 @@ it('shows no headers', () => {
   const withHeaders = { ...request('guest'), headers: { authorization: 'secret' } };
   expect(shownDynamicData(withHeaders)).toEqual(request('guest'));
   expect(shownDynamicData([withHeaders])).toEqual([request('guest')]);
-  expect(shownDynamicData({ headers: 1 })).toEqual({ headers: 1 });
+  expect(shownDynamicData({ Headers: 1, other: [1] })).toEqual({ other: [1] });
 });

@@ -139,6 +139,22 @@ describe('WebhookSender', () => {
     expect(posts.length).toBeGreaterThan(25);
   });
 
+  it.each([
+    [null, ['My card number is…']],
+    [0, []],
+    [30, []],
+  ])('keeps a dead letter’s transcript only where transcripts have no end of their own: %s days', async (transcript_days, kept) => {
+    await stores.orgs.change(orgId, { transcript_days });
+    attempt = () => Promise.resolve({ kind: 'refused', error: 'no' });
+    const body = JSON.stringify({ call_id: '1', transcript: ['My card number is…'], analysis: { guests: 2 } });
+    await added({ body });
+    sender.start();
+    await clock.advanceAsync(1_000);
+    const { letters } = await stores.outbox.dead(orgId, 10, null);
+    expect(posts[0]!.body).toBe(body);
+    expect(JSON.parse(letters[0]!.body)).toEqual({ call_id: '1', transcript: kept, analysis: { guests: 2 } });
+  });
+
   it.each<[string, Partial<Delivery>, Attempt]>([
     ['that may never be sent', {}, { kind: 'refused', error: 'it is not at an address of the public internet' }],
     ['of an organization that is gone', { org_id: newUuid() }, { kind: 'delivered' }],

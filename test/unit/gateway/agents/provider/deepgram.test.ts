@@ -105,6 +105,32 @@ describe('an agent at Deepgram', () => {
     ]);
   });
 
+  it('keys after an interruption let nothing of the old utterance through', async () => {
+    const leg = await talking({ waitsForGreeting: true });
+    const { session } = leg;
+    session.text('One two three.');
+    session.say(loud(1_000));
+    leg.frames(10);
+    session.callerSpeaks();
+    leg.frames(1);
+    leg.agent.digit(1);
+    leg.agent.digit(11);
+    session.say(loud(200, 0x22));
+    expect(leg.frames(5)).toEqual(Buffer.alloc(800, SILENCE));
+    expect(session.of('InjectUserMessage')).toHaveLength(1);
+  });
+
+  it('is kept alive until the ACK, when audio does that', async () => {
+    const leg = open({ waitsForGreeting: true });
+    await leg.connect();
+    leg.clock.advance(12_000);
+    expect(leg.session.of('KeepAlive')).toHaveLength(2);
+    leg.start();
+    leg.frames(600, 0x10);
+    expect(leg.session.of('KeepAlive')).toHaveLength(2);
+    expect(leg.session.errors).toEqual([]);
+  });
+
   it('runs tools with their speech, drops cancelled ones, and hangs up when all was heard', async () => {
     const leg = await talking({ waitsForGreeting: true, tools: [WEATHER] });
     const { session } = leg;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { AgentConnectionLimits } from '../../../../../src/gateway/model/agent.js';
 import type { ProviderSettings, SpokenTool } from '../../../../../src/gateway/model/provider-settings.js';
 import { decodeG711 } from '../../../../../src/rtp/codec/g711.js';
 import { FakeGeminiSession } from '../../../../support/provider/fake-gemini.js';
@@ -20,15 +21,19 @@ const WEATHER: SpokenTool = {
   speech: null,
   input_schema: { type: 'object', example: { day: '2026-01-01' }, required: [], properties: { day: 'YYYY-MM-DD' } },
 };
-const open = (settings: Partial<ProviderSettings> = {}) =>
-  openProvider((end, request) => new FakeGeminiSession(end, request), {
-    provider: 'gemini-live',
-    url: 'wss://generativelanguage.googleapis.com/ws/BidiGenerateContent',
-    model: 'gemini-3.8-live',
-    ...settings,
-  });
-const talking = async (settings: Partial<ProviderSettings> = {}) => {
-  const leg = open({ waitsForGreeting: true, ...settings });
+const open = (settings: Partial<ProviderSettings> = {}, limits: Partial<AgentConnectionLimits> = {}) =>
+  openProvider(
+    (end, request) => new FakeGeminiSession(end, request),
+    {
+      provider: 'gemini-live',
+      url: 'wss://generativelanguage.googleapis.com/ws/BidiGenerateContent',
+      model: 'gemini-3.8-live',
+      ...settings,
+    },
+    limits,
+  );
+const talking = async (settings: Partial<ProviderSettings> = {}, limits: Partial<AgentConnectionLimits> = {}) => {
+  const leg = open({ waitsForGreeting: true, ...settings }, limits);
   await leg.talk();
   return leg;
 };
@@ -171,11 +176,38 @@ describe('an agent at Gemini', () => {
     expect(leg.sessions.flatMap(({ errors }) => errors)).toEqual([]);
   });
 
-  it('a pong that never comes means nothing', async () => {
-    const leg = await talking();
+  it('pongs may take half a minute; a session that has sent nothing for a minute is left', async () => {
+    const leg = await talking({}, { maxSilenceMs: 86_400_000 });
     leg.ignorePings();
-    leg.frames(600, 0x20);
+    const onHold = (frames: number): void => {
+      leg.clock.advance(20 * frames);
+      leg.agent.pass(leg.clock.nowMs(), frames);
+    };
+    onHold(2_900);
+    leg.session.usage(1);
+    onHold(2_900);
     expect(leg.sessions).toHaveLength(1);
+    onHold(200);
+    leg.frames(2);
+    expect(leg.sessions).toHaveLength(2);
+    expect(leg.notes.join()).toContain('answered no ping');
+  });
+
+  it('half a sample at the end of an utterance does not shift the next one', async () => {
+    const leg = await talking();
+    leg.session.say(Buffer.concat([tone(1_000, 100), Uint8Array.of(0x55)]));
+    leg.session.turnComplete();
+    leg.frames(10);
+    leg.session.say(tone(1_000, 400));
+    leg.session.turnComplete();
+    const heard = leg.frames(21);
+    const other = await talking();
+    other.session.say(tone(1_000, 100));
+    other.session.turnComplete();
+    other.frames(10);
+    other.session.say(tone(1_000, 400));
+    other.session.turnComplete();
+    expect(heard).toEqual(other.frames(21));
   });
 });
 
