@@ -1,5 +1,5 @@
 import { NO_DIALS } from './no-dials.js';
-import { NO_PROVIDERS, NO_SPEECH, NO_STAND_INS } from './providers.js';
+import { OPERATOR } from './providers.js';
 import type { Route } from '../../src/gateway/model/records.js';
 import { Inbound, type InboundServices } from '../../src/gateway/drachtio/inbound.js';
 import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
@@ -99,6 +99,6 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     voiceServer: NO_VOICE_SERVER,
     toolRunner: { run: () => Promise.reject(new Error('there are no tools')) },
     isTraced: true,
-    operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS, standIns: NO_STAND_INS, speech: NO_SPEECH },
+    operatorAgent: OPERATOR,
   };
 }

@@ -1,4 +1,5 @@
 import type { ProviderDefaults } from '../../src/gateway/model/provider.js';
+import { endOfSpeechTable } from '../../src/gateway/model/end-of-speech.js';
 import type { OperatorAgent } from '../../src/gateway/call/agent.js';
 
 const none = (url: string): ProviderDefaults => ({
@@ -11,7 +12,7 @@ const none = (url: string): ProviderDefaults => ({
 });
 
 /** The operator has a key at no provider. */
-export const NO_PROVIDERS: OperatorAgent['providers'] = {
+const NO_PROVIDERS: OperatorAgent['providers'] = {
   'openai-realtime': none('wss://api.openai.com/v1/realtime'),
   'gemini-live': none('wss://generativelanguage.googleapis.com/'),
   elevenlabs: none('wss://api.elevenlabs.io/v1/convai/conversation'),
@@ -28,5 +29,13 @@ export const NO_SPEECH: OperatorAgent['speech'] = {
   },
 };
 
-/** Nothing stands in for an agent. */
-export const NO_STAND_INS: OperatorAgent['standIns'] = { secondProvider: null, sentence: 'Sorry.', language: 'ENG', transferTo: null };
+/** The test line answers, and nothing stands in for an agent. */
+export const OPERATOR: OperatorAgent = {
+  url: null,
+  format: 'twilio',
+  bearerToken: null,
+  providers: NO_PROVIDERS,
+  standIns: { secondProvider: null, sentence: 'Sorry.', language: 'ENG', transferTo: null },
+  endOfSpeech: endOfSpeechTable('50=250,200=1000'),
+  speech: NO_SPEECH,
+};

@@ -1,5 +1,5 @@
 import { NO_DIALS } from './no-dials.js';
-import { NO_PROVIDERS, NO_SPEECH, NO_STAND_INS } from './providers.js';
+import { OPERATOR } from './providers.js';
 import type { AgentAnswer, AgentRequest } from '../../src/gateway/model/agent.js';
 import type { CallSnapshot } from '../../src/gateway/model/call-snapshot.js';
 import type { CallRecord } from '../../src/gateway/model/call-record.js';
@@ -269,7 +269,7 @@ export class RunnerBench {
         run: (_tool, input) => this.#wait('tool', () => ok({ result: input, httpStatus: 200 }), new Error('a bug of the runner')),
       },
       isTraced: true,
-      operatorAgent: { url: null, format: 'twilio', bearerToken: null, providers: NO_PROVIDERS, standIns: NO_STAND_INS, speech: NO_SPEECH },
+      operatorAgent: OPERATOR,
       clock: this.clock,
       log: silentLog,
       retryAfterSeconds: () => 1,

@@ -5,6 +5,7 @@ import type { ToolDefinition } from '../model/tool-definition.js';
 import { CONVERSATION_RELAY, type ProviderDefaults, type ProviderName } from '../model/provider.js';
 import { DEFAULT_CONVERSATION } from '../model/conversation.js';
 import { shownDynamicData } from '../model/dynamic-data.js';
+import { endOfSpeechMs, type EndOfSpeechTable } from '../model/end-of-speech.js';
 import { voiceOf } from '../model/speech-service.js';
 import type { ProviderSettings, Said } from '../model/provider-settings.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
@@ -22,6 +23,7 @@ export interface OperatorAgent {
   /** The operator's settings of each provider. */
   readonly providers: Readonly<Record<ProviderName, ProviderDefaults>>;
   readonly standIns: StandInSettings;
+  readonly endOfSpeech: EndOfSpeechTable;
   /** Text to speech and speech to text, with the operator's keys. */
   readonly speech: Pick<ConversationSettings, 'listen' | 'speech'>;
 }
@@ -171,13 +173,22 @@ function providerSettings(
     voice: agent.voice ?? defaults.voice,
     language: agent.language,
     pronunciationGuide: agent.pronunciation_guide,
-    interruptionThreshold: agent.interruption_threshold,
+    endOfSpeechMs: endOfSpeechMs(operator.endOfSpeech, agent.interruption_threshold),
+    speech: ownSpeech(operator, { org, agent }),
     tools: hasAll ? tools.map(({ name, description, input_schema, speech }) => ({ name, description, input_schema, speech })) : [],
     mayTransfer: hasAll,
     audio: chosen.audio,
     codec: codec ?? 'PCMU',
     conversation,
   };
+}
+
+/** OpenAI's speech has the voices of its models. Its address gets the keys that are for the operator's address of the models. */
+function ownSpeech(operator: OperatorAgent, route: Pick<Route, 'org' | 'agent'>): ProviderSettings['speech'] {
+  const { provider = null, voice = null } = route.agent ?? {};
+  if (provider?.name !== 'openai-realtime' || provider.url !== null) return null;
+  const services = speechOf(operator, route).speech;
+  return services.openai.apiKey === null ? null : { services, voice: { provider: 'openai', voice } };
 }
 
 /**

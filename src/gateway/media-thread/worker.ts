@@ -4,6 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { ThreadedAudioFiles, type AudioFiles } from '../agents/audio-file.js';
 import { ConversationAgent, type ConversationDependencies } from '../agents/conversation/conversation-agent.js';
 import { conversationDependencies } from '../agents/conversation/dependencies.js';
+import { HttpTextToSpeech } from '../agents/text-to-speech.js';
 import { Player } from '../agents/player.js';
 import { EspeakSpeech, type Speech } from '../agents/speech.js';
 import { newAdapter } from '../agents/provider/adapters.js';
@@ -217,14 +218,16 @@ async function run(): Promise<void> {
     openVoiceDetector: () => voices.open(),
     newStreamSid,
   };
+  const textToSpeech = new HttpTextToSpeech({ allowPrivate: settings.agents.allowPrivate, clock: systemClock });
   const provider: ProviderDependencies = {
     counters: agentCounters,
     clock: systemClock,
     dial: socketDial({ ...settings.agents, maxMessageBytes: MAX_PROVIDER_MESSAGE_BYTES }),
     limits: settings.agents,
     newAdapter,
+    textToSpeech,
   };
-  const conversation = conversationDependencies({ ...stream, dialProvider: provider.dial, files });
+  const conversation = conversationDependencies({ ...stream, dialProvider: provider.dial, files, textToSpeech });
   if (settings.waitsToBind) await once(port, 'message');
   const frameDelay = new FrameDelay();
   const endpoint = RtpEndpoint.open(settings, {

@@ -1,6 +1,7 @@
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { PronunciationEntry } from './agent-record.js';
 import type { AgentProvider, ProviderName } from './provider.js';
+import type { SpeechServices, Voice } from './speech-service.js';
 import type { ToolDefinition } from './tool-definition.js';
 
 /** A tool without what only the gateway needs. */
@@ -29,8 +30,10 @@ export interface ProviderSettings {
   /** A language code of the product (`ENG`). */
   readonly language: string;
   readonly pronunciationGuide: readonly PronunciationEntry[];
-  /** 100: the provider's own default. */
-  readonly interruptionThreshold: number;
+  /** The silence after which the caller has finished, in milliseconds; `null`: the provider's own default. */
+  readonly endOfSpeechMs: number | null;
+  /** Speaks the first sentence word for word, where the provider itself cannot; `null`: the model is asked for it. */
+  readonly speech: { readonly services: SpeechServices; readonly voice: Voice } | null;
   readonly tools: readonly SpokenTool[];
   /** Whether it may transfer the caller and press keys: not with the model `turbo`. */
   readonly mayTransfer: boolean;

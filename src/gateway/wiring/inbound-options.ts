@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { OverloadDetector } from '../admission/overload-detector.js';
 import type { OperatorAgent } from '../call/agent.js';
+import { endOfSpeechTable } from '../model/end-of-speech.js';
 import type { ProviderDefaults } from '../model/provider.js';
 import type { SpeechService } from '../model/speech-service.js';
 import type { MediaService } from '../media-thread/media-service.js';
@@ -49,6 +50,7 @@ export function operatorAgent({ agents, openai, deepgram, gemini, elevenlabs }: 
         openai: speechService(openai),
       },
     },
+    endOfSpeech: endOfSpeechTable(agents.end_of_speech_ms),
     standIns: {
       secondProvider: agents.second_provider,
       sentence: agents.failure_sentence,

@@ -1,4 +1,4 @@
-import { NO_PROVIDERS, NO_SPEECH, NO_STAND_INS } from '../../support/providers.js';
+import { OPERATOR } from '../../support/providers.js';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -35,14 +35,7 @@ describe('the Redis connection of calls', () => {
           stores.checkedRoutes,
           { notReady: null, isSourceTrusted: () => true, relayAddress: '127.0.0.1' },
           {
-            operator: {
-              url: null,
-              format: 'twilio',
-              bearerToken: null,
-              providers: NO_PROVIDERS,
-              standIns: NO_STAND_INS,
-              speech: NO_SPEECH,
-            },
+            operator: OPERATOR,
             standIn: null,
             usage: (one) => stores.providerUsage.usage(one),
             urlRefusal: () => null,

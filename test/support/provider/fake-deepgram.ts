@@ -77,7 +77,7 @@ export class FakeDeepgramSession {
   readonly messages = new Arrivals<ClientMessage>();
   readonly errors: string[] = [];
   readonly closed = new Arrivals<number>();
-  audio = Buffer.alloc(0);
+  readonly #audio: Buffer[] = [];
   config: z.output<typeof settings> | null = null;
   readonly #calls = new Map<string, string>();
 
@@ -88,6 +88,11 @@ export class FakeDeepgramSession {
   ) {
     if (!/^Token \S+$/.test(String(headers['authorization'] ?? headers['Authorization']))) throw new Error('no token');
     this.#send({ type: 'Welcome', request_id: 'r-1' });
+  }
+
+  /** The caller's. */
+  get audio(): Buffer {
+    return Buffer.concat(this.#audio);
   }
 
   receive(text: string): void {
@@ -119,7 +124,7 @@ export class FakeDeepgramSession {
 
   receiveBytes(bytes: Buffer): void {
     if (this.config === null) this.errors.push('audio before the settings');
-    this.audio = Buffer.concat([this.audio, bytes]);
+    this.#audio.push(bytes);
   }
 
   of<Type extends ClientMessage['type']>(type: Type): Extract<ClientMessage, { type: Type }>[] {

@@ -42,7 +42,7 @@ export class FakeElevenLabsSession {
   readonly messages = new Arrivals<Typed>();
   readonly errors: string[] = [];
   readonly closed = new Arrivals<number>();
-  audio = Buffer.alloc(0);
+  readonly #audio: Buffer[] = [];
   config: z.output<typeof initiation> | null = null;
   readonly #calls = new Set<string>();
   #eventId = 0;
@@ -57,6 +57,11 @@ export class FakeElevenLabsSession {
     if (needsKey && !/^(?!undefined$)\S+$/.test(String(headers['xi-api-key']))) throw new Error('no key');
   }
 
+  /** The caller's. */
+  get audio(): Buffer {
+    return Buffer.concat(this.#audio);
+  }
+
   receive(text: string): void {
     const parsed = clientMessage.safeParse(JSON.parse(text));
     if (!parsed.success) return void this.errors.push(`${text.slice(0, 200)}: ${parsed.error.message}`);
@@ -64,7 +69,7 @@ export class FakeElevenLabsSession {
     const isFirst = this.config === null;
     if ('user_audio_chunk' in message) {
       if (isFirst) this.errors.push('audio before the initiation');
-      this.audio = Buffer.concat([this.audio, Buffer.from(message.user_audio_chunk, 'base64')]);
+      this.#audio.push(Buffer.from(message.user_audio_chunk, 'base64'));
       return;
     }
     if (isFirst !== (message.type === 'conversation_initiation_client_data')) this.errors.push(`${message.type} out of turn`);

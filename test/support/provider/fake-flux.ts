@@ -23,7 +23,7 @@ export class FakeFluxSession {
   readonly closed = new Arrivals<number>();
   readonly parameters: z.output<typeof query>;
   readonly keyterms: readonly string[];
-  audio = Buffer.alloc(0);
+  readonly #audio: Buffer[] = [];
   #sequence = 0;
   #turn = 0;
 
@@ -41,6 +41,11 @@ export class FakeFluxSession {
     this.#send({ type: 'Connected', request_id: 'r-1', sequence_id: this.#next() });
   }
 
+  /** The caller's. */
+  get audio(): Buffer {
+    return Buffer.concat(this.#audio);
+  }
+
   receive(text: string): void {
     const parsed = clientMessage.safeParse(JSON.parse(text));
     if (parsed.success) this.messages.add(parsed.data);
@@ -49,7 +54,7 @@ export class FakeFluxSession {
 
   receiveBytes(bytes: Buffer): void {
     if (this.parameters.encoding === 'mulaw' && bytes.length !== 640) this.errors.push(`a piece of ${String(bytes.length)} bytes`);
-    this.audio = Buffer.concat([this.audio, bytes]);
+    this.#audio.push(bytes);
   }
 
   /** The caller begins to speak, goes on, or has finished. */

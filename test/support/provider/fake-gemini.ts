@@ -77,7 +77,7 @@ export class FakeGeminiSession {
   readonly errors: string[] = [];
   readonly closed = new Arrivals<number>();
   /** 16-bit linear at 16 kHz. */
-  audio = Buffer.alloc(0);
+  readonly #audio: Buffer[] = [];
   setup: z.output<typeof setup> | null = null;
   readonly #calls = new Map<string, string>();
 
@@ -89,6 +89,11 @@ export class FakeGeminiSession {
     if (typeof key !== 'string' || key === '') throw new Error('no key');
   }
 
+  /** The caller's. */
+  get audio(): Buffer {
+    return Buffer.concat(this.#audio);
+  }
+
   receive(text: string): void {
     const parsed = clientMessage.safeParse(JSON.parse(text));
     if (!parsed.success) {
@@ -98,7 +103,7 @@ export class FakeGeminiSession {
     const message = parsed.data;
     if ((this.setup === null) !== 'setup' in message) this.errors.push(`${text.slice(0, 60)} out of turn`);
     if ('realtimeInput' in message && 'audio' in message.realtimeInput) {
-      this.audio = Buffer.concat([this.audio, Buffer.from(message.realtimeInput.audio.data, 'base64')]);
+      this.#audio.push(Buffer.from(message.realtimeInput.audio.data, 'base64'));
       return;
     }
     if ('setup' in message) {

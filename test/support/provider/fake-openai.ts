@@ -102,8 +102,7 @@ export class FakeOpenAiSession {
   readonly messages = new Arrivals<ClientEvent>();
   readonly errors: string[] = [];
   readonly closed = new Arrivals<number>();
-  /** The caller's audio. */
-  audio = Buffer.alloc(0);
+  readonly #audio: Buffer[] = [];
   config: RealtimeSessionCreateRequest | null = null;
   #serial = 0;
   /** The response in the conversation, and another one beside it. */
@@ -128,6 +127,11 @@ export class FakeOpenAiSession {
     if (!/^Bearer \S+$/.test(String(headers['authorization'] ?? headers['Authorization']))) throw new Error('no bearer token');
     if (new URL(url, 'wss://host').searchParams.get('model') === null) throw new Error('no model');
     this.#send({ type: 'session.created', session: { type: 'realtime' } });
+  }
+
+  /** The caller's. */
+  get audio(): Buffer {
+    return Buffer.concat(this.#audio);
   }
 
   receive(text: string): void {
@@ -277,7 +281,7 @@ export class FakeOpenAiSession {
         this.config = event.session;
         return this.#send({ type: 'session.updated', session: { ...event.session, type: 'realtime' } as never });
       case 'input_audio_buffer.append':
-        this.audio = Buffer.concat([this.audio, Buffer.from(event.audio, 'base64')]);
+        this.#audio.push(Buffer.from(event.audio, 'base64'));
         return;
       case 'conversation.item.create':
         if (event.item.type === 'function_call_output' && !this.#calls.delete(event.item.call_id)) {

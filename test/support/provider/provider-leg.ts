@@ -1,5 +1,6 @@
 import { newAdapter } from '../../../src/gateway/agents/provider/adapters.js';
 import { ProviderAgent } from '../../../src/gateway/agents/provider/provider-agent.js';
+import type { SpeechText, TextToSpeech } from '../../../src/gateway/agents/text-to-speech.js';
 import type { AgentSocketEvents, DialSocket } from '../../../src/gateway/agents/stream/socket.js';
 import { noAgentCounters } from '../../../src/gateway/media/leg-agent.js';
 import type { AgentConnectionLimits, AgentRequest, TranscriptEntry } from '../../../src/gateway/model/agent.js';
@@ -36,13 +37,49 @@ export const PROVIDER: ProviderSettings = {
   voice: null,
   language: 'ENG',
   pronunciationGuide: [],
-  interruptionThreshold: 100,
+  endOfSpeechMs: null,
+  speech: null,
   tools: [],
   mayTransfer: true,
   audio: 'g711',
   codec: 'PCMU',
   conversation: [],
 };
+
+/** Text to speech that a test plays: one text at a time. */
+class PlayedSpeech implements Pick<TextToSpeech, 'stream'> {
+  readonly texts: SpeechText[] = [];
+  #aborted: AbortSignal | null = null;
+  #give: Parameters<TextToSpeech['stream']>[3] = () => undefined;
+  #done: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null = null;
+
+  get isAborted(): boolean {
+    return this.#aborted?.aborted === true;
+  }
+
+  stream(...[_services, text, signal, onAudio]: Parameters<TextToSpeech['stream']>): Promise<void> {
+    this.texts.push(text);
+    this.#aborted = signal;
+    this.#give = onAudio;
+    return new Promise((resolve, reject) => (this.#done = { resolve, reject }));
+  }
+
+  say(bytes: Uint8Array): void {
+    this.#give('pcmu', Buffer.from(bytes));
+  }
+
+  async end(): Promise<void> {
+    this.#done?.resolve();
+    await Promise.resolve();
+    await Promise.resolve();
+  }
+
+  async fail(message: string): Promise<void> {
+    this.#done?.reject(new Error(message));
+    await Promise.resolve();
+    await Promise.resolve();
+  }
+}
 
 /** An agent at a provider on a leg in virtual time. Messages arrive at once; `accepts: false`: connections wait for `open`. */
 export function openProvider<Session extends PlayedSession>(
@@ -57,6 +94,7 @@ export function openProvider<Session extends PlayedSession>(
   const pressed: number[] = [];
   const refusals: string[] = [];
   let pongs = true;
+  const speech = new PlayedSpeech();
   const dial: DialSocket = (request, socketEvents) => {
     let isOver = false;
     clock.setTimer(1, () => {
@@ -103,7 +141,7 @@ export function openProvider<Session extends PlayedSession>(
       sendDtmf: (event) => pressed.push(event) > 0,
       view: () => null,
     },
-    { clock, dial, newAdapter, counters: noAgentCounters(), limits: { ...AGENT_LIMITS, ...limits } },
+    { clock, dial, newAdapter, textToSpeech: speech, counters: noAgentCounters(), limits: { ...AGENT_LIMITS, ...limits } },
     silentLog,
   );
   const codec: AudioCodec = settings.codec ?? 'PCMU';
@@ -120,6 +158,7 @@ export function openProvider<Session extends PlayedSession>(
     pressed,
     heard,
     refusals,
+    speech,
     ignorePings: (): void => void (pongs = false),
     get session(): Session {
       const session = sessions.at(-1);

@@ -74,6 +74,8 @@ export interface ProviderAdapter {
   audio(bytes: Uint8Array): WireMessage;
   /** The agent is to begin to speak. */
   begin(): readonly ProviderAction[];
+  /** The agent's first sentence was spoken by another service: this much of it was heard. */
+  spoke?(text: string): readonly ProviderAction[];
   /** What `interrupt` cut off. */
   interrupted(played: readonly Played[]): readonly ProviderAction[];
   /** @param continues the agent is to go on */

@@ -8,8 +8,6 @@ import { ToolNames } from './tools.js';
 
 /** The provider tells when a connection ends (`goAway`); a session that is resumed has no other limit. */
 const SESSION_MS = 24 * 60 * 60_000;
-/** Silence after which the caller's turn is done, for each unit of `interruption_threshold`. */
-const SILENCE_FACTOR = 5;
 /** Where a `goAway` does not say. */
 const DEFAULT_TIME_LEFT_MS = 10_000;
 /** A wrong argument, and a key or a policy. */
@@ -56,7 +54,7 @@ export class GeminiLive implements ProviderAdapter {
   }
 
   open(conversation: readonly Said[], resumption: string | null): readonly ProviderAction[] {
-    const { model, voice, interruptionThreshold: threshold } = this.settings;
+    const { model, voice, endOfSpeechMs } = this.settings;
     this.#history = resumption === null ? conversation : [];
     const setup = {
       model: `models/${model}`,
@@ -66,9 +64,7 @@ export class GeminiLive implements ProviderAdapter {
       },
       systemInstruction: { parts: [{ text: instructionsOf(this.settings) }] },
       tools: [{ functionDeclarations: this.#tools.functions }],
-      ...(threshold === 100
-        ? {}
-        : { realtimeInputConfig: { automaticActivityDetection: { silenceDurationMs: Math.round(SILENCE_FACTOR * threshold) } } }),
+      ...(endOfSpeechMs === null ? {} : { realtimeInputConfig: { automaticActivityDetection: { silenceDurationMs: endOfSpeechMs } } }),
       inputAudioTranscription: {},
       outputAudioTranscription: {},
       sessionResumption: resumption === null ? {} : { handle: resumption },

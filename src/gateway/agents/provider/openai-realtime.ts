@@ -27,8 +27,6 @@ const FINAL_ERRORS: ReadonlySet<string> = new Set([
   'beta_api_shape_disabled',
   'unsupported_country_region_territory',
 ]);
-/** Silence after which the provider takes the caller's turn as done, where `interruption_threshold` is 100. */
-const SILENCE_MS = 500;
 const SESSION_MS = 60 * 60_000;
 /** Interrupted responses whose last audio may still be on its way. */
 const MAX_DEAD = 50;
@@ -82,7 +80,7 @@ export class OpenAiRealtime implements ProviderAdapter {
     this.#conversation = conversation;
     const { settings } = this;
     const format = this.formats.input === 'pcm16-24000' ? { type: 'audio/pcm', rate: 24_000 } : { type: `audio/${this.formats.input}` };
-    const { interruptionThreshold: threshold, voice } = settings;
+    const { endOfSpeechMs, voice } = settings;
     const session = {
       type: 'realtime',
       model: settings.model,
@@ -92,9 +90,7 @@ export class OpenAiRealtime implements ProviderAdapter {
         input: {
           format,
           transcription: { model: settings.transcriptionModel, language: isoLanguageOf(settings.language) },
-          ...(threshold === 100
-            ? {}
-            : { turn_detection: { type: 'server_vad', silence_duration_ms: Math.round((SILENCE_MS * threshold) / 100) } }),
+          ...(endOfSpeechMs === null ? {} : { turn_detection: { type: 'server_vad', silence_duration_ms: endOfSpeechMs } }),
         },
         output: { format, ...(voice === null ? {} : { voice }) },
       },
@@ -112,6 +108,10 @@ export class OpenAiRealtime implements ProviderAdapter {
 
   begin(): readonly ProviderAction[] {
     return this.inform(greetingOf(this.settings));
+  }
+
+  spoke(text: string): readonly ProviderAction[] {
+    return [sendItem('assistant', 'output_text', text)];
   }
 
   interrupted(played: readonly Played[]): readonly ProviderAction[] {

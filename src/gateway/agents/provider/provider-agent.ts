@@ -6,7 +6,7 @@ import { digitOfEvent } from '../../../rtp/dtmf/telephone-event.js';
 import type { CancelTimer, Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
-import { assertNever } from '../../../lib/result.js';
+import { assertNever, errorText } from '../../../lib/result.js';
 import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
 import { ConnectionRunner, type ConnectionWork } from '../stream/connection-runner.js';
 import { Downlink } from '../stream/downlink.js';
@@ -14,9 +14,12 @@ import { EarlyAudio } from '../stream/early-audio.js';
 import type { AgentSocket, DialSocket } from '../stream/socket.js';
 import { Uplink } from '../stream/uplink.js';
 import { silenceOf } from '../stream/wire-format.js';
+import type { WireFormat } from '../stream/wire-format.js';
+import type { TextToSpeech } from '../text-to-speech.js';
 import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
 import { CallerKeys } from './caller-keys.js';
 import { FunctionCalls } from './function-calls.js';
+import { isoLanguageOf } from './instructions.js';
 import { causeOf, shownReason } from './json-message.js';
 import { Utterances, type HeardUtterance } from './utterances.js';
 
@@ -25,6 +28,7 @@ export interface ProviderDependencies {
   readonly dial: DialSocket;
   readonly limits: AgentConnectionLimits;
   readonly newAdapter: (settings: ProviderSettings) => ProviderAdapter;
+  readonly textToSpeech: Pick<TextToSpeech, 'stream'>;
   /** Counted up. */
   readonly counters: AgentCounters;
 }
@@ -50,6 +54,8 @@ const TAKEN_OVER = 'You take over this call after an interruption. Apologize sho
 const MAX_WARNINGS = 5;
 /** The position of all that was said when a mark comes back does not matter: the queue is flushed at it. */
 const END = 'end';
+/** The utterance that another service than the provider speaks. */
+const GREETING = 'first-sentence';
 
 /** One call's agent at a provider of voice models: carries out what the provider's adapter says. */
 export class ProviderAgent implements LegAgent {
@@ -63,9 +69,10 @@ export class ProviderAgent implements LegAgent {
   #startedMs: number | null = null;
   #dialledMs = 0;
   #isBegun = false;
+  #greeting: AbortController | null = null;
   readonly #earlyAudio = new EarlyAudio();
   /** What the agent said before the ACK. */
-  #early: { readonly utterance: string; readonly bytes: Uint8Array | null }[] = [];
+  #early: { readonly utterance: string; readonly bytes: Uint8Array | null; readonly format: WireFormat | undefined }[] = [];
   #earlyBytes = 0;
   #held: Uint8Array[] = [];
   readonly #utterances = new Utterances();
@@ -147,9 +154,9 @@ export class ProviderAgent implements LegAgent {
     uplink.start(nowMs);
     uplink.connect({ socket: this.#wire(), writer: { media: (payload) => payload } });
     this.#connection.step({ type: 'started' });
-    for (const { utterance, bytes } of this.#early.splice(0)) {
+    for (const { utterance, bytes, format } of this.#early.splice(0)) {
       if (bytes === null) this.#endUtterance(utterance);
-      else this.#play(utterance, bytes);
+      else this.#play(utterance, bytes, format);
     }
     this.#earlyAudio.giveTo(uplink, nowMs);
     this.#keys.start();
@@ -194,6 +201,7 @@ export class ProviderAgent implements LegAgent {
 
   close(): void {
     this.#keys.close();
+    this.#greeting?.abort();
     const queue = this.#downlink?.queue;
     if (queue !== undefined) this.#heard(this.#utterances.cut(queue.playedBytes, this.#elapsedMs).heard);
     this.#connection.close();
@@ -320,7 +328,34 @@ export class ProviderAgent implements LegAgent {
     // While the 200 and its ACK are under way the model makes its first words.
     if (this.#isBegun || (this.settings.waitsForGreeting && this.#said.length === 0)) return;
     this.#isBegun = true;
-    this.#run(this.#said.length === 0 ? this.#adapter.begin() : this.#adapter.inform(TAKEN_OVER));
+    if (this.#said.length === 0) this.#begin();
+    else this.#run(this.#adapter.inform(TAKEN_OVER));
+  }
+
+  #begin(): void {
+    const { firstSentence: text, speech, language } = this.settings;
+    if (text === null || speech === null || this.#adapter.spoke === undefined) return this.#run(this.#adapter.begin());
+    this.#greeting = new AbortController();
+    const { signal } = this.#greeting;
+    let isHeard = false;
+    const unlessAborted = (work: () => void): void => (signal.aborted ? undefined : this.#safely(work));
+    this.#utterances.said(GREETING, text, true);
+    this.dependencies.textToSpeech
+      .stream(speech.services, { text, language: isoLanguageOf(language), voice: speech.voice }, signal, (format, bytes) =>
+        unlessAborted(() => {
+          isHeard = true;
+          this.#play(GREETING, bytes, format);
+        }),
+      )
+      .then(
+        () => unlessAborted(() => this.#endUtterance(GREETING)),
+        (error: unknown) =>
+          unlessAborted(() => {
+            this.#warn(`text to speech: ${errorText(error)}`);
+            if (isHeard) this.#endUtterance(GREETING);
+            else this.#run(this.#adapter.begin());
+          }),
+      );
   }
 
   #renewIn(withinMs: number): void {
@@ -461,23 +496,23 @@ export class ProviderAgent implements LegAgent {
     this.#miss('audio of the caller was lost while the connection was renewed');
   }
 
-  #play(utterance: string, bytes: Uint8Array): void {
+  /** @param format that of the provider's audio if it is left out */
+  #play(utterance: string, bytes: Uint8Array, format?: WireFormat): void {
     const downlink = this.#downlink;
     if (downlink === null) {
       this.#earlyBytes += bytes.length;
-      if (this.#earlyBytes <= MAX_EARLY_BYTES) this.#early.push({ utterance, bytes });
+      if (this.#earlyBytes <= MAX_EARLY_BYTES) this.#early.push({ utterance, bytes, format });
       return;
     }
     const from = downlink.queue.pushedBytes;
-    const lostMs = downlink.sendBinary(this.#whole(bytes));
+    const lostMs = downlink.sendBinary(this.#whole(bytes, format ?? this.#adapter.formats.output), format);
     this.#utterances.queued(utterance, from, downlink.queue.pushedBytes);
     if (lostMs > 0) this.#onDropped('droppedOutboundMs', lostMs);
   }
 
   /** Whole samples: messages of a provider may end within one. */
-  #whole(bytes: Uint8Array): Uint8Array {
-    const { output } = this.#adapter.formats;
-    if (output === 'pcmu' || output === 'pcma') return bytes;
+  #whole(bytes: Uint8Array, format: WireFormat): Uint8Array {
+    if (format === 'pcmu' || format === 'pcma') return bytes;
     const joined = this.#oddByte === null ? bytes : Buffer.concat([Uint8Array.of(this.#oddByte), bytes]);
     this.#oddByte = joined.length % 2 === 0 ? null : (joined.at(-1) ?? null);
     return joined;
@@ -485,7 +520,7 @@ export class ProviderAgent implements LegAgent {
 
   #endUtterance(utterance: string): void {
     if (this.#downlink === null) {
-      this.#early.push({ utterance, bytes: null });
+      this.#early.push({ utterance, bytes: null, format: undefined });
       return;
     }
     this.#utterances.ended(utterance);
@@ -497,6 +532,7 @@ export class ProviderAgent implements LegAgent {
   }
 
   #interrupt(): void {
+    this.#greeting?.abort();
     this.#early = [];
     const queue = this.#downlink?.queue;
     if (queue === undefined) return;
@@ -505,10 +541,11 @@ export class ProviderAgent implements LegAgent {
     this.#oddByte = null;
     this.#heard(heard);
     if (this.#utterances.hasUnwritten) this.#miss('the provider sent no text of what the agent said');
-    this.#run(this.#adapter.interrupted(played));
+    this.#run(this.#adapter.interrupted(played.filter(({ utterance }) => utterance !== GREETING)));
   }
 
   #heard(utterances: readonly HeardUtterance[]): void {
+    for (const { id, entry } of utterances) if (id === GREETING) this.#run(this.#adapter.spoke?.(entry.text) ?? []);
     this.#record(utterances.map(({ entry }) => entry));
   }
 

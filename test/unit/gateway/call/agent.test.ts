@@ -1,4 +1,4 @@
-import { NO_PROVIDERS, NO_SPEECH, NO_STAND_INS } from '../../../support/providers.js';
+import { NO_SPEECH, OPERATOR as PLAIN } from '../../../support/providers.js';
 import { describe, expect, it } from 'vitest';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../../src/gateway/model/agent-record.js';
@@ -9,15 +9,8 @@ import { NUMBER, ROUTE } from '../../../support/route.js';
 
 const CALL_ID = '0f8fad5b-d9cb-469f-a165-70867728950e';
 const ORG_ID = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
-const OPERATOR: OperatorAgent = {
-  url: 'wss://operator.example/bot',
-  format: 'twilio',
-  bearerToken: 'operator-token',
-  providers: NO_PROVIDERS,
-  standIns: NO_STAND_INS,
-  speech: NO_SPEECH,
-};
-const NO_OPERATOR: OperatorAgent = { ...OPERATOR, url: null };
+const NO_OPERATOR = PLAIN;
+const OPERATOR: OperatorAgent = { ...PLAIN, url: 'wss://operator.example/bot', bearerToken: 'operator-token' };
 const STREAM = { url: 'wss://customer.example/bot', format: 'pcm16-8000', bearer_token: null } as const;
 
 const HEADERS: Readonly<Record<string, string>> = {

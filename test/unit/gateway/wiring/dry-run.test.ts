@@ -1,4 +1,4 @@
-import { NO_PROVIDERS, NO_SPEECH, NO_STAND_INS } from '../../../support/providers.js';
+import { OPERATOR } from '../../../support/providers.js';
 import { expect, it } from 'vitest';
 import { callDryRun, type DryRunAgents } from '../../../../src/gateway/wiring/dry-run.js';
 import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
@@ -14,14 +14,7 @@ const routes: RouteStore = {
   disown: () => undefined,
 };
 const REFUSED: DryRunAgents = {
-  operator: {
-    url: 'ws://127.0.0.1/bot',
-    format: 'twilio',
-    bearerToken: null,
-    providers: NO_PROVIDERS,
-    standIns: NO_STAND_INS,
-    speech: NO_SPEECH,
-  },
+  operator: { ...OPERATOR, url: 'ws://127.0.0.1/bot' },
   standIn: null,
   usage: () => Promise.resolve({ sessions: 1, milliseconds: 60_000, tokens: 5 }),
   urlRefusal: ({ hostname }) => `${hostname} is private`,
