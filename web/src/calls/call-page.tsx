@@ -137,7 +137,9 @@ function Facts({ call }: { readonly call: CallDetail }): JSX.Element {
         <Fact name="Answered after">{milliseconds(timings.answer_ms)}</Fact>
         <Fact name="First audio after">{milliseconds(timings.first_audio_ms)}</Fact>
         <Fact name="Agent heard after">{milliseconds(turns.first_audio_ms)}</Fact>
-        <Fact name="Turns, median delay">{`${String(turns.delays_ms.length)}, ${milliseconds(turns.p50_ms)}`}</Fact>
+        <Fact name="Turns">{String(turns.delays_ms.length)}</Fact>
+        <Fact name="Delay of a turn, p50 and p95">{`${milliseconds(turns.p50_ms)}, ${milliseconds(turns.p95_ms)}`}</Fact>
+        {turns.delays_ms.length > 0 && <Fact name="Each turn">{turns.delays_ms.map(milliseconds).join(', ')}</Fact>}
         <Fact name="Length">{talked === null ? '–' : duration(talked)}</Fact>
         <Fact name="SIP status">{call.sip_status ?? '–'}</Fact>
         <Fact name={call.direction === 'outbound' ? 'Trunk' : 'From address'}>
