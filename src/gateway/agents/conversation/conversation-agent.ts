@@ -17,6 +17,7 @@ import { Downlink } from '../stream/downlink.js';
 import { EarlyAudio } from '../stream/early-audio.js';
 import type { AgentSocket, DialAgent, DialSocket } from '../stream/socket.js';
 import { Uplink } from '../stream/uplink.js';
+import { WholeSamples } from '../stream/whole-samples.js';
 import { silenceOf, type WireFormat } from '../stream/wire-format.js';
 import type { TextToSpeech } from '../text-to-speech.js';
 import type { FluxEvent } from './flux.js';
@@ -77,7 +78,7 @@ export class ConversationAgent implements LegAgent {
   #startedMs: number | null = null;
   /** What is given on and not heard to its end: the first is what is heard. */
   #audible: { readonly item: SpeechItem; until: number }[] = [];
-  #oddByte: number | null = null;
+  readonly #samples = new WholeSamples();
   #cycle = 0;
   #items = 0;
   /** Texts of the cycle that is interrupted are on their way. */
@@ -394,7 +395,7 @@ export class ConversationAgent implements LegAgent {
     const downlink = this.#downlink;
     if (downlink === null) return;
     const from = downlink.queue.pushedBytes;
-    const lostMs = downlink.sendBinary(this.#whole(format, bytes), format);
+    const lostMs = downlink.sendBinary(this.#samples.of(format, bytes), format);
     const until = downlink.queue.pushedBytes;
     this.#utterances.queued(item.id, from, until);
     const last = this.#audible.at(-1);
@@ -403,16 +404,8 @@ export class ConversationAgent implements LegAgent {
     if (lostMs > 0) this.dependencies.counters.droppedOutboundMs += lostMs;
   }
 
-  /** Whole samples: pieces may end within one. */
-  #whole(format: WireFormat, bytes: Uint8Array): Uint8Array {
-    if (format === 'pcmu') return bytes;
-    const joined = this.#oddByte === null ? bytes : Buffer.concat([Uint8Array.of(this.#oddByte), bytes]);
-    this.#oddByte = joined.length % 2 === 0 ? null : (joined.at(-1) ?? null);
-    return joined;
-  }
-
   #endItem(item: SpeechItem): void {
-    this.#oddByte = null;
+    this.#samples.reset();
     this.#utterances.ended(item.id);
     this.#downlink?.queue.mark(END);
   }
@@ -431,7 +424,7 @@ export class ConversationAgent implements LegAgent {
   /** Nothing more of what was said so far is heard. */
   #cut(): void {
     this.#speaker.cut();
-    this.#oddByte = null;
+    this.#samples.reset();
     const queue = this.#downlink?.queue;
     if (queue === undefined) return;
     this.#noteHeard(this.#utterances.cut(queue.playedBytes, this.#elapsedMs).heard);

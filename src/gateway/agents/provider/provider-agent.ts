@@ -6,21 +6,24 @@ import { digitOfEvent } from '../../../rtp/dtmf/telephone-event.js';
 import type { CancelTimer, Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
-import { assertNever, errorText } from '../../../lib/result.js';
+import { assertNever } from '../../../lib/result.js';
 import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
 import { ConnectionRunner, type ConnectionWork } from '../stream/connection-runner.js';
 import { Downlink } from '../stream/downlink.js';
 import { EarlyAudio } from '../stream/early-audio.js';
 import type { AgentSocket, DialSocket } from '../stream/socket.js';
 import { Uplink } from '../stream/uplink.js';
+import { WholeSamples } from '../stream/whole-samples.js';
 import { silenceOf } from '../stream/wire-format.js';
 import type { WireFormat } from '../stream/wire-format.js';
 import type { TextToSpeech } from '../text-to-speech.js';
 import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
 import { CallerKeys } from './caller-keys.js';
 import { FunctionCalls } from './function-calls.js';
-import { isoLanguageOf } from './instructions.js';
+import { FirstSentence } from './first-sentence.js';
 import { causeOf, shownReason } from './json-message.js';
+import { Liveness } from './liveness.js';
+import { Renewal } from './renewal.js';
 import { Utterances, type HeardUtterance } from './utterances.js';
 
 export interface ProviderDependencies {
@@ -40,10 +43,6 @@ const MAX_FAREWELL_FRAMES = 1_500;
 /** The caller's audio of a new connection: 2 s. */
 const MAX_HELD_FRAMES = 100;
 const MAX_EARLY_BYTES = 2 * 1_024 * 1_024;
-/** So long before the end of a session another one begins, in a pause; */
-const RENEW_MS = 5 * 60_000;
-/** and at the latest. */
-const RENEW_LATEST_MS = 30_000;
 /** Deepgram ends a session that has neither audio nor a message for 10 s. */
 const KEEP_ALIVE_MS = 5_000;
 /** Silence is sent in pieces of half a second while the carrier sends nothing. */
@@ -69,15 +68,15 @@ export class ProviderAgent implements LegAgent {
   #startedMs: number | null = null;
   #dialledMs = 0;
   #isBegun = false;
-  #greeting: AbortController | null = null;
+  readonly #firstSentence: FirstSentence;
+  readonly #liveness: Liveness;
   readonly #earlyAudio = new EarlyAudio();
   /** What the agent said before the ACK. */
   #early: { readonly utterance: string; readonly bytes: Uint8Array | null; readonly format: WireFormat | undefined }[] = [];
   #earlyBytes = 0;
   #held: Uint8Array[] = [];
   readonly #utterances = new Utterances();
-  /** In a linear format: half of a sample. */
-  #oddByte: number | null = null;
+  readonly #samples = new WholeSamples();
   readonly #said: Said[];
   readonly #calls: FunctionCalls;
   readonly #keys: CallerKeys;
@@ -92,12 +91,8 @@ export class ProviderAgent implements LegAgent {
   #sentFrames = 0;
   /** For this connection: when its audio began, and when it has to be renewed. */
   #sessionMs = 0;
-  #renewAtMs = Infinity;
-  #renewLatestMs = Infinity;
+  readonly #renewal = new Renewal();
   #isRenewing = false;
-  #framesSincePing = 0;
-  /** Since the last message or pong. */
-  #silentMs = 0;
   #cancelKeepAlive: CancelTimer | undefined;
   #warnings = 0;
   #hasGap = false;
@@ -114,6 +109,12 @@ export class ProviderAgent implements LegAgent {
       give: (callId, output, continues) => this.#run(this.#adapter.toolResult(callId, output, continues)),
       inform: (text) => this.#run(this.#adapter.inform(text)),
       leave: () => (this.#isLeaving = true),
+    });
+    this.#liveness = new Liveness(dependencies.limits.pingIntervalMs, () => this.#socket?.ping(0));
+    this.#firstSentence = new FirstSentence(dependencies.textToSpeech, {
+      play: (format, bytes) => this.#safely(() => this.#play(GREETING, bytes, format)),
+      end: () => this.#safely(() => this.#endUtterance(GREETING)),
+      failed: (message, isHeard) => this.#safely(() => this.#onUnspoken(message, isHeard)),
     });
     this.#keys = new CallerKeys(dependencies.clock, (text) => this.#safely(() => this.#run(this.#adapter.inform(text))));
     this.#connection = new ConnectionRunner(dependencies.clock, dependencies.limits, {
@@ -145,10 +146,8 @@ export class ProviderAgent implements LegAgent {
     const { limits } = this.dependencies;
     const { input, output } = this.#adapter.formats;
     this.#startedMs = nowMs;
-    const uplink = new Uplink(input, codec, limits.maxUnsentAudioMs, {
-      onSamples: () => undefined,
-      onDropped: (milliseconds) => this.#onDropped('droppedInboundMs', milliseconds),
-    });
+    const onDropped = (milliseconds: number): void => this.#onDropped('droppedInboundMs', milliseconds);
+    const uplink = new Uplink(input, codec, limits.maxUnsentAudioMs, { onSamples: () => undefined, onDropped });
     this.#uplink = uplink;
     this.#downlink = new Downlink(output, codec, limits.maxQueuedSpeechMs);
     uplink.start(nowMs);
@@ -201,7 +200,7 @@ export class ProviderAgent implements LegAgent {
 
   close(): void {
     this.#keys.close();
-    this.#greeting?.abort();
+    this.#firstSentence.stop();
     const queue = this.#downlink?.queue;
     if (queue !== undefined) this.#heard(this.#utterances.cut(queue.playedBytes, this.#elapsedMs).heard);
     this.#connection.close();
@@ -210,20 +209,14 @@ export class ProviderAgent implements LegAgent {
   #tick(nowMs: number, frames: number): void {
     this.#uplink?.tick(nowMs);
     if (this.#socket === null || !this.#isAccepted) return;
-    if (nowMs >= this.#renewAtMs) this.#renewIfQuiet(nowMs);
-    const { pingIntervalMs } = this.dependencies.limits;
-    this.#silentMs += frames * FRAME_MS;
-    if (this.#silentMs > (this.#adapter.silentAfterMs ?? 2 * pingIntervalMs)) {
-      this.#noteFailure('the provider answered no ping');
-      return this.#connection.step({ type: 'silent' });
-    }
-    this.#framesSincePing += frames;
-    if (this.#framesSincePing * FRAME_MS < pingIntervalMs) return;
-    this.#framesSincePing = 0;
-    this.#socket.ping(0);
+    if (this.#renewal.isDue(nowMs, () => this.#isQuiet)) this.#renew();
+    if (this.#liveness.pass(frames * FRAME_MS, this.#adapter.silentAfterMs)) return;
+    this.#noteFailure('the provider answered no ping');
+    this.#connection.step({ type: 'silent' });
   }
 
-  #onCaller(): void {
+  #onCaller(isSpeaking = this.#isCallerSpeaking): void {
+    this.#isCallerSpeaking = isSpeaking;
     this.#quietFrames = 0;
     this.#wasAsked = false;
   }
@@ -239,10 +232,11 @@ export class ProviderAgent implements LegAgent {
     this.#run(this.#adapter.inform('Nobody has spoken for a while. Ask whether the caller is still there.'));
   }
 
-  /** Not while somebody speaks or a tool runs, as long as there is time. */
-  #renewIfQuiet(nowMs: number): void {
-    const isQuiet = this.#downlink?.queue.isEmpty === true && !this.#adapter.isResponding && this.#calls.isEmpty;
-    if (!isQuiet && nowMs < this.#renewLatestMs) return;
+  get #isQuiet(): boolean {
+    return this.#downlink?.queue.isEmpty === true && !this.#adapter.isResponding && this.#calls.isEmpty;
+  }
+
+  #renew(): void {
     this.#isRenewing = true;
     this.#note('other', 'the session is renewed, because the provider limits its duration');
     this.#connection.step({ type: 'silent' });
@@ -289,20 +283,19 @@ export class ProviderAgent implements LegAgent {
       onOpen: (socket) =>
         this.#safely(() => {
           this.#socket = socket;
-          this.#silentMs = 0;
-          this.#framesSincePing = 0;
+          this.#liveness.seen();
           this.#run(this.#adapter.open(this.#said, resumption));
         }),
       onFailed: (message) => this.#safely(() => this.#onFailed(`${message}${causeOf(/HTTP (\d{3})$/.exec(message)?.[1] ?? '')}`)),
       onText: (text) => this.#receive(text),
       onBinary: (bytes) => this.#receive(bytes),
-      onPong: () => (this.#silentMs = 0),
+      onPong: () => this.#liveness.seen(),
       onClosed: (code, reason = '') => this.#safely(() => this.#onClosed(code, reason)),
     });
   }
 
   #receive(message: WireMessage): void {
-    this.#silentMs = 0;
+    this.#liveness.seen();
     this.#safely(() => this.#run(this.#adapter.receive(message)));
   }
 
@@ -322,7 +315,7 @@ export class ProviderAgent implements LegAgent {
     this.#keepAlive();
     this.#isRenewing = false;
     this.#sessionMs = clock.nowMs();
-    this.#renewIn(this.#adapter.sessionMs);
+    this.#renewal.endsIn(this.#adapter.sessionMs, clock.nowMs());
     this.#note('other', `session accepted by ${this.#name} after ${String(this.#tookMs)} ms`);
     this.#connection.step({ type: 'opened' });
     // While the 200 and its ACK are under way the model makes its first words.
@@ -335,33 +328,14 @@ export class ProviderAgent implements LegAgent {
   #begin(): void {
     const { firstSentence: text, speech, language } = this.settings;
     if (text === null || speech === null || this.#adapter.spoke === undefined) return this.#run(this.#adapter.begin());
-    this.#greeting = new AbortController();
-    const { signal } = this.#greeting;
-    let isHeard = false;
-    const unlessAborted = (work: () => void): void => (signal.aborted ? undefined : this.#safely(work));
     this.#utterances.said(GREETING, text, true);
-    this.dependencies.textToSpeech
-      .stream(speech.services, { text, language: isoLanguageOf(language), voice: speech.voice }, signal, (format, bytes) =>
-        unlessAborted(() => {
-          isHeard = true;
-          this.#play(GREETING, bytes, format);
-        }),
-      )
-      .then(
-        () => unlessAborted(() => this.#endUtterance(GREETING)),
-        (error: unknown) =>
-          unlessAborted(() => {
-            this.#warn(`text to speech: ${errorText(error)}`);
-            if (isHeard) this.#endUtterance(GREETING);
-            else this.#run(this.#adapter.begin());
-          }),
-      );
+    this.#firstSentence.begin(text, speech, language);
   }
 
-  #renewIn(withinMs: number): void {
-    const endMs = this.dependencies.clock.nowMs() + withinMs;
-    this.#renewAtMs = Math.min(this.#renewAtMs, endMs - Math.min(RENEW_MS, withinMs));
-    this.#renewLatestMs = Math.min(this.#renewLatestMs, endMs - Math.min(RENEW_LATEST_MS, withinMs / 2));
+  #onUnspoken(message: string, isHeard: boolean): void {
+    this.#warn(`text to speech: ${message}`);
+    if (isHeard) this.#endUtterance(GREETING);
+    else this.#run(this.#adapter.begin());
   }
 
   #onTalking(reconnects: number): void {
@@ -408,11 +382,10 @@ export class ProviderAgent implements LegAgent {
     this.#socket = null;
     this.#cancelKeepAlive?.();
     this.#isAccepted = false;
-    this.#renewAtMs = Infinity;
-    this.#renewLatestMs = Infinity;
+    this.#renewal.clear();
     // Another session does not know of them.
     this.#calls.clear();
-    this.#oddByte = null;
+    this.#samples.reset();
   }
 
   #run(actions: readonly ProviderAction[]): void {
@@ -448,8 +421,7 @@ export class ProviderAgent implements LegAgent {
         this.#miss(`the provider did not transcribe the caller: ${action.message}`);
         return this.#warn(`not transcribed: ${action.message}`);
       case 'caller-speech':
-        this.#isCallerSpeaking = action.isSpeaking;
-        return this.#onCaller();
+        return this.#onCaller(action.isSpeaking);
       case 'run-tool':
         return this.#calls.run(action.callId, action.name, action.input);
       case 'drop-tools':
@@ -457,7 +429,7 @@ export class ProviderAgent implements LegAgent {
       case 'used':
         return this.host.emit({ type: 'provider-tokens', tokens: action.tokens });
       case 'renew':
-        return this.#renewIn(action.withinMs);
+        return this.#renewal.endsIn(action.withinMs, this.dependencies.clock.nowMs());
       default:
         assertNever(action);
     }
@@ -477,7 +449,7 @@ export class ProviderAgent implements LegAgent {
   #wire(): Pick<AgentSocket, 'unsentBytes' | 'sendText' | 'sendBinary'> {
     const unsentBytes = (): number => this.#socket?.unsentBytes ?? 0;
     return {
-      get unsentBytes(): number {
+      get unsentBytes() {
         return unsentBytes();
       },
       sendText: () => undefined,
@@ -505,17 +477,9 @@ export class ProviderAgent implements LegAgent {
       return;
     }
     const from = downlink.queue.pushedBytes;
-    const lostMs = downlink.sendBinary(this.#whole(bytes, format ?? this.#adapter.formats.output), format);
+    const lostMs = downlink.sendBinary(this.#samples.of(format ?? this.#adapter.formats.output, bytes), format);
     this.#utterances.queued(utterance, from, downlink.queue.pushedBytes);
     if (lostMs > 0) this.#onDropped('droppedOutboundMs', lostMs);
-  }
-
-  /** Whole samples: messages of a provider may end within one. */
-  #whole(bytes: Uint8Array, format: WireFormat): Uint8Array {
-    if (format === 'pcmu' || format === 'pcma') return bytes;
-    const joined = this.#oddByte === null ? bytes : Buffer.concat([Uint8Array.of(this.#oddByte), bytes]);
-    this.#oddByte = joined.length % 2 === 0 ? null : (joined.at(-1) ?? null);
-    return joined;
   }
 
   #endUtterance(utterance: string): void {
@@ -524,7 +488,7 @@ export class ProviderAgent implements LegAgent {
       return;
     }
     this.#utterances.ended(utterance);
-    this.#oddByte = null;
+    this.#samples.reset();
     // It may have been heard already.
     this.#heard(this.#utterances.played(this.#downlink.queue.playedBytes, this.#elapsedMs));
     // The last part of a frame is not waited for.
@@ -532,13 +496,13 @@ export class ProviderAgent implements LegAgent {
   }
 
   #interrupt(): void {
-    this.#greeting?.abort();
+    this.#firstSentence.stop();
     this.#early = [];
     const queue = this.#downlink?.queue;
     if (queue === undefined) return;
     const { played, heard } = this.#utterances.cut(queue.playedBytes, this.#elapsedMs);
     queue.clear();
-    this.#oddByte = null;
+    this.#samples.reset();
     this.#heard(heard);
     if (this.#utterances.hasUnwritten) this.#miss('the provider sent no text of what the agent said');
     this.#run(this.#adapter.interrupted(played.filter(({ utterance }) => utterance !== GREETING)));

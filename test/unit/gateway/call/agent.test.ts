@@ -1,4 +1,4 @@
-import { NO_SPEECH, OPERATOR as PLAIN } from '../../../support/providers.js';
+import { OPERATOR as PLAIN } from '../../../support/providers.js';
 import { describe, expect, it } from 'vitest';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../../src/gateway/model/agent-record.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { answerOf, snapshotCall, withRetention } from '../../../../src/gateway/call/call-record.js';
+import { answerOf, callRecord, snapshotCall, withRetention } from '../../../../src/gateway/call/call-record.js';
 import { callOf } from '../store/store-contract.js';
 import { ROUTE } from '../../../support/route.js';
 import { CALL, LATE_CALL, LATE_FACTS, play } from '../../../support/call-machine.js';
@@ -22,6 +22,29 @@ it('keeps a transcript as long as its organization says, or not at all', () => {
   expect(kept(7)).toEqual({ record, transcriptDays: 7 });
   expect(kept(0).record).toMatchObject({ transcript: [], transcript_error: 'the organization keeps no transcripts' });
   expect(withRetention(record, null)).toEqual({ record });
+});
+
+it('tells the delay of each turn, and of the agent’s first audio after the ACK; p50 and p95 by the nearest rank', () => {
+  const { state } = play(CALL);
+  const turns = (turnDelaysMs: readonly number[]) => {
+    const endpoint = { agentAudioMs: 321.4, turnDelaysMs, firstAudioMs: 12, samples: [], jitterMs: 0, roundTripMs: null } as never;
+    const source = { ip: '192.0.2.1', port: 5061, transport: 'tls', tls_version: null, tls_cipher: null };
+    const origin = {
+      callId: 'c',
+      sipCallId: 's',
+      direction: 'inbound',
+      to: '+1',
+      caller: { number: '+2' },
+      source,
+      startedAtMs: 0,
+    } as never;
+    const notes = { said: { transcript: [], state: null, cause: null }, analysis: null, rejected: null } as never;
+    return callRecord(origin, PROGRESS, state, { endpoint, relay: null }, notes, { reason: 'CALLER_HANGUP', atMs: 9 }).turns;
+  };
+  expect(turns([])).toEqual({ first_audio_ms: 321.4, delays_ms: [], p50_ms: null, p95_ms: null });
+  expect(turns([900, 100, 500])).toEqual({ first_audio_ms: 321.4, delays_ms: [900, 100, 500], p50_ms: 500, p95_ms: 900 });
+  const many = Array.from({ length: 40 }, (_none, at) => 10 * (at + 1));
+  expect(turns(many)).toMatchObject({ p50_ms: 200, p95_ms: 380 });
 });
 
 it('keeps no transcript for the next process when its organization keeps none, but the analysis', () => {

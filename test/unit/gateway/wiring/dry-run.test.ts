@@ -1,6 +1,10 @@
 import { OPERATOR } from '../../../support/providers.js';
 import { expect, it } from 'vitest';
 import { callDryRun, type DryRunAgents } from '../../../../src/gateway/wiring/dry-run.js';
+import { settingWarnings } from '../../../../src/gateway/api/schemas/agent-rules.js';
+import type { AgentSettings } from '../../../../src/gateway/model/agent-record.js';
+import type { AgentProviderName } from '../../../../src/gateway/model/provider.js';
+import { PROVIDER_FIELDS, type FieldEffect, type ProviderField } from '../../../../src/gateway/model/provider-fields.js';
 import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
 import type { RouteStore } from '../../../../src/gateway/ports/ports.js';
 import { offerSdp } from '../../../support/sdp.js';
@@ -39,6 +43,51 @@ it('tells of an agent at an address that settings refuse, and of the test line t
   expect((await check(fine)).explanation).toBe('The call would be answered.');
   expect((await check(fine, null)).explanation).toContain('Not checked, because unknown: whether the media relay');
 });
+
+const CELLS = (Object.entries(PROVIDER_FIELDS) as [AgentProviderName, Record<ProviderField, FieldEffect>][]).flatMap(([name, fields]) =>
+  (Object.entries(fields) as [ProviderField, FieldEffect][]).flatMap(([field, { by }]) => (by === 'none' ? [[name, field] as const] : [])),
+);
+const SET: Partial<AgentSettings> = {
+  interruption_threshold: 60,
+  model: 'turbo',
+  tools: ['TL-1'],
+  transfer_list: { sales: '+15551234567' },
+};
+
+it.each([...CELLS, ['deepgram', 'dynamic_data'] as const, ['gemini-live', 'pathway_id'] as const])(
+  'warns when an agent at %s is saved, and by the dry run, that %s has no effect',
+  async (name, field) => {
+    const provider = {
+      name,
+      model: null,
+      url: name === 'conversation-relay' ? 'wss://app.example/' : null,
+      audio: 'g711',
+      api_key: 'k',
+    } as const;
+    const value = { dynamic_data: { guest: 'Ann' }, pathway_id: 'p-1', ...SET }[field as string];
+    expect(value).toBeDefined();
+    const agent = agentOf(ROUTE.org.org_id, { provider, prompt: 'x', [field]: value });
+    const policy = {
+      maxDurationMinutes: 60,
+      agentUrlRefusal: () => null,
+      languages: ['ENG'],
+      voices: [],
+      isWebhookHost: () => true,
+    } as never;
+    expect(settingWarnings(agent, policy).map(({ path }) => path)).toContain(field);
+    const org = { ...ROUTE.org, operator_keys: true };
+    const stored: RouteStore = {
+      ...routes,
+      lookup: () => Promise.resolve({ route: { ...ROUTE, org, agent }, load: NO_USAGE, staleMs: null }),
+    };
+    const edge = { notReady: null, relayAddress: '192.0.2.1', isSourceTrusted: () => true };
+    const listen = { ...OPERATOR.speech.listen, apiKey: 'dg' };
+    const operator = { ...OPERATOR, speech: { ...OPERATOR.speech, listen } };
+    const fine = { ...REFUSED, operator, urlRefusal: () => null };
+    const result = await callDryRun(stored, edge, fine)(ROUTE.org.org_id, { number: NUMBER, sourceIp: '203.0.113.7', sdp: offerSdp() });
+    expect(result.explanation).toContain(field);
+  },
+);
 
 it.each([
   [{ max_provider_sessions: 1 }, 'ORG_SESSION_LIMIT'],

@@ -105,6 +105,23 @@ describe('an agent at Deepgram', () => {
     ]);
   });
 
+  it('a session is renewed in a pause before its 120 minutes are over, with the conversation so far', async () => {
+    const leg = await talking({ firstSentence: 'Hello.' });
+    leg.session.text('Hello.');
+    leg.session.say(loud(40));
+    leg.session.done();
+    leg.frames(5);
+    const first = leg.session;
+    leg.clock.advance(114 * 60_000);
+    leg.frames(1, 0x10);
+    expect(leg.sessions).toHaveLength(1);
+    leg.clock.advance(2 * 60_000);
+    leg.frames(3, 0x10);
+    expect([leg.sessions.length, first.closed.all]).toEqual([2, [1_000]]);
+    expect(leg.session.config!.agent.context!.messages).toEqual([{ type: 'History', role: 'assistant', content: 'Hello.' }]);
+    expect(leg.session.config!.agent.greeting).toBeUndefined();
+  });
+
   it('keys after an interruption let nothing of the old utterance through', async () => {
     const leg = await talking({ waitsForGreeting: true });
     const { session } = leg;

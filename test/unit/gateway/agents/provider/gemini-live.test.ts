@@ -51,6 +51,8 @@ describe('an agent at Gemini', () => {
       realtimeInputConfig: { automaticActivityDetection: { silenceDurationMs: 1_000 } },
       sessionResumption: {},
       contextWindowCompression: { slidingWindow: {} },
+      inputAudioTranscription: {},
+      outputAudioTranscription: {},
     });
     expect(leg.session.texts).toEqual(['The call was answered. Greet the caller with exactly these words: "Good day."']);
     expect(leg.session.errors).toEqual([]);
