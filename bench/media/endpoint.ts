@@ -7,6 +7,9 @@ import { createMediaService, type MediaService } from '../../src/gateway/media-t
 import { generateSrtpKey } from '../../src/srtp/srtp.js';
 import { systemClock } from '../../src/lib/system-clock.js';
 import { openRelayPool, type RelayPool } from '../../src/gateway/relay/pool.js';
+import type { AgentDescription } from '../../src/gateway/model/agent.js';
+import type { ProviderName } from '../../src/gateway/model/provider.js';
+import { PROVIDER } from '../../test/support/provider/provider-leg.js';
 import { AGENT_LIMITS } from '../../test/support/media/agent-limits.js';
 import { ROUTE } from '../../test/support/route.js';
 import { offerSdp } from '../../test/support/sdp.js';
@@ -47,8 +50,14 @@ async function open(side: CarrierSide): Promise<FarSide> {
   return far;
 }
 
+function provider(name: ProviderName, botUrl: string): AgentDescription {
+  const url = new URL(name, botUrl).href;
+  return { ...PROVIDER, kind: 'provider', provider: name, url, waitsForGreeting: true };
+}
+
 async function connectAgent(callId: string): Promise<void> {
-  const { botUrl, format } = settings;
+  const { botUrl, format, provider: name } = settings;
+  if (name !== null) return media.connectAgent(callId, provider(name, botUrl), () => undefined);
   await media.connectAgent(
     callId,
     {

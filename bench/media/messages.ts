@@ -1,3 +1,4 @@
+import type { ProviderName } from '../../src/gateway/model/provider.js';
 import type { StreamFormat } from '../../src/agent-protocol/stream-format.js';
 
 /** What the benchmark's processes say to each other. Keys are base64. */
@@ -39,6 +40,8 @@ export type EndpointOrder =
       readonly ngPort: number | null;
       readonly format: StreamFormat;
       readonly botUrl: string;
+      /** `null`: agents speak to a bot in `format`. */
+      readonly provider: ProviderName | null;
       readonly agentSideSrtp: boolean;
       readonly workers: number;
       readonly portMin: number;

@@ -17,12 +17,15 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '20' },
     format: { type: 'string', default: 'twilio' },
     workers: { type: 'string', default: '1' },
-    /** `bare`, `endpoint`, `relayed`, `relayed-srtp`; several with commas. */
+    /** `bare`, `endpoint`, `relayed`, `relayed-srtp`, or a provider, which is held against `endpoint`; several with commas. */
     only: { type: 'string', default: 'bare,endpoint,relayed' },
     profile: { type: 'boolean', default: false },
   },
 });
 
+const PROVIDERS = ['openai-realtime', 'deepgram', 'gemini-live'] as const;
+/** Percent of a core a call more than a bot costs. */
+const PROVIDER_GOAL = 0.05;
 const BATCH = 25;
 const SETTLE_MS = 3_000;
 
@@ -51,6 +54,7 @@ async function measured(kind: string, calls: number, seconds: number, format: St
     ngPort: rtpengine?.port ?? null,
     format: kind === 'bare' ? 'twilio' : format,
     botUrl: `ws://127.0.0.1:${String(bot.ready.port)}/`,
+    provider: PROVIDERS.find((name) => name === kind) ?? null,
     agentSideSrtp: kind === 'relayed-srtp',
     workers: Number(values.workers),
     portMin: 24_000,
@@ -90,15 +94,18 @@ async function open(generator: Child, endpoint: Child, first: number, calls: num
 }
 
 function show(title: string, { traffic, cpu, memory, counters }: Outcome, bare: Outcome | undefined): void {
+  // Without a word that came back they are no numbers.
   const delay = ({ p50, p99, p999, max }: DelayFigures): string =>
-    `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, p99.9 ${p999.toFixed(1)}, at most ${max.toFixed(1)} ms`;
+    !Number.isFinite(p50)
+      ? 'not known'
+      : `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, p99.9 ${p999.toFixed(1)}, at most ${max.toFixed(1)} ms`;
   console.log(`\n${title}`);
   console.log(
     `  words             ${String(traffic.sent)} packets sent, ${String(traffic.lost)} did not come back (${((100 * traffic.lost) / traffic.sent).toFixed(3)} %)`,
   );
   console.log(`  mouth to agent    ${delay(traffic.up)}`);
   console.log(`  agent to ear      ${delay(traffic.down)}`);
-  console.log(`  there and back    ${delay(traffic.total)}, jitter ${traffic.jitterMs.toFixed(2)} ms`);
+  console.log(`  there and back    ${delay(traffic.total)}, jitter ${Number(traffic.jitterMs).toFixed(2)} ms`);
   console.log(
     `  lateness          generator ${traffic.generatorLateMs.toFixed(1)} ms at worst${counters.maxLateMs === undefined ? '' : `, endpoint ${counters.maxLateMs.toFixed(1)} ms`}`,
   );
@@ -129,6 +136,9 @@ const TITLES: Readonly<Record<string, string>> = {
   endpoint: 'The endpoint alone: plain RTP ↔ WebSocket',
   relayed: 'The whole path: SRTP ↔ rtpengine ↔ RTP ↔ endpoint ↔ WebSocket',
   'relayed-srtp': 'The whole path with SRTP inside too',
+  'openai-realtime': 'The endpoint alone: plain RTP ↔ OpenAI Realtime, µ-law in base64',
+  deepgram: 'The endpoint alone: plain RTP ↔ Deepgram Voice Agent, µ-law in binary',
+  'gemini-live': 'The endpoint alone: plain RTP ↔ Gemini Live, 16 and 24 kHz in base64: its words cannot be followed',
 };
 
 const calls = Number(values.calls);
@@ -137,10 +147,16 @@ console.log(
   `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${String(calls)} calls for ${values.seconds} s, agents on ${format}`,
 );
 let bare: Outcome | undefined;
+let bot: Outcome | undefined;
 for (const kind of values.only.split(',')) {
   const title = TITLES[kind];
   if (title === undefined) throw new Error(`--only ${kind}: one of ${Object.keys(TITLES).join(', ')}`);
   const outcome = await measured(kind, calls, Number(values.seconds), format);
   show(title, outcome, bare);
   if (kind === 'bare') bare = outcome;
+  if (kind === 'endpoint') bot = outcome;
+  if (bot === undefined || !PROVIDERS.some((name) => name === kind)) continue;
+  const more = (outcome.cpu['endpoint'] ?? 0) - (bot.cpu['endpoint'] ?? 0);
+  const goal = kind === 'gemini-live' ? '' : `, goal ${String(PROVIDER_GOAL)}: ${more <= PROVIDER_GOAL ? 'reached' : 'MISSED'}`;
+  console.log(`  than with a bot   ${more.toFixed(3)} % of a core a call more${goal}`);
 }
