@@ -105,7 +105,7 @@ function show(title: string, { traffic, cpu, memory, counters }: Outcome, bare: 
   );
   console.log(`  mouth to agent    ${delay(traffic.up)}`);
   console.log(`  agent to ear      ${delay(traffic.down)}`);
-  console.log(`  there and back    ${delay(traffic.total)}, jitter ${Number(traffic.jitterMs).toFixed(2)} ms`);
+  console.log(`  there and back    ${delay(traffic.total)}, jitter ${traffic.jitterMs.toFixed(2)} ms`);
   console.log(
     `  lateness          generator ${traffic.generatorLateMs.toFixed(1)} ms at worst${counters.maxLateMs === undefined ? '' : `, endpoint ${counters.maxLateMs.toFixed(1)} ms`}`,
   );
