@@ -371,7 +371,8 @@ export class ProviderAgent implements LegAgent {
 
   /** The session is over, and the call is not. */
   #end(message: string, isFinal: boolean): void {
-    this.#note('closed', `${this.#name}: ${message}`, true);
+    const next = isFinal ? '' : '; another session begins, with the conversation so far';
+    this.#note('closed', `${this.#name}: ${message}${next}`, true);
     this.#socket?.close();
     this.#leaveSocket();
     if (isFinal) this.host.emit({ type: 'agent-lost' });

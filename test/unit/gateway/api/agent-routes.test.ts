@@ -331,6 +331,22 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect((await update(agent, { webhook: 'https://hooks.example.com/' })).status).toBe(200);
   });
 
+  it('never shows a provider’s key, keeps it with its address and provider, and gives it to no other', async () => {
+    const own = { name: 'openai-realtime', url: 'wss://models.example/v1' };
+    const made = await api.post('/v1/agents', { prompt: PROMPT, provider: { ...own, api_key: 'secret-key' } });
+    const { agent } = bodyOf(made);
+    const keyAfter = async (provider: object): Promise<string | null | undefined> => {
+      const answer = await update(agent, { provider });
+      expect([answer.status, answer.text.includes('secret-key')]).toEqual([200, false]);
+      return (await stored(agent)).provider?.api_key;
+    };
+    expect(made.text).not.toContain('secret-key');
+    expect(await keyAfter({ ...own, model: 'm-2' })).toBe('secret-key');
+    expect(await keyAfter({ ...own, url: 'wss://elsewhere.example/v1' })).toBeNull();
+    expect(await keyAfter({ ...own, api_key: 'secret-key' })).toBe('secret-key');
+    expect(await keyAfter({ ...own, name: 'deepgram' })).toBeNull();
+  });
+
   it('never shows a bearer token, keeps it with its address, and gives it to no other', async () => {
     const made = await api.post('/v1/agents', { stream: { ...BOT, bearer_token: 'secret-token' } });
     const agent = bodyOf(made).agent;
