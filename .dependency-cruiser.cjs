@@ -71,7 +71,7 @@ const PURE = [
   '^src/gateway/twilio/(?!voice-client)',
   '^src/gateway/relay/(bencode|flags)\\.ts$',
   '^src/gateway/agents/(session|languages|phrase-books|stream/wire-format)\\.ts$',
-  '^src/gateway/agents/provider/(?!provider-agent|function-calls)',
+  '^src/gateway/agents/provider/(?!provider-agent|function-calls|first-sentence)',
 ];
 const IO =
   '^(node:)?(net|dgram|tls|fs|fs/promises|http|https|http2|timers|timers/promises|child_process|worker_threads|dns|dns/promises|cluster|process|os|readline)$';
