@@ -94,6 +94,12 @@ describe('the console', () => {
     await page.keyboard.press('Home');
     await page.getByRole('region', { name: 'The chosen message' }).getByText('Max-Forwards').waitFor();
 
+    // What is said appears while it is said.
+    const pressed = page.locator('.transcript li.caller').getByText('1', { exact: true });
+    expect(await pressed.count()).toBe(0);
+    call.audio.press();
+    await pressed.waitFor();
+
     const stop = page.getByRole('button', { name: 'Stop the call' });
     await page.keyboard.press('Shift+Tab');
     expect(await hasFocus(page, stop)).toBe(true);

@@ -101,6 +101,7 @@ export function openProvider<Session extends PlayedSession>(
       const refusal = refusals.shift();
       if (isOver) return;
       if (refusal !== undefined) return socketEvents.onFailed(refusal);
+      leg.onOpen();
       sessions.push(connected(request, socketEvents));
     });
     return () => (isOver = true);
@@ -159,6 +160,8 @@ export function openProvider<Session extends PlayedSession>(
     heard,
     refusals,
     speech,
+    /** Called before each connection. */
+    onOpen: (): void => undefined,
     ignorePings: (): void => void (pongs = false),
     get session(): Session {
       const session = sessions.at(-1);

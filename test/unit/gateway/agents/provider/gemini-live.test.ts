@@ -152,6 +152,8 @@ describe('an agent at Gemini', () => {
 
   it('resumes at goAway in a pause, not while a tool runs, and begins anew where it cannot resume', async () => {
     const leg = await talking({ tools: [WEATHER] });
+    let closesBefore: readonly number[] = [];
+    leg.onOpen = () => (closesBefore = [...leg.sessions[0]!.closed.all]);
     leg.session.resumable('handle-1');
     leg.session.call({ id: '1', name: 'the_weather', args: {} });
     leg.session.goAway(50);
@@ -160,7 +162,8 @@ describe('an agent at Gemini', () => {
     leg.agent.notify({ type: 'tool-result', requestId: '1', result: 'rain', httpStatus: 200 });
     leg.frames(5, 0x20);
     expect(leg.sessions).toHaveLength(2);
-    expect(leg.sessions[0]!.closed.all).toEqual([1_000]);
+    // A session cannot be resumed while its first connection is open.
+    expect(closesBefore).toEqual([1_000]);
     expect(leg.session.setup!.sessionResumption).toEqual({ handle: 'handle-1' });
     leg.session.hear('Are you there?');
     leg.session.say(tone(500, 40), 'I am.');
