@@ -32,7 +32,8 @@ export type ProviderAction =
   | { readonly do: 'not-heard'; readonly message: string }
   /** The caller speaks, or has finished. */
   | { readonly do: 'caller-speech'; readonly isSpeaking: boolean }
-  | { readonly do: 'run-tool'; readonly callId: string; readonly name: string; readonly input: unknown }
+  /** `meanwhile`: a message that has something said, sent unless the result is there soon. */
+  | { readonly do: 'run-tool'; readonly callId: string; readonly name: string; readonly input: unknown; readonly meanwhile?: string }
   /** The provider counted tokens. */
   | { readonly do: 'used'; readonly tokens: number }
   /** The results of these are not wanted any more. */

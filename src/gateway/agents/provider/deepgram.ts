@@ -185,10 +185,9 @@ export class DeepgramAgent implements ProviderAdapter {
     const tool = this.#tools.toolOf(name);
     this.#calls.set(callId, name);
     const speech = tool?.speech ?? '';
-    return [
-      ...(speech === '' ? [] : [send({ type: 'InjectAgentMessage', message: speech, behavior: 'queue' })]),
-      { do: 'run-tool', callId, name: tool?.name ?? name, input: parsedText(textOf(call['arguments'])) },
-    ];
+    const meanwhile =
+      speech === '' ? {} : { meanwhile: JSON.stringify({ type: 'InjectAgentMessage', message: speech, behavior: 'queue' }) };
+    return [{ do: 'run-tool', callId, name: tool?.name ?? name, input: parsedText(textOf(call['arguments'])), ...meanwhile }];
   }
 
   #onCancelled(callIds: readonly string[]): readonly ProviderAction[] {

@@ -1,6 +1,7 @@
 import type { AgentAnswer } from '../../model/agent.js';
 import type { ProviderSettings } from '../../model/provider-settings.js';
 import { eventOfDigit } from '../../../rtp/dtmf/telephone-event.js';
+import type { Clock } from '../../../lib/clock.js';
 import { assertNever } from '../../../lib/result.js';
 import type { AgentHost } from '../../media/leg-agent.js';
 import { fieldsOf, textOf } from './json-message.js';
@@ -12,7 +13,12 @@ interface ModelSide {
   inform(text: string): void;
   /** The call is to end when the caller has heard everything. */
   leave(): void;
+  /** Sends what has something said while a tool runs. */
+  meanwhile(message: string): void;
 }
+
+/** A tool that takes less has nothing said: it would only delay the answer. */
+const MEANWHILE_MS = 300;
 
 const PRESS_MS = 160;
 
@@ -25,6 +31,7 @@ export class FunctionCalls {
   constructor(
     private readonly settings: Pick<ProviderSettings, 'mayTransfer'>,
     private readonly host: AgentHost,
+    private readonly clock: Clock,
     private readonly model: ModelSide,
   ) {}
 
@@ -32,9 +39,10 @@ export class FunctionCalls {
     return this.#open.size === 0;
   }
 
-  /** @param input `undefined`: it could not be read */
-  run(callId: string, name: string, input: unknown): void {
+  /** @param input `undefined`: it could not be read @param meanwhile is sent while it runs */
+  run(callId: string, name: string, input: unknown, meanwhile?: string): void {
     this.#open.add(callId);
+    if (meanwhile !== undefined) this.clock.setTimer(MEANWHILE_MS, () => this.#open.has(callId) && this.model.meanwhile(meanwhile));
     switch (name) {
       case HANG_UP:
         this.model.leave();

@@ -105,10 +105,11 @@ export class ProviderAgent implements LegAgent {
   ) {
     this.#adapter = dependencies.newAdapter(settings);
     this.#said = settings.conversation.slice(-MAX_SAID);
-    this.#calls = new FunctionCalls(settings, host, {
+    this.#calls = new FunctionCalls(settings, host, dependencies.clock, {
       give: (callId, output, continues) => this.#run(this.#adapter.toolResult(callId, output, continues)),
       inform: (text) => this.#run(this.#adapter.inform(text)),
       leave: () => (this.#isLeaving = true),
+      meanwhile: (message) => this.#send(message),
     });
     this.#liveness = new Liveness(dependencies.limits.pingIntervalMs, () => this.#socket?.ping(0));
     this.#firstSentence = new FirstSentence(dependencies.textToSpeech, {
@@ -424,7 +425,7 @@ export class ProviderAgent implements LegAgent {
       case 'caller-speech':
         return this.#onCaller(action.isSpeaking);
       case 'run-tool':
-        return this.#calls.run(action.callId, action.name, action.input);
+        return this.#calls.run(action.callId, action.name, action.input, action.meanwhile);
       case 'drop-tools':
         return this.#calls.drop(action.callIds);
       case 'used':

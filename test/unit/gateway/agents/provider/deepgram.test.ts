@@ -158,7 +158,9 @@ describe('an agent at Deepgram', () => {
       { type: 'tool', requestId: '1', name: 'the weather', input: { day: 'Monday' } },
       { type: 'tool', requestId: '2', name: 'the weather', input: { day: 'Tuesday' } },
     ]);
-    expect(session.of('InjectAgentMessage')[0]).toMatchObject({ message: 'One moment.' });
+    expect(session.of('InjectAgentMessage')).toEqual([]);
+    leg.frames(20);
+    expect(session.of('InjectAgentMessage').map(({ message }) => message)).toEqual(['One moment.', 'One moment.']);
     session.cancelCall('1');
     leg.frames(1);
     leg.agent.notify({ type: 'tool-result', requestId: '1', result: 'late', httpStatus: 200 });
@@ -176,6 +178,17 @@ describe('an agent at Deepgram', () => {
     leg.frames(12);
     expect(leg.hasHungUp()).toBe(true);
     expect(session.errors).toEqual([]);
+  });
+
+  it('says nothing for a tool whose result is there soon, or that was cancelled', async () => {
+    const leg = await talking({ waitsForGreeting: true, tools: [WEATHER] });
+    leg.session.call('1', 'the_weather', { day: 'Monday' });
+    leg.session.call('2', 'the_weather', { day: 'Tuesday' });
+    leg.frames(5);
+    leg.agent.notify({ type: 'tool-result', requestId: '1', result: 'rain', httpStatus: 200 });
+    leg.session.cancelCall('2');
+    leg.frames(50);
+    expect(leg.session.of('InjectAgentMessage')).toEqual([]);
   });
 
   it.each([1_000, 1_006, 1_011])('a close with %i begins another session with the conversation so far', async (code) => {
