@@ -145,12 +145,11 @@ export class ProviderAgent implements LegAgent {
 
   start(codec: AudioCodec, nowMs: number): void {
     const { limits } = this.dependencies;
-    const { input, output } = this.#adapter.formats;
     this.#startedMs = nowMs;
     const onDropped = (milliseconds: number): void => this.#onDropped('droppedInboundMs', milliseconds);
-    const uplink = new Uplink(input, codec, limits.maxUnsentAudioMs, { onSamples: () => undefined, onDropped });
+    const uplink = new Uplink(this.#adapter.formats.input, codec, limits.maxUnsentAudioMs, { onSamples: () => undefined, onDropped });
     this.#uplink = uplink;
-    this.#downlink = new Downlink(output, codec, limits.maxQueuedSpeechMs);
+    this.#downlink = new Downlink(this.#adapter.formats.output, codec, limits.maxQueuedSpeechMs);
     uplink.start(nowMs);
     uplink.connect({ socket: this.#wire(), writer: { media: (payload) => payload } });
     this.#connection.step({ type: 'started' });
