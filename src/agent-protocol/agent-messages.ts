@@ -83,8 +83,13 @@ export const toAgentMessage = z.discriminatedUnion('event', [
     event: z.literal('transfer'),
     sequenceNumber: numberText,
     streamSid: z.string(),
-    /** `status`: what the other side answered; `null`: nothing in time. */
-    transfer: z.strictObject({ id: requestId.nullable(), state: z.enum(['accepted', 'failed']), status: z.int().nullable() }),
+    /** `status`: what the other side answered; `null`: nothing in time. `reason`: why a call of ours to the target failed; else omitted. */
+    transfer: z.strictObject({
+      id: requestId.nullable(),
+      state: z.enum(['accepted', 'failed', 'ended']),
+      status: z.int().nullable(),
+      reason: z.string().optional(),
+    }),
   }),
   z.strictObject({
     event: z.literal('dropped'),

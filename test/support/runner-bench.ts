@@ -201,6 +201,7 @@ export class RunnerBench {
         disown: (callId) => void open.leases.delete(callId),
       },
       dials: NO_DIALS,
+      others: { placeLeg: () => 'DIAL_NOT_ALLOWED', tell: () => false },
       calls: {
         write: ({ record }) => {
           this.writes += 1;
@@ -245,6 +246,7 @@ export class RunnerBench {
         open: (leg) => this.#leg('open', leg.callId),
         start: () => undefined,
         setDirection: () => undefined,
+        setRingBack: () => undefined,
         takeDigit: () => undefined,
         change: () => this.#wait('move', () => undefined, new MediaUnavailableError('gone')),
         figures: () => Promise.resolve(null),

@@ -97,12 +97,13 @@ export class FunctionCalls {
       this.model.inform('An answering machine has answered; its greeting is not over yet.');
   }
 
-  #onTransfer(requestId: string, { state, status }: Extract<AgentAnswer, { type: 'transfer-progress' }>): void {
+  #onTransfer(requestId: string, { state, status, reason }: Extract<AgentAnswer, { type: 'transfer-progress' }>): void {
     const isOpen = this.#open.has(requestId);
     if (state === 'accepted') return this.#give(requestId, { result: 'The transfer is under way.' }, false);
+    if (state === 'ended') return;
     const wasUnderWay = this.#transfers.delete(requestId);
-    if (isOpen) this.#give(requestId, { error: 'TRANSFER_FAILED', status });
-    else if (wasUnderWay) this.model.inform('The transfer failed. The caller is still here.');
+    if (isOpen) this.#give(requestId, { error: 'TRANSFER_FAILED', status, ...(reason === undefined ? {} : { reason }) });
+    else if (wasUnderWay) this.model.inform(`The transfer failed${reason === undefined ? '' : ` (${reason})`}. The caller is still here.`);
   }
 
   #give(callId: string, output: object, continues = true): void {
