@@ -1,72 +1,33 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { AgentAnswer, AgentRequest } from '../model/agent.js';
 import type { CallRecord } from '../model/call-record.js';
-import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { CallTarget, LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
 import { assertNever, errorText } from '../../lib/result.js';
-import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
-import { CallAgent, type AgentServices } from './call-agent.js';
-import { AgentRequests, tracedTools, type RequestServices } from './agent-requests.js';
-import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
-import { CallMedia, type MediaServices } from './call-media.js';
+import { CallAgent } from './call-agent.js';
+import { AgentRequests, tracedTools } from './agent-requests.js';
+import { CallDialog, type OpenInvite, type OwnSide } from './call-dialog.js';
+import { CallMedia } from './call-media.js';
 import { beginningOf, type CallOrigin, type CallProgress, snapshotCall, type KeptCall } from './call-record.js';
 import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
 import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
 import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
-import { CallLegs, secondLegRules, type OtherCalls } from './call-legs.js';
+import { CallLegs, secondLegRules } from './call-legs.js';
 import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import { trunkCredentials } from './trunk-authorization.js';
-import { type CallEffect, type CallEvent, type CallFacts, type CallState } from './state.js';
+import { type CallEffect, type CallEvent, type CallState } from './state.js';
 import type { InfoDigit } from './info-digit.js';
 import { permission, type PlaceContext } from './place-context.js';
 import { writeEnd } from './call-end.js';
 import { StatusReports } from './status-reports.js';
 import type { Reason } from '../model/reasons.js';
-import {
-  AgentUnavailableError,
-  type CallStore,
-  type DialLedger,
-  type IdentityClaim,
-  type IdentityVerifier,
-  type RouteStore,
-  type SnapshotStore,
-} from '../ports/ports.js';
-import type { SipMessageSeen } from '../../lib/observed.js';
-
-/** What every call of this process shares. */
-export interface CallServices extends MediaServices, DialogServices, RequestServices, AgentServices {
-  readonly routes: RouteStore;
-  readonly calls: CallStore;
-  readonly snapshots: SnapshotStore;
-  readonly identities: IdentityVerifier;
-  readonly dials: DialLedger;
-  readonly others: OtherCalls;
-  /** Whether it is kept what happens in calls. */
-  readonly isTraced: boolean;
-  /** Whether it is kept when the steps of calls ran. */
-  readonly isTimed?: boolean;
-  readonly onSipMessage?: (message: SipMessageSeen) => void;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-/** What is known of one INVITE before it is decided. */
-export interface InviteContext {
-  readonly origin: CallOrigin;
-  readonly open: OpenInvite;
-  /** `null`: not a number. */
-  readonly called: E164 | null;
-  /** What there is to verify of who calls. */
-  readonly claim: Omit<IdentityClaim, 'called'>;
-  readonly facts: CallFacts;
-  readonly own: OwnSide;
-}
+import { AgentUnavailableError } from '../ports/ports.js';
+import type { CallServices, InviteContext } from './call-services.js';
 
 /** Longest wait for the answer to a BYE before the call counts as gone. */
 const BYE_LIMIT_MS = 4_000;
@@ -122,8 +83,8 @@ export class CallRunner {
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
     this.#timers = new CallTimers(services.clock, (timer) => this.dispatch({ type: 'timer', timer }));
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
-    const own_ = { origin, state: () => this.#state, wallMs: () => this.#timeMs(), log: this.#log };
-    this.#reports = new StatusReports(services.voiceServer, own_);
+    const seen = { origin, state: () => this.#state, wallMs: () => this.#timeMs(), log: this.#log };
+    this.#reports = new StatusReports(services.voiceServer, seen);
     const timeLeft = {
       callId: origin.callId,
       remainingMs: () => this.#remainingMs(),

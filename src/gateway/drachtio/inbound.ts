@@ -12,7 +12,8 @@ import { newUuid } from '../../lib/ids.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { SourceRates } from '../../lib/source-rates.js';
-import { CallRunner, type CallServices, type InviteContext } from '../call/call-runner.js';
+import { CallRunner } from '../call/call-runner.js';
+import type { CallServices, InviteContext } from '../call/call-services.js';
 import { readKeptCall, type KeptCall } from '../call/call-record.js';
 import { callerIdentity, claimedCallers, calledUri, type CalledNumberSource } from '../admission/parties.js';
 import {
