@@ -90,7 +90,7 @@ export class CallRunner {
       remainingMs: () => this.#remainingMs(),
       dispatch: (event: CallEvent) => this.dispatch(event),
     };
-    this.#legs = new CallLegs(services, { ...own_, ...timeLeft });
+    this.#legs = new CallLegs(services, { ...seen, ...timeLeft });
     const owner = {
       dispatch: (event: CallEvent) => {
         this.#noteDial(event);
