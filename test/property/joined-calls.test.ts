@@ -66,7 +66,7 @@ describe('a transfer by a second leg, whatever comes when', () => {
         world.drain();
         world.expectNothingLeft();
       }),
-      { numRuns: 10_000 },
+      { numRuns: 5_000 },
     );
   });
 

@@ -14,8 +14,9 @@ interface WorldCall {
   state: CallState;
   readonly done: CallEffect['do'][];
   readonly timers: Set<CallTimer>;
-  /** The endpoint's leg. */
+  /** The endpoint's leg, or its port pair; `isLegOpen`: not on its way any more, so that it dies with its thread. */
   hasLeg: boolean;
+  isLegOpen: boolean;
   /** Its session in rtpengine; each move makes another one. */
   sessions: number;
   /** A dialog with its carrier, which one BYE ends. */
@@ -55,7 +56,7 @@ export class JoinedWorld {
   ) {
     const { state } = play(CALL);
     this.#add(CALLER, state);
-    Object.assign(this.#of(CALLER), { hasLeg: true, sessions: 1, hasDialog: true });
+    Object.assign(this.#of(CALLER), { hasLeg: true, isLegOpen: true, sessions: 1, hasDialog: true });
   }
 
   /** The agent asks for a transfer; its REFER is refused. */
@@ -67,6 +68,7 @@ export class JoinedWorld {
   dispatch(callId: string, event: CallEvent): void {
     const call = this.calls.get(callId) ?? this.ended.get(callId);
     if (call === undefined) return;
+    if (event.type === 'leg-opened' && call.hasLeg) call.isLegOpen = true;
     const step = stepCall(call.state, event);
     call.state = step.state;
     for (const effect of step.effects) this.#perform(callId, call, effect);
@@ -101,8 +103,8 @@ export class JoinedWorld {
   /** The media thread dies, with the legs and agents that it has. */
   loseMedia(): void {
     for (const [callId, call] of [...this.calls]) {
-      if (!call.hasLeg) continue;
-      call.hasLeg = false;
+      if (!call.isLegOpen) continue;
+      Object.assign(call, { hasLeg: false, isLegOpen: false });
       this.dispatch(callId, { type: 'leg-lost' });
     }
   }
@@ -165,7 +167,7 @@ export class JoinedWorld {
   #add(callId: string, state: CallState): void {
     this.calls.set(callId, {
       ...{ state, done: [], timers: new Set<CallTimer>() },
-      ...{ hasLeg: false, sessions: 0, hasDialog: false, unacknowledged: 0, isRinging: false, reserved: 0 },
+      ...{ hasLeg: false, isLegOpen: false, sessions: 0, hasDialog: false, unacknowledged: 0, isRinging: false, reserved: 0 },
     });
   }
 
@@ -220,7 +222,7 @@ export class JoinedWorld {
         call.hasLeg = true;
         return this.#step(callId, effect.do, { type: 'leg-opened', local: OWN, agentSideKey: null });
       case 'close-leg':
-        call.hasLeg = false;
+        Object.assign(call, { hasLeg: false, isLegOpen: false });
         return;
       case 'connect-agent':
         return this.#later(`${callId}: ${effect.do}`, () => this.dispatch(callId, { type: 'agent-connected' }));
@@ -268,7 +270,7 @@ export class JoinedWorld {
         return this.#tell(callId, effect);
       }
       case 'finish':
-        Object.assign(call, { hasLeg: false, sessions: 0, reserved: 0 });
+        Object.assign(call, { hasLeg: false, isLegOpen: false, sessions: 0, reserved: 0 });
         this.calls.delete(callId);
         this.ended.set(callId, call);
         return;

@@ -77,6 +77,12 @@ export function sideTaken(state: CallState, legEffects: readonly CallEffect[]): 
   };
 }
 
+/** A call whose other one ended before the media changed over has never left. */
+export function atHome(state: CallState): CallState {
+  const { second, wantedSide, isLegDue } = state;
+  return second?.phase === 'leaving' && wantedSide !== null && !isLegDue ? { ...state, second: null, wantedSide: null } : state;
+}
+
 interface SideStep {
   readonly state: CallState;
   readonly effects: readonly CallEffect[];

@@ -127,7 +127,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'relay-answered-from-carrier':
       return state.name === 'Connecting' ? onConnected(state, event.sdp) : within(onRelayMovedIn(state, event.sdp));
     case 'failed':
-      return onFailed(state, event.reason);
+      return onFailed(state, event);
     case 'server-lost':
       return finish(state, event.reason, []);
     case 'answer-failed':
@@ -417,10 +417,12 @@ function talk(state: CallState): CallStep {
   return settle({ ...state, name: 'Talking' }, [{ do: 'start-leg' }, ...directed]);
 }
 
-function onFailed(state: CallState, reason: EventOf<'failed'>['reason']): CallStep {
+function onFailed(state: CallState, { reason, attempt }: EventOf<'failed'>): CallStep {
   if (reason === 'AGENT_UNAVAILABLE') return onAgentUnavailable(state);
   if (!isAnswered(state)) return refuse(state, reason);
-  return state.exchange.name === 'Idle' ? hangUp(state, 'MEDIA_LOST') : within(offerAnswerFailed(state));
+  // Nothing else would open its leg.
+  const isLegLost = attempt === null && state.isLegDue;
+  return isLegLost || state.exchange.name === 'Idle' ? hangUp(state, 'MEDIA_LOST') : within(offerAnswerFailed(state));
 }
 
 function onLost(state: CallState, mayMove: boolean): CallStep {

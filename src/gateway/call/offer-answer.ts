@@ -3,7 +3,7 @@ import type { MediaEncryption } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 import { isReachable, readAnswer, readOffer, readRelaySdp, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
 import { endpointSdp, repeatedOffer, sessionSdp } from '../sdp/sdp-write.js';
-import { agentSideOf, HELD_PING_MS, isJoined, isSameRelaySide, isSameSide, sideDue, sideTaken, tellSide } from './agent-side.js';
+import { agentSideOf, atHome, HELD_PING_MS, isJoined, isSameRelaySide, isSameSide, sideDue, sideTaken, tellSide } from './agent-side.js';
 import { failJoining } from './second-leg.js';
 import type { AgentSide, AgreedSession, CallEffect, CallEvent, CallState, Exchange } from './state.js';
 
@@ -312,16 +312,17 @@ export function rejectPending(state: CallState, reason: Reason): CallEffect[] {
 
 /** An exchange is over: what a restart needs is kept, and a move that had to wait begins. */
 export function settle(state: CallState, effects: readonly CallEffect[]): OfferAnswerStep {
-  const { session, name } = state;
-  if (session === null || name !== 'Talking') return { state, effects: [...effects, { do: 'keep' }] };
+  const { session, name, exchange } = state;
+  // A leg may open while an exchange is in progress.
+  if (session === null || name !== 'Talking' || exchange.name !== 'Idle') return { state, effects: [...effects, { do: 'keep' }] };
   if (state.isMoveDue) return moveOut(state, session, effects);
   const due = sideDue(state);
-  return due === null ? { state, effects: [...effects, { do: 'keep' }] } : changeSide(state, session, due, effects);
+  return due === null ? { state: atHome(state), effects: [...effects, { do: 'keep' }] } : changeSide(state, session, due, effects);
 }
 
 /** The media is to go elsewhere: now, or when the exchange in progress is over. */
 export function changeOver(state: CallState, effects: readonly CallEffect[] = NOTHING): OfferAnswerStep {
-  return state.name === 'Talking' && state.exchange.name === 'Idle' ? settle(state, effects) : { state, effects };
+  return state.name === 'Talking' ? settle(state, effects) : { state, effects };
 }
 
 /** Our description of the session: with the version that it had when the text is the same, else with the next one (RFC 3264 §8). */
