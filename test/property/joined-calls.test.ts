@@ -9,7 +9,10 @@ const RACES: readonly { readonly name: string; readonly run: (world: JoinedWorld
   { name: 'the caller hangs up', run: (world) => world.bye(CALLER) },
   { name: 'the other party hangs up', run: (world) => world.bye(LEG) },
   { name: 'the caller is stopped by the API', run: (world) => world.dispatch(CALLER, { type: 'hangup', reason: 'API_STOPPED' }) },
-  { name: 'the leg is stopped by the API, as its answer comes', run: (world) => world.dispatch(LEG, { type: 'hangup', reason: 'API_STOPPED' }) },
+  {
+    name: 'the leg is stopped by the API, as its answer comes',
+    run: (world) => world.dispatch(LEG, { type: 'hangup', reason: 'API_STOPPED' }),
+  },
   { name: 'nobody answers', run: (world) => world.fire(LEG, 'unanswered') },
   { name: 'nobody answers the CANCEL', run: (world) => world.fire(LEG, 'cancelling') },
   { name: 'the caller’s time is over', run: (world) => world.fire(CALLER, 'max-duration') },

@@ -87,7 +87,12 @@ export class JoinedWorld {
     const call = this.calls.get(callId);
     if (call?.hasDialog !== true || call.unacknowledged > 0) return;
     this.#requests += 1;
-    this.dispatch(callId, { type: 'reoffered', requestId: this.#requests, method: 'INVITE', sdp: offerSdp({ direction, payloads: '0 101' }) });
+    this.dispatch(callId, {
+      type: 'reoffered',
+      requestId: this.#requests,
+      method: 'INVITE',
+      sdp: offerSdp({ direction, payloads: '0 101' }),
+    });
   }
 
   fire(callId: string, timer: CallTimer): void {
@@ -208,7 +213,11 @@ export class JoinedWorld {
         );
       case 'offer-to-carrier':
         call.sessions = 1;
-        return this.#step(callId, effect.do, { type: 'relay-offered-to-carrier', sdp: this.#outside(callId, effect.sdp), attempt: effect.attempt });
+        return this.#step(callId, effect.do, {
+          type: 'relay-offered-to-carrier',
+          sdp: this.#outside(callId, effect.sdp),
+          attempt: effect.attempt,
+        });
       case 'offer-relay':
         return this.#step(callId, effect.do, { type: 'relay-offered', sdp: insideOf(callId), attempt: effect.attempt });
       case 'answer-relay':
