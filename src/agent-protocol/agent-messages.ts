@@ -158,7 +158,12 @@ export const fromAgentMessage = z.discriminatedUnion('event', [
   z.object({
     event: z.literal('transfer'),
     streamSid,
-    transfer: z.strictObject({ id: requestId.optional(), to: z.string().min(1).max(512) }),
+    /** `briefing`: spoken to whoever answers, before the caller is joined. */
+    transfer: z.strictObject({
+      id: requestId.optional(),
+      to: z.string().min(1).max(512),
+      briefing: z.string().min(1).max(2_000).optional(),
+    }),
   }),
   z.object({
     event: z.literal('transcript'),

@@ -54,13 +54,14 @@ const schedules = fc.record({
   moments: fc.array(moment, { maxLength: 40 }),
   afterwards: fc.constantFrom('end' as const, 'go-on' as const),
   isRekeyed: fc.boolean(),
+  isBriefed: fc.boolean(),
 });
 
 describe('a transfer by a second leg, whatever comes when', () => {
   it('is joined or over, never stuck; and leaves nothing open', () => {
     fc.assert(
-      fc.property(schedules, ({ moments, afterwards, isRekeyed }) => {
-        const world = new JoinedWorld(afterwards, isRekeyed);
+      fc.property(schedules, ({ moments, afterwards, isRekeyed, isBriefed }) => {
+        const world = new JoinedWorld(afterwards, isRekeyed, isBriefed);
         world.transfer();
         for (const { run } of moments) run(world);
         world.drain();
@@ -74,8 +75,12 @@ describe('a transfer by a second leg, whatever comes when', () => {
   });
 
   it.each(RACES)('once joined, $name: settled, and nothing is left', ({ run }) => {
-    for (const afterwards of ['end', 'go-on'] as const) {
-      const world = new JoinedWorld(afterwards, false);
+    for (const [afterwards, isBriefed] of [
+      ['end', false],
+      ['go-on', false],
+      ['end', true],
+    ] as const) {
+      const world = new JoinedWorld(afterwards, false, isBriefed);
       world.transfer();
       world.drain();
       expect(world.calls.get(CALLER)?.state.second?.phase).toBe('joined');

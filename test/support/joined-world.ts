@@ -48,11 +48,13 @@ export class JoinedWorld {
 
   /**
    * @param afterwards what follows when the other party hangs up
+   * @param isBriefed the other party is told first what it is about
    * @param isRekeyed rtpengine gives the caller another key, so that he gets a re-INVITE
    */
   constructor(
     private readonly afterwards: 'end' | 'go-on',
     private readonly isRekeyed: boolean,
+    private readonly isBriefed = false,
   ) {
     const { state } = play(CALL);
     this.#add(CALLER, state);
@@ -61,7 +63,15 @@ export class JoinedWorld {
 
   /** The agent asks for a transfer; its REFER is refused. */
   transfer(): void {
-    const leg = { callId: LEG, from: '+15550100100' as const, ringTimeoutMs: 60_000, timeLimitMs: null, afterwards: this.afterwards };
+    const briefing = this.isBriefed ? { text: 'A caller for you.', language: 'ENG' } : null;
+    const leg = {
+      callId: LEG,
+      from: '+15550100100' as const,
+      ringTimeoutMs: 60_000,
+      timeLimitMs: null,
+      afterwards: this.afterwards,
+      briefing,
+    };
     this.dispatch(CALLER, { type: 'transfer-asked', requestId: 't', to: '+4930123456', leg: leg as never });
   }
 
@@ -230,6 +240,9 @@ export class JoinedWorld {
       case 'open-leg':
         call.hasLeg = true;
         return this.#step(callId, effect.do, { type: 'leg-opened', local: OWN, agentSideKey: null });
+      case 'start-leg':
+        if (callId === LEG) this.#later('all is said', () => this.dispatch(LEG, { type: 'hangup', reason: 'AGENT_HANGUP' }));
+        return;
       case 'close-leg':
         Object.assign(call, { hasLeg: false, isLegOpen: false });
         return;
@@ -270,8 +283,8 @@ export class JoinedWorld {
         call.timers.delete(effect.timer);
         return;
       case 'dial-leg': {
-        const { legId, side, format } = effect.joins;
-        this.#add(LEG, startCall({ ...LATE_FACTS, sessionId: '8', joins: { callId, legId, side, format } }, 60_000));
+        const joins = { ...effect.joins, callId };
+        this.#add(LEG, startCall({ ...LATE_FACTS, sessionId: '8', joins }, 60_000));
         return this.#later('the leg begins', () => this.dispatch(LEG, { type: 'placed' }));
       }
       case 'tell-call': {

@@ -9,8 +9,8 @@ import type { AgentSide, CallEffect, CallState } from './state.js';
 export const HELD_PING_MS = 60_000;
 
 /** Whether the media of the call does not pass the endpoint. */
-export function isJoined({ facts, second }: Pick<CallState, 'facts' | 'second'>): boolean {
-  return facts.joins !== undefined || second?.phase === 'joined';
+export function isJoined({ facts, second, isBriefing }: Pick<CallState, 'facts' | 'second' | 'isBriefing'>): boolean {
+  return (facts.joins !== undefined && !isBriefing) || second?.phase === 'joined';
 }
 
 /** Whether only OPTIONS shows that the carrier still has the call. */
@@ -64,6 +64,14 @@ export function sideTaken(state: CallState, legEffects: readonly CallEffect[]): 
   const { second, inside } = state;
   if (sideDue(state) !== null) return { state, effects: legEffects };
   const taken = { ...state, wantedSide: null };
+  const { joins } = state.facts;
+  if (state.isBriefing && joins !== undefined && inside !== null && isSameAddress(state.local ?? joins.side, joins.side)) {
+    const told = { type: 'leg-answered', callId: joins.legId, side: inside } as const;
+    return {
+      state: { ...taken, isBriefing: false, isLegDue: false, agent: { ...state.agent, isConnected: false } },
+      effects: [{ do: 'close-leg' }, heldTimer(), { do: 'tell-call', callId: joins.callId, event: told }],
+    };
+  }
   if (second?.phase === 'leaving') return { state: { ...taken, second: null }, effects: legEffects };
   if (second?.phase !== 'joining' || inside === null) return { state: taken, effects: legEffects };
   return {
@@ -73,8 +81,12 @@ export function sideTaken(state: CallState, legEffects: readonly CallEffect[]): 
       second: { ...second, phase: 'joined' },
       agent: { ...state.agent, isConnected: second.afterwards === 'go-on' },
     },
-    effects: [{ do: 'close-leg' }, { do: 'start-timer', timer: 'held', delayMs: HELD_PING_MS }, ...tellSide(taken, inside)],
+    effects: [{ do: 'close-leg' }, heldTimer(), ...tellSide(taken, inside)],
   };
+}
+
+function heldTimer(): CallEffect {
+  return { do: 'start-timer', timer: 'held', delayMs: HELD_PING_MS };
 }
 
 /** A call whose other one ended before the media changed over has never left. */

@@ -10,7 +10,7 @@ import type { CallTarget } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
 import type { VoiceScript } from '../twilio/voice-script.js';
 import { AgentUnavailableError, type MediaEndpoint, type ProviderSessions, type VoiceServer } from '../ports/ports.js';
-import { describeAgent, speechOf, type OperatorAgent } from './agent.js';
+import { briefingAgent, describeAgent, speechOf, type OperatorAgent } from './agent.js';
 import type { AgentRequests } from './agent-requests.js';
 import { secondLegRules, type LegNote } from './call-legs.js';
 import type { CallMedia } from './call-media.js';
@@ -200,7 +200,9 @@ export class CallAgent {
 
   async #connect(choice: AgentChoice, isResumed: boolean): Promise<CallEvent | null> {
     const { origin, state, media, requests, trace, log } = this.call;
-    const { identity, media: carrier } = state();
+    const { identity, media: carrier, facts: callFacts } = state();
+    const { briefing = null } = callFacts.joins ?? {};
+    if (choice === 'briefing' && briefing !== null) return media.connectAgent(briefingAgent(briefing));
     const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);
     if (this.#isOver()) return null;
     const conversation = requests.notes.said.transcript.map(({ speaker, text }) => ({ speaker, text }));

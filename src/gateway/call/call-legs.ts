@@ -50,7 +50,7 @@ const RING_TIMEOUT_MS = 60_000;
 
 /** How the target of a transfer is dialled, if the carrier takes no REFER. */
 export function secondLegRules(given: Partial<LegRules> = {}): LegRules {
-  return { callId: newUuid(), from: null, ringTimeoutMs: RING_TIMEOUT_MS, timeLimitMs: null, afterwards: 'end', ...given };
+  return { callId: newUuid(), from: null, ringTimeoutMs: RING_TIMEOUT_MS, timeLimitMs: null, briefing: null, afterwards: 'end', ...given };
 }
 
 /** Older ones are forgotten: a document may dial for ever. */

@@ -301,7 +301,7 @@ export function readKeptCall({ state }: CallSnapshot): KeptCall | undefined {
     return {
       ...kept,
       origin: { ...kept.origin, direction: 'inbound' },
-      call: { ...kept.call, placing: null, second: null, wantedSide: null },
+      call: { ...kept.call, placing: null, second: null, wantedSide: null, isBriefing: false },
       progress: { ...kept.progress, reports: 0, answeredBy: null, legs: [] },
       script: scriptOfForm5(kept.script),
       notes: null,

@@ -1,6 +1,7 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { AgentAnswer, AgentRequest } from '../model/agent.js';
 import type { CallRecord } from '../model/call-record.js';
+import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { CallTarget, LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
@@ -508,7 +509,10 @@ export class CallRunner {
 
   #onAgentRequest(request: AgentRequest): void {
     if (request.type !== 'transfer') return this.#requests.take(request);
-    this.dispatch({ type: 'transfer-asked', requestId: request.requestId, to: request.to, leg: secondLegRules() });
+    const { requestId, to, briefing: text } = request;
+    const language = this.#state.route?.agent?.language ?? DEFAULT_AGENT_SETTINGS.language;
+    const leg = secondLegRules(text === undefined ? {} : { briefing: { text, language } });
+    this.dispatch({ type: 'transfer-asked', requestId, to, leg });
   }
 
   get #told(): CallProgress {

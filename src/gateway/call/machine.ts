@@ -24,6 +24,7 @@ import {
 import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
 import {
   isTooLateFromAgent,
+  onBriefed,
   onLegAnswered,
   onLegEnded,
   onLegLeft,
@@ -36,7 +37,7 @@ import {
   type SecondLegStep,
 } from './second-leg.js';
 import { onNotified, onReferAnswered, onTransferAsked, onTransferTimer, type TransferStep } from './transfer.js';
-import { isPlacing, stepPlacing, type PlacingStep } from './placing.js';
+import { isPlacing, offerOf, stepPlacing, type PlacingStep } from './placing.js';
 import {
   maxDurationMs,
   type CallEffect,
@@ -58,6 +59,7 @@ type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }
 
 /** @param ringTimeoutMs of a call that we place; left out: it came in */
 export function startCall(facts: CallFacts, ringTimeoutMs: number | null = null): CallState {
+  const isBriefing = (facts.joins?.briefing ?? null) !== null;
   const placing = { isProceeding: false, givenUp: null, status: null, permit: null, isLegOpen: false };
   return {
     name: 'Routing',
@@ -65,7 +67,7 @@ export function startCall(facts: CallFacts, ringTimeoutMs: number | null = null)
     route: null,
     isStale: false,
     identity: null,
-    agent: { choice: 'own', isConnected: false },
+    agent: { choice: isBriefing ? 'briefing' : 'own', isConnected: false },
     placing: ringTimeoutMs === null ? null : { ...placing, ringTimeoutMs },
     media: null,
     inside: null,
@@ -77,6 +79,7 @@ export function startCall(facts: CallFacts, ringTimeoutMs: number | null = null)
     exchange: IDLE,
     transfer: null,
     referCount: 0,
+    isBriefing,
     second: null,
     attempt: 0,
     unansweredProbes: 0,
@@ -351,7 +354,7 @@ function answered(state: CallState): CallStep {
 function onLegReserved(state: CallState, { local, agentSideKey }: EventOf<'leg-reserved'>): CallStep {
   return {
     state: { ...state, name: 'OfferingOutward', local, agentSideKey },
-    effects: [{ do: 'offer-to-carrier', sdp: endpointOffer(local, agentSideKey), attempt: state.attempt }],
+    effects: [{ do: 'offer-to-carrier', sdp: endpointOffer(local, agentSideKey, offerOf(state)), attempt: state.attempt }],
   };
 }
 
@@ -450,6 +453,7 @@ function onLost(state: CallState, mayMove: boolean): CallStep {
 function onHangup(state: CallState, event: EventOf<'hangup'>): CallStep {
   const { reason } = event;
   if (isTooLateFromAgent(state, event)) return { state, effects: NOTHING };
+  if (state.isBriefing && state.name === 'Talking' && reason === 'AGENT_HANGUP') return joining(onBriefed(state));
   if (reason === 'AGENT_LOST' && isAnswered(state)) return onAgentLost(state);
   if (isAnswered(state)) return hangUp(state, reason === 'DRAINING' ? 'SHUTDOWN' : reason);
   return refuse(state, refusalOf(reason));

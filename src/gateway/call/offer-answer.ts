@@ -261,7 +261,8 @@ function exchangeLost(state: CallState, status: number | null): OfferAnswerStep 
   const idle = { ...state, exchange: IDLE };
   const own = agentSideOf(state);
   const isOnItsWay = 'to' in exchange && own !== null && !isSameSide(exchange.to, own);
-  if (!isOnItsWay || isJoined(state) || state.isLegDue || session === null) return { state: idle, effects: NOTHING, lost: 'MEDIA_LOST' };
+  if (!isOnItsWay || isJoined(state) || state.isBriefing || state.isLegDue || session === null)
+    return { state: idle, effects: NOTHING, lost: 'MEDIA_LOST' };
   const failed = failJoining(idle, status);
   return changeSide(failed.state, session, own, failed.effects);
 }

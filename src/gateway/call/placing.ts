@@ -90,7 +90,7 @@ function onDialling(state: PlacedCall, event: CallEvent): PlacingStep | null {
 function onConnecting(state: PlacedCall, event: CallEvent): PlacingStep | null {
   switch (event.type) {
     case 'relay-answered-from-carrier':
-      return state.facts.joins === undefined ? null : join(state, event.sdp, state.facts.joins);
+      return state.facts.joins === undefined || state.isBriefing ? null : join(state, event.sdp, state.facts.joins);
     case 'agent-connected':
       return ready({ ...state, agent: { ...state.agent, isConnected: true } });
     case 'leg-opened':
@@ -114,7 +114,7 @@ function onConnecting(state: PlacedCall, event: CallEvent): PlacingStep | null {
 function onPermitted(state: PlacedCall, { route, permit }: EventOf<'permitted'>): PlacingStep {
   const permitted = { ...state, route, placing: { ...state.placing, permit } };
   const { joins } = state.facts;
-  if (joins === undefined) return { state: { ...permitted, name: 'Reserving' }, effects: [{ do: 'reserve-leg' }] };
+  if (joins === undefined || state.isBriefing) return { state: { ...permitted, name: 'Reserving' }, effects: [{ do: 'reserve-leg' }] };
   const { local, key } = state.wantedSide ?? asAgentSide(joins.side, '1');
   return {
     state: { ...permitted, name: 'OfferingOutward', local, agentSideKey: key },
@@ -122,7 +122,8 @@ function onPermitted(state: PlacedCall, { route, permit }: EventOf<'permitted'>)
   };
 }
 
-function offerOf({ facts }: PlacedCall): typeof OWN_OFFER {
+/** Of a call that we place. */
+export function offerOf({ facts }: Pick<CallState, 'facts'>): typeof OWN_OFFER {
   return facts.joins === undefined ? OWN_OFFER : offerInFormat(facts.joins.format);
 }
 
@@ -166,7 +167,7 @@ function onAnswered(state: PlacedCall, sdp: string): PlacingStep {
     effects: [
       { do: 'stop-timer', timer: 'unanswered' },
       { do: 'start-timer', timer: 'max-duration', delayMs: maxDurationMs(state) },
-      ...(state.facts.joins === undefined ? [{ do: 'connect-agent', choice: state.agent.choice } as const] : []),
+      ...(state.facts.joins === undefined || state.isBriefing ? [{ do: 'connect-agent', choice: state.agent.choice } as const] : []),
       { do: 'answer-from-carrier', media, attempt: state.attempt },
     ],
   };

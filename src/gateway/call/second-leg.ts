@@ -28,8 +28,8 @@ export function dialSecond(state: CallState, leg: LegWish, requestId: string | n
   const { inside, session } = state;
   if (inside === null || session === null) return { state, effects: [progress(requestId, { state: 'failed', status: null })] };
   const { codec, telephoneEvent, events } = session.media;
-  const joins = { legId: leg.callId, side: inside, format: { codec, telephoneEvent, events } };
-  const { callId, afterwards } = leg;
+  const { callId, afterwards, briefing } = leg;
+  const joins = { legId: callId, side: inside, format: { codec, telephoneEvent, events }, briefing };
   return {
     state: { ...state, transfer: null, second: { callId, requestId, afterwards, phase: 'dialling' } },
     effects: [{ do: 'dial-leg', leg, joins }, progress(requestId, { state: 'accepted', status: null })],
@@ -55,8 +55,24 @@ export function onLegAnswered(state: CallState, { callId, side }: EventOf<'leg-a
 /** rtpengine's ports of the other call are others: it moved to another relay. */
 export function onSideChanged(state: CallState, { callId, side }: EventOf<'side-changed'>): SecondLegStep {
   const { second, facts } = state;
+  // Where its media is to go after the briefing.
+  if (state.isBriefing && facts.joins?.legId === callId)
+    return {
+      state: {
+        ...state,
+        facts: { ...facts, joins: { ...facts.joins, side } },
+        wantedSide: state.wantedSide === null ? null : sideFor(state, side),
+      },
+      effects: NOTHING,
+    };
   const isOurs = facts.joins?.legId === callId || (second?.callId === callId && (second.phase === 'joining' || second.phase === 'joined'));
   return { state: isOurs ? { ...state, wantedSide: sideFor(state, side) } : state, effects: NOTHING };
+}
+
+/** All was said to whoever answered: the caller may join. */
+export function onBriefed(state: CallState): SecondLegStep {
+  const { joins } = state.facts;
+  return { state: joins === undefined ? state : { ...state, wantedSide: sideFor(state, joins.side) }, effects: NOTHING };
 }
 
 /** The second leg is over, or never began. */

@@ -96,6 +96,12 @@ export interface LegWish extends LegRules {
   readonly to: E164;
 }
 
+export interface Briefing {
+  readonly text: string;
+  /** A language code of the product (`ENG`). */
+  readonly language: string;
+}
+
 /** How a second leg is dialled. */
 export interface LegRules {
   /** Of the new call: UUID. */
@@ -105,6 +111,8 @@ export interface LegRules {
   readonly ringTimeoutMs: number;
   /** `null`: as long as this call may last. */
   readonly timeLimitMs: number | null;
+  /** Spoken to whoever answers, before the caller is joined; `null`: nothing is. */
+  readonly briefing: Briefing | null;
   /** When the other one has hung up, or could not be reached: `end` ends a call that was joined; `go-on` gives the caller back to the document. */
   readonly afterwards: 'end' | 'go-on';
 }
@@ -128,13 +136,14 @@ export interface JoinedCall {
   readonly side: RelaySide;
   /** What that call's carrier sends and gets: rtpengine hands it through. */
   readonly format: Pick<CarrierMedia, 'codec' | 'telephoneEvent' | 'events'>;
+  readonly briefing: Briefing | null;
 }
 
 /** What answers in place of an agent that cannot be reached, or is gone in the call (`agents.on_failure`). */
 export type StandIn = 'test-line' | 'second-provider' | 'sentence' | 'transfer';
 
 /** Which agent the call gets: the number's, or what stands in for it. */
-export type AgentChoice = 'own' | StandIn;
+export type AgentChoice = 'own' | StandIn | 'briefing';
 
 /** What a call that we place has more. */
 export interface Placing {
@@ -180,6 +189,8 @@ export interface CallState {
   /** At most one at a time. */
   readonly transfer: Transfer | null;
   readonly referCount: number;
+  /** A second leg whose callee is being briefed: until then it has a media leg and an agent of its own. */
+  readonly isBriefing: boolean;
   /** At most one at a time, and not beside a REFER. */
   readonly second: SecondLeg | null;
   /** Counts exchanges, to ignore results of an earlier one. */

@@ -26,6 +26,7 @@ const REFUSALS = {
   TRANSFER_TOO_EARLY: 'The call is not in progress yet.',
   TRANSFER_PENDING: 'Another transfer is in progress.',
   TRANSFER_NOT_ALLOWED: "The target is not in the agent's transfer_list, or the organization may not dial it.",
+  BRIEFING_NOT_POSSIBLE: 'A briefing needs a call of ours, which the organization may not place to this target.',
   TRANSFER_BAD_TARGET: 'The target is neither a number in E.164 form nor a sip:, sips: or tel: URI.',
 } as const;
 
@@ -45,7 +46,11 @@ export function onTransferAsked(state: CallState, { requestId, to, leg }: EventO
   if (!target.ok) return refuse(target.error);
   if (!isStandIn && !mayReach(state, target.value)) return refuse('TRANSFER_NOT_ALLOWED');
   const wish: LegWish | null = leg === undefined || target.value.kind === 'uri' ? null : { ...leg, to: target.value.number };
-  if (state.route?.number.inbound?.options.refer === false && mayPlace(state, wish)) return dialSecond(state, wish, requestId);
+  const isBriefed = leg !== undefined && leg.briefing !== null;
+  if (isBriefed && !mayPlace(state, wish)) return refuse('BRIEFING_NOT_POSSIBLE');
+  // A REFER has no place for it.
+  const isOurs = isBriefed || state.route?.number.inbound?.options.refer === false;
+  if (isOurs && mayPlace(state, wish)) return dialSecond(state, wish, requestId);
   const referId = state.referCount + 1;
   return {
     state: { ...state, referCount: referId, transfer: { referId, requestId, isAccepted: false, leg: wish } },

@@ -124,8 +124,8 @@ export type AgentRequest =
   | { readonly type: 'tool'; readonly requestId: string; readonly name: string; readonly input: unknown }
   /** Never dial the person again. */
   | { readonly type: 'do_not_call'; readonly requestId: string | null }
-  /** Hand the caller over (REFER) to a number or SIP URI. */
-  | { readonly type: 'transfer'; readonly requestId: string | null; readonly to: string };
+  /** Hand the caller over to a number or SIP URI: by REFER or, with a `briefing` that the other party hears first, by a call of ours. */
+  | { readonly type: 'transfer'; readonly requestId: string | null; readonly to: string; readonly briefing?: string };
 
 /** The call's answers, which go to the agent as they are. */
 export type AgentAnswer =

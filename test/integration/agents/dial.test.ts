@@ -35,7 +35,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await site.destroy();
-  await webhook.stop();
+  webhook.stop();
   await bot.stop();
 });
 

@@ -1,4 +1,4 @@
-import type { AgentAnswer } from '../../model/agent.js';
+import type { AgentAnswer, AgentRequest } from '../../model/agent.js';
 import type { ProviderSettings } from '../../model/provider-settings.js';
 import { eventOfDigit } from '../../../rtp/dtmf/telephone-event.js';
 import { assertNever } from '../../../lib/result.js';
@@ -47,7 +47,7 @@ export class FunctionCalls {
         this.#transfers.add(callId);
         return this.host.emit({
           type: 'agent-request',
-          request: { type: 'transfer', requestId: callId, to: textOf(fieldsOf(input)['to']) },
+          request: transferOf(callId, fieldsOf(input)),
         });
       default:
         if (input === undefined) return this.#give(callId, { error: 'TOOL_BAD_INPUT', message: 'The arguments are not JSON.' });
@@ -109,4 +109,11 @@ export class FunctionCalls {
   #give(callId: string, output: object, continues = true): void {
     if (this.#open.delete(callId)) this.model.give(callId, output, continues);
   }
+}
+
+const MAX_BRIEFING = 2_000;
+
+function transferOf(requestId: string, { to, briefing }: Readonly<Record<string, unknown>>): AgentRequest {
+  const text = textOf(briefing).slice(0, MAX_BRIEFING);
+  return { type: 'transfer', requestId, to: textOf(to), ...(text === '' ? {} : { briefing: text }) };
 }
