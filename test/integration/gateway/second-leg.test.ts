@@ -149,6 +149,42 @@ describe('a transfer whose REFER is refused', () => {
     await end.close();
   });
 
+  it('with a briefing is no REFER: the other party hears it before both are joined', async () => {
+    const call = await agents.talking({ number: NUMBER });
+    call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, briefing: 'Kim wants a room for two.' } });
+    const leg = await site.trunk.call();
+    const end = (await CarrierEnd.open()).connect(leg.invite.body);
+    await leg.answer(end.sdp());
+    await end.hearsAgent();
+    // The agent is still there.
+    expect(call.bot.of('stop')).toEqual([]);
+    await call.bot.message('stop', 0, 10_000);
+    await hearEachOther(call.end, end);
+    expect(call.peer.received.some(({ startLine }) => startLine.startsWith('REFER '))).toBe(false);
+    await call.hangUp();
+    respond(leg.peer, await leg.request('BYE'), '200 OK');
+    await end.close();
+  });
+
+  it('gives the caller back when the other party hangs up in the briefing; without permission nothing is briefed', async () => {
+    const call = await agents.talking({ number: NUMBER });
+    const ask = (to: string): void =>
+      call.bot.send({ event: 'transfer', transfer: { id: 't1', to, briefing: 'Kim wants a room. '.repeat(20) } });
+    ask('+819012345678');
+    expect(await call.bot.message('error')).toMatchObject({ error: { request: 'transfer', code: 'BRIEFING_NOT_POSSIBLE' } });
+    ask(TO);
+    const leg = await site.trunk.call();
+    const end = (await CarrierEnd.open()).connect(leg.invite.body);
+    await leg.answer(end.sdp());
+    await end.hearsAgent();
+    expect((await leg.dialog.ask('BYE')).status).toBe(200);
+    const told = { transfer: { id: 't1', state: 'failed', reason: 'CALLER_HANGUP' } };
+    expect(await call.bot.message('transfer', 1)).toMatchObject(told);
+    expect(call.bot.of('stop')).toEqual([]);
+    await call.hangUp();
+    await end.close();
+  });
+
   it('goes on when the gateway is killed: both parties hear each other, and each may hang up', async () => {
     const { call, leg, end } = await joined();
     const before = await site.gateway.pidOf('gateway');
