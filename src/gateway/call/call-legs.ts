@@ -1,7 +1,8 @@
 import { newUuid } from '../../lib/ids.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
-import type { OutboundTrunk } from '../model/records.js';
+import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
+import type { OutboundTrunk, Route } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 import type { DialLedger } from '../ports/ports.js';
 import type { PlaceRequest } from '../ports/place-call.js';
@@ -51,6 +52,12 @@ const RING_TIMEOUT_MS = 60_000;
 /** How the target of a transfer is dialled, if the carrier takes no REFER. */
 export function secondLegRules(given: Partial<LegRules> = {}): LegRules {
   return { callId: newUuid(), from: null, ringTimeoutMs: RING_TIMEOUT_MS, timeLimitMs: null, briefing: null, afterwards: 'end', ...given };
+}
+
+/** The same for the target of an agent. @param briefing in the agent's language; `undefined`: none */
+export function agentLegRules(briefing: string | undefined, route: Route | null): LegRules {
+  const language = route?.agent?.language ?? DEFAULT_AGENT_SETTINGS.language;
+  return secondLegRules(briefing === undefined ? {} : { briefing: { text: briefing, language } });
 }
 
 /** Older ones are forgotten: a document may dial for ever. */

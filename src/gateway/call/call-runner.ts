@@ -1,7 +1,6 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { AgentAnswer, AgentRequest } from '../model/agent.js';
 import type { CallRecord } from '../model/call-record.js';
-import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { CallTarget, LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
@@ -17,7 +16,7 @@ import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
 import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
 import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
-import { CallLegs, secondLegRules } from './call-legs.js';
+import { agentLegRules, CallLegs } from './call-legs.js';
 import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import { trunkCredentials } from './trunk-authorization.js';
@@ -509,10 +508,8 @@ export class CallRunner {
 
   #onAgentRequest(request: AgentRequest): void {
     if (request.type !== 'transfer') return this.#requests.take(request);
-    const { requestId, to, briefing: text } = request;
-    const language = this.#state.route?.agent?.language ?? DEFAULT_AGENT_SETTINGS.language;
-    const leg = secondLegRules(text === undefined ? {} : { briefing: { text, language } });
-    this.dispatch({ type: 'transfer-asked', requestId, to, leg });
+    const { requestId, to, briefing } = request;
+    this.dispatch({ type: 'transfer-asked', requestId, to, leg: agentLegRules(briefing, this.#state.route) });
   }
 
   get #told(): CallProgress {
