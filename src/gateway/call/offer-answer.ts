@@ -199,7 +199,8 @@ export function onRelayLost(state: CallState, mayMove: boolean): OfferAnswerStep
 function moveOut(state: CallState, session: AgreedSession, before: readonly CallEffect[]): OfferAnswerStep {
   const to = agentSideOf(state);
   if (to === null) return { state, effects: before, lost: 'MEDIA_LOST' };
-  return changeSide({ ...state, isMoveDue: false }, session, to, [...before, { do: 'leave-relay' }]);
+  const { state: moving, effects } = changeSide({ ...state, isMoveDue: false }, session, to, [...before, { do: 'leave-relay' }]);
+  return { state: { ...moving, exchange: { name: 'MovingOut', to, isMove: true } }, effects };
 }
 
 /** rtpengine gets our offer for this agent side, and then the carrier's last answer again. The carrier gets a re-INVITE only where its own
@@ -207,7 +208,7 @@ function moveOut(state: CallState, session: AgreedSession, before: readonly Call
 export function changeSide(state: CallState, session: AgreedSession, to: AgentSide, before: readonly CallEffect[]): OfferAnswerStep {
   const attempt = state.attempt + 1;
   return {
-    state: { ...state, attempt, exchange: { name: 'MovingOut', to } },
+    state: { ...state, attempt, exchange: { name: 'MovingOut', to, isMove: false } },
     effects: [...before, { do: 'offer-to-carrier', sdp: endpointSdp(session.media, to.local, to.key), attempt }],
   };
 }
@@ -218,7 +219,8 @@ export function onRelayOfferedToCarrier(state: CallState, sdp: string): OfferAns
   const outside = readRelaySdp(sdp);
   // rtpengine chooses its tag anew; the session's stays.
   const keyed = outside === undefined ? undefined : withTag(outside, session.media);
-  if (keyed !== undefined && isSameRelaySide(session.outside, keyed)) return changeSilently(state, session, exchange.to);
+  if (!exchange.isMove && keyed !== undefined && isSameRelaySide(session.outside, keyed))
+    return changeSilently(state, session, exchange.to);
   const own = keyed === undefined ? undefined : versioned(state, session, session.media, keyed, 'sendrecv');
   if (keyed === undefined || own === undefined) return offerAnswerFailed(state);
   return {

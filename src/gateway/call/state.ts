@@ -52,8 +52,8 @@ export type Exchange =
     }
   /** Our offer went out in the 200 to a re-INVITE that had none: the ACK brings the answer. `outside`: of the relay that the call moves to. */
   | { readonly name: 'AwaitingAnswer'; readonly outside: RelaySide | null }
-  /** Another relay gets our offer, or the same one for another agent side. */
-  | { readonly name: 'MovingOut'; readonly to: AgentSide }
+  /** Another relay gets our offer (`isMove`), or the same one for another agent side. */
+  | { readonly name: 'MovingOut'; readonly to: AgentSide; readonly isMove: boolean }
   /** Our re-INVITE is on its way to the carrier. */
   | { readonly name: 'Inviting'; readonly sdp: string; readonly outside: RelaySide; readonly to: AgentSide }
   /** The carrier answered 491: our re-INVITE goes out again. */
