@@ -70,7 +70,7 @@ describe('a transfer by a second leg, whatever comes when', () => {
         world.drain();
         world.expectNothingLeft();
       }),
-      { numRuns: 5_000 },
+      { numRuns: 2_000 },
     );
   });
 
