@@ -5,7 +5,7 @@ import { agentMessageSchema } from './agent-schema.js';
 import { commandTable, globalOptions } from './cli.js';
 import { conformanceTable } from './conformance.js';
 import { reasonTable } from './errors.js';
-import { exchangeTable, placingTable, stateDiagram, transferTable, transitionTable } from './lifecycle.js';
+import { exchangeTable, legTable, placingTable, stateDiagram, transferTable, transitionTable } from './lifecycle.js';
 import { logTable } from './logs.js';
 import { metricsTable } from './metrics.js';
 import { providerFields } from './provider-fields.js';
@@ -38,6 +38,7 @@ export const SECTIONS: readonly Section[] = [
   { file: 'docs/call-lifecycle.md', name: 'transitions', render: transitionTable },
   { file: 'docs/call-lifecycle.md', name: 'exchanges', render: exchangeTable },
   { file: 'docs/call-lifecycle.md', name: 'transfers', render: transferTable },
+  { file: 'docs/call-lifecycle.md', name: 'legs', render: legTable },
   { file: 'docs/call-lifecycle.md', name: 'placing', render: placingTable },
   { file: 'docs/errors.md', name: 'reasons', render: reasonTable },
   { file: 'docs/metrics.md', name: 'metrics', render: metricsTable },

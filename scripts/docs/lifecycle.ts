@@ -55,6 +55,7 @@ const HANGUP = all<ReasonOf<'hangup'>>({
   DRAINING: true,
   GATEWAY_RESTARTED: true,
   DIAL_AMBIGUOUS: true,
+  PEER_HANGUP: true,
 });
 const TIMERS = all<CallTimer>({
   ringing: true,
@@ -185,6 +186,11 @@ type Named =
   | 'transfer-asked'
   | 'refer-answered'
   | 'notified'
+  | 'leg-ringing'
+  | 'leg-answered'
+  | 'leg-ended'
+  | 'leg-left'
+  | 'side-changed'
   | 'placed'
   | 'permitted'
   | 'not-permitted'
@@ -371,6 +377,68 @@ export function transferTable(): string {
     return { name: nameOf(state), state };
   });
   return tableOf(rows(from, TRANSFER_EVENTS, nameOf), 'transfer');
+}
+
+const LEG = 'f47ac10b-58cc-4372-a567-0e02b2c3d479';
+const LEG_SIDE = { address: '127.0.0.1', rtpPort: 32_000, rtcpPort: 32_001, crypto: null };
+const OTHER_SIDE = { ...LEG_SIDE, rtpPort: 33_000, rtcpPort: 33_001 };
+const LEG_ANSWERED: CallEvent = { type: 'leg-answered', callId: LEG, side: LEG_SIDE };
+const SILENT = { type: 'relay-offered-to-carrier', sdp: OUTSIDE, attempt: 1 } as const;
+const OVER: CallEvent = { type: 'relay-answered-from-carrier', sdp: INSIDE, attempt: 1 };
+
+/** A transfer by a second leg: what becomes of it, and of the media that changes over. */
+const LEG_EVENTS: readonly NamedEvent[] = [
+  { name: '`leg-ringing`', event: { type: 'leg-ringing', callId: LEG } },
+  { name: '`leg-answered`', event: LEG_ANSWERED },
+  { name: '`side-changed`', event: { type: 'side-changed', callId: LEG, side: OTHER_SIDE } },
+  { name: '`leg-ended`', event: { type: 'leg-ended', callId: LEG, reason: 'BUSY', status: 486 } },
+  { name: '`leg-left`', event: { type: 'leg-left' } },
+  { name: '`relay-offered-to-carrier`, the same side', event: SILENT },
+  { name: '`relay-offered-to-carrier`, another', event: { ...SILENT, sdp: OTHER_OUTSIDE } },
+  { name: '`reinvite-answered` 488', event: { type: 'reinvite-answered', status: 488, sdp: '', retryAfterMs: 0, attempt: 1 } },
+  { name: '`relay-answered-from-carrier`', event: OVER },
+  { name: '`leg-reserved`', event: { type: 'leg-reserved', local: LOCAL, agentSideKey: null } },
+  { name: '`failed`', event: { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null } },
+  { name: '`hangup` AGENT_HANGUP', event: { type: 'hangup', reason: 'AGENT_HANGUP' } },
+  { name: '`hangup` API_STOPPED', event: { type: 'hangup', reason: 'API_STOPPED' } },
+  { name: '`bye` CALLER_HANGUP', event: { type: 'bye', reason: 'CALLER_HANGUP' } },
+];
+
+/** The same of a second leg. */
+export function legTable(): string {
+  const nameOf = ({ name, second, exchange }: CallState): string => {
+    if (name === 'Ended') return 'Ended';
+    if (second === null) return 'none';
+    return exchange.name === 'Idle' ? second.phase : `${second.phase}, ${exchange.name}`;
+  };
+
+  const dialled = (afterwards: 'end' | 'go-on'): CallState => {
+    const { state } = play(CALL);
+    return { ...state, second: { callId: LEG, requestId: 't', afterwards, phase: 'dialling' } };
+  };
+  const left: CallEvent = { type: 'leg-left' };
+  const moved: CallEvent = { ...SILENT, sdp: OTHER_OUTSIDE };
+  const paths: readonly (readonly CallEvent[])[] = [
+    [],
+    [LEG_ANSWERED],
+    [LEG_ANSWERED, moved],
+    [LEG_ANSWERED, SILENT],
+    [LEG_ANSWERED, SILENT, OVER],
+    [LEG_ANSWERED, SILENT, OVER, left],
+  ];
+  const from = (afterwards: 'end' | 'go-on') =>
+    paths.map((path) => {
+      const { state } = playOn(dialled(afterwards), path);
+      return { name: nameOf(state), state };
+    });
+  const goesOn = from('go-on').filter(({ name }) => name === 'joined');
+  const all_ = rows(from('end'), LEG_EVENTS, nameOf);
+  const others = rows(
+    goesOn,
+    LEG_EVENTS.filter(({ event }) => event.type === 'leg-ended'),
+    nameOf,
+  );
+  return tableOf([...all_, ...others.map((row) => ({ ...row, from: 'joined by `<Dial>`' }))], 'second leg');
 }
 
 const REFUSED = [

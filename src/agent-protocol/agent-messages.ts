@@ -83,8 +83,13 @@ export const toAgentMessage = z.discriminatedUnion('event', [
     event: z.literal('transfer'),
     sequenceNumber: numberText,
     streamSid: z.string(),
-    /** `status`: what the other side answered; `null`: nothing in time. */
-    transfer: z.strictObject({ id: requestId.nullable(), state: z.enum(['accepted', 'failed']), status: z.int().nullable() }),
+    /** `status`: what the other side answered; `null`: nothing in time. `reason`: why a call of ours to the target failed; else omitted. */
+    transfer: z.strictObject({
+      id: requestId.nullable(),
+      state: z.enum(['accepted', 'failed', 'ended']),
+      status: z.int().nullable(),
+      reason: z.string().optional(),
+    }),
   }),
   z.strictObject({
     event: z.literal('dropped'),
@@ -153,7 +158,12 @@ export const fromAgentMessage = z.discriminatedUnion('event', [
   z.object({
     event: z.literal('transfer'),
     streamSid,
-    transfer: z.strictObject({ id: requestId.optional(), to: z.string().min(1).max(512) }),
+    /** `briefing`: spoken to whoever answers, before the caller is joined. */
+    transfer: z.strictObject({
+      id: requestId.optional(),
+      to: z.string().min(1).max(512),
+      briefing: z.string().min(1).max(2_000).optional(),
+    }),
   }),
   z.object({
     event: z.literal('transcript'),

@@ -6,4 +6,5 @@ export const NO_DIALS: DialLedger = {
   reserve: () => Promise.reject(new StoreUnavailableError('not part of this test')),
   settle: () => undefined,
   disown: () => undefined,
+  trunkOf: () => Promise.resolve(null),
 };

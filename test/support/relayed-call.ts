@@ -50,12 +50,25 @@ export async function negotiate(
   const answered = isOutward ? await pool.answerFromCarrier(call, sdpOf(carrier)) : await pool.answer(call, sdpOf(agent));
   const [outside, inside] = (isOutward ? [offered, answered] : [answered, offered]).map(({ sdp }) => readRelaySdp(sdp));
   if (outside === undefined || inside === undefined) throw new Error(`not one audio line: ${offered.sdp}${answered.sdp}`);
-  connect(carrier, outside);
-  connect(agent, inside);
+  takeSide(carrier, outside);
+  takeSide(agent, inside);
   return { inside, outside };
 }
 
-function connect({ peer, key, mki }: CallEnd, relay: RelaySide): void {
+/** rtpengine's side of a call, as the agent side of another one. */
+export function sideSdp({ rtpPort, rtcpPort, crypto }: RelaySide): string {
+  return offerSdp({
+    profile: crypto === null ? 'RTP/AVP' : 'RTP/SAVP',
+    payloads: '0 101',
+    rtpmap: ['0 PCMU/8000', '101 telephone-event/8000'],
+    crypto: crypto === null ? [] : [`1 AES_CM_128_HMAC_SHA1_80 inline:${crypto.inline}`],
+    port: rtpPort,
+    extra: [`a=rtcp:${String(rtcpPort)}`],
+  });
+}
+
+/** From now on the end sends to this side of rtpengine, with its key. */
+export function takeSide({ peer, key, mki }: CallEnd, relay: RelaySide): void {
   peer.connect(relay);
   if ((key === null) !== (relay.crypto === null)) throw new Error('one end is encrypted and rtpengine is not, or the other way round');
   if (key !== null && relay.crypto !== null) peer.secure({ receive: key, send: Buffer.from(relay.crypto.inline, 'base64') }, mki);

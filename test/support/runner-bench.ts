@@ -7,7 +7,8 @@ import { DEFAULT_AGENT_SETTINGS } from '../../src/gateway/model/agent-record.js'
 import type { LegEvent } from '../../src/gateway/model/media.js';
 import type { Route } from '../../src/gateway/model/records.js';
 import type { StandIn } from '../../src/gateway/call/state.js';
-import { CallRunner, type CallServices } from '../../src/gateway/call/call-runner.js';
+import { CallRunner } from '../../src/gateway/call/call-runner.js';
+import type { CallServices } from '../../src/gateway/call/call-services.js';
 import { readKeptCall } from '../../src/gateway/call/call-record.js';
 import { callerIdentity } from '../../src/gateway/admission/parties.js';
 import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
@@ -201,6 +202,7 @@ export class RunnerBench {
         disown: (callId) => void open.leases.delete(callId),
       },
       dials: NO_DIALS,
+      others: { placeLeg: () => 'DIAL_NOT_ALLOWED', tell: () => false },
       calls: {
         write: ({ record }) => {
           this.writes += 1;
@@ -245,6 +247,7 @@ export class RunnerBench {
         open: (leg) => this.#leg('open', leg.callId),
         start: () => undefined,
         setDirection: () => undefined,
+        setRingBack: () => undefined,
         takeDigit: () => undefined,
         change: () => this.#wait('move', () => undefined, new MediaUnavailableError('gone')),
         figures: () => Promise.resolve(null),

@@ -13,7 +13,7 @@ import type { CallerIdentity } from '../model/call-record.js';
 import type { Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import { accountSidOf, callSidOf, newSessionId } from '../model/twilio-ids.js';
-import type { AgentChoice } from './state.js';
+import type { AgentChoice, Briefing } from './state.js';
 
 /** The agent of numbers that set no other; `url: null`: the built-in test line. */
 export interface OperatorAgent {
@@ -91,6 +91,12 @@ export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, 
   const { first_sentence: firstSentence, language, voice, pronunciation_guide: pronunciationGuide } = settings;
   // With an empty first sentence, the test line uses its built-in greeting.
   return { agent: { kind: 'test-line', firstSentence: firstSentence ?? '', language, voice, pronunciationGuide }, dropped: [] };
+}
+
+/** What whoever answers a second leg is told before the caller joins. */
+export function briefingAgent({ text, language }: Briefing): AgentDescription {
+  const clips = [{ kind: 'say', text, language, voice: null, loop: 1 }] as const;
+  return { kind: 'player', clips, gather: null, transferTo: null, speech: null };
 }
 
 function announcement({ sentence, language, transferTo }: StandInSettings, choice: 'sentence' | 'transfer'): AgentDescription {

@@ -10,8 +10,9 @@ import type { CallTarget } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
 import type { VoiceScript } from '../twilio/voice-script.js';
 import { AgentUnavailableError, type MediaEndpoint, type ProviderSessions, type VoiceServer } from '../ports/ports.js';
-import { describeAgent, speechOf, type OperatorAgent } from './agent.js';
+import { briefingAgent, describeAgent, speechOf, type OperatorAgent } from './agent.js';
 import type { AgentRequests } from './agent-requests.js';
+import { secondLegRules, type LegNote } from './call-legs.js';
 import type { CallMedia } from './call-media.js';
 import { withPromptData } from './prompt-data.js';
 import type { CallOrigin } from './call-record.js';
@@ -46,6 +47,8 @@ interface CallParts {
   readonly onAgentError: (text: string) => void;
   /** Stores a snapshot. */
   readonly keep: () => void;
+  /** The call that was dialled last to transfer the caller; `null`: none was. */
+  readonly lastLeg: () => LegNote | null;
 }
 
 /** The organization has no session at providers left. */
@@ -121,6 +124,18 @@ export class CallAgent {
     this.services.endpoint.notifyAgent(this.call.origin.callId, answer);
   }
 
+  /** The media of the call ends, and the call goes on without. */
+  leave(): void {
+    this.#voice?.leaveMedia();
+    if (this.#hasSession) this.services.sessions.end(this.call.origin.callId);
+    this.#hasSession = false;
+  }
+
+  /** A call of an earlier process whose document waits for the end of a `<Dial>`; `null`: no document decides. */
+  restore(script: VoiceScript | null): void {
+    if (script !== null) this.#voiceCall().restore(script);
+  }
+
   close(): void {
     this.#voice?.close();
   }
@@ -153,7 +168,12 @@ export class CallAgent {
       },
       startFork: (fork) => call.media.startFork(fork),
       stopFork: (streamSid) => call.media.stopFork(streamSid),
-      transfer: (to, requestId) => call.dispatch({ type: 'transfer-asked', requestId, to }),
+      transfer: (to, requestId, { callerId: from, ringTimeoutMs, timeLimitMs }) => {
+        const leg = secondLegRules({ from, ringTimeoutMs, timeLimitMs, afterwards: 'go-on' });
+        call.dispatch({ type: 'transfer-asked', requestId, to, leg });
+      },
+      leaveLeg: () => call.dispatch({ type: 'leg-left' }),
+      lastLeg: call.lastLeg,
       hangUp: (reason) => call.dispatch({ type: 'hangup', reason }),
       note: (text, isFailure) => {
         call.trace.add('agent', 'in', text);
@@ -180,7 +200,9 @@ export class CallAgent {
 
   async #connect(choice: AgentChoice, isResumed: boolean): Promise<CallEvent | null> {
     const { origin, state, media, requests, trace, log } = this.call;
-    const { identity, media: carrier } = state();
+    const { identity, media: carrier, facts: callFacts } = state();
+    const { briefing = null } = callFacts.joins ?? {};
+    if (choice === 'briefing' && briefing !== null) return media.connectAgent(briefingAgent(briefing));
     const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);
     if (this.#isOver()) return null;
     const conversation = requests.notes.said.transcript.map(({ speaker, text }) => ({ speaker, text }));

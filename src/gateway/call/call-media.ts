@@ -32,11 +32,13 @@ export class CallMedia {
   /** Where an earlier process left the call's session. */
   #leftOn: string | null = null;
   #hasLeg = false;
+  #closing: Promise<void> = Promise.resolve();
   #isOwned = false;
 
   constructor(
     private readonly callId: string,
     private readonly sipCallId: string,
+    private readonly beside: string | null,
     private readonly services: MediaServices,
     private readonly scope: Scope,
     private readonly trace: CallTrace,
@@ -125,6 +127,20 @@ export class CallMedia {
     return true;
   }
 
+  /** A joined call of an earlier process goes on: it has a relay session, and no leg. */
+  adopt(node: string | null, isEncrypted: boolean): boolean {
+    this.#isEncrypted = isEncrypted;
+    return node !== null && this.services.relay.adopt(this.callId, node);
+  }
+
+  /** The agent goes with it; another leg may be opened later. */
+  closeLeg(): void {
+    this.#hasLeg = false;
+    this.#closing = this.services.endpoint.close(this.callId).then((figures) => {
+      this.#endpointFigures = sumOf(this.#endpointFigures, figures);
+    });
+  }
+
   start(): void {
     this.services.endpoint.start(this.callId);
   }
@@ -157,7 +173,12 @@ export class CallMedia {
   }
 
   get #relayCall(): RelayCall {
-    return { relayId: this.callId, agentSideSrtp: this.services.agentSideSrtp && this.#isEncrypted, carrierSideSrtp: this.#isEncrypted };
+    return {
+      relayId: this.callId,
+      beside: this.beside,
+      agentSideSrtp: this.services.agentSideSrtp && this.#isEncrypted,
+      carrierSideSrtp: this.#isEncrypted,
+    };
   }
 
   #ownRelaySession(): void {
@@ -181,7 +202,9 @@ export class CallMedia {
       this.trace.add('rtpengine', 'out', 'delete', JSON.stringify(this.#relayFigures));
     });
     this.scope.defer('media leg', async () => {
-      if (this.#hasLeg) this.#endpointFigures = await this.services.endpoint.close(this.callId);
+      await this.#closing;
+      if (this.#hasLeg) this.closeLeg();
+      await this.#closing;
     });
   }
 
@@ -194,6 +217,22 @@ export class CallMedia {
   #newKey(tag: string): CryptoLine {
     return { tag, inline: Buffer.from(this.services.newKey()).toString('base64'), mki: null };
   }
+}
+
+/** Of two legs, one after the other. */
+function sumOf(before: LegFigures | null, later: LegFigures | null): LegFigures | null {
+  if (before === null || later === null) return later ?? before;
+  return {
+    ...later,
+    packetsSent: before.packetsSent + later.packetsSent,
+    packetsReceived: before.packetsReceived + later.packetsReceived,
+    packetsLost: before.packetsLost + later.packetsLost,
+    firstAudioMs: before.firstAudioMs,
+    digitsReceived: before.digitsReceived + later.digitsReceived,
+    agentAudioMs: before.agentAudioMs,
+    turnDelaysMs: [...before.turnDelaysMs, ...later.turnDelaysMs],
+    samples: [...before.samples, ...later.samples],
+  };
 }
 
 function addressOf({ address, rtpPort, rtcpPort }: RelaySide): MediaAddress {

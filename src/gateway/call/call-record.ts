@@ -1,5 +1,6 @@
 import type { Answerer } from '../../rtp/answerer/answerer-detector.js';
 import type { CallSnapshot } from '../model/call-snapshot.js';
+import type { LegNote } from './call-legs.js';
 import type { OwnSide } from './call-dialog.js';
 import type { DialogSnapshot } from '../ports/signalling.js';
 import type { AgentRecord } from '../model/agent-record.js';
@@ -7,6 +8,7 @@ import type { Completion } from '../model/completion.js';
 import {
   NO_TURNS,
   type CallerIdentity,
+  type CallLeg,
   type CallQuality,
   type CallRecord,
   type CallSource,
@@ -33,6 +35,8 @@ export interface CallOrigin {
   readonly direction: CallRecord['direction'];
   /** Who places the call; left out: it came in, and the called number says whose it is. */
   readonly orgId?: string;
+  /** The call that this one is a second leg of; left out: none. */
+  readonly parentCallId?: string;
   /** The called number, or the Request-URI when it names none. */
   readonly to: string;
   readonly caller: CallerIdentity;
@@ -52,6 +56,8 @@ export interface CallProgress {
   readonly agentError: string | null;
   /** Status callbacks that went out. */
   readonly reports: number;
+  /** Calls of ours to which the caller was, or was to be, transferred. */
+  readonly legs: readonly LegNote[];
   /** Our ACK, of a placed call; an earlier version has none. */
   readonly acknowledgedAtMs?: number;
   /** For a call that we placed; `null`: nobody wanted to know, or it is not known yet. */
@@ -105,6 +111,7 @@ export function callRecord(
     org_id: route?.org.org_id ?? origin.orgId ?? null,
     agent_id: agentIdOf(route),
     direction: origin.direction,
+    parent_call_id: origin.parentCallId ?? null,
     sip_call_id: origin.sipCallId,
     from: origin.caller.number,
     to: origin.to,
@@ -133,8 +140,18 @@ export function callRecord(
     analysis_rejected: notes.rejected,
     agent_error: progress.agentError,
     answered_by: progress.answeredBy,
+    legs: progress.legs.map((leg) => legOf(leg, end.atMs)),
     stale_route: state.isStale,
     resumed: progress.resumed,
+  };
+}
+
+/** One that goes on when the call ends is ended with it. */
+function legOf({ callId, to, answeredAtMs, endedAtMs, reason }: LegNote, callEndedAtMs: number): CallLeg {
+  return {
+    ...{ call_id: callId, to, reason: reason ?? 'PEER_HANGUP' },
+    answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
+    ended_at: new Date(endedAtMs ?? callEndedAtMs).toISOString(),
   };
 }
 
@@ -220,9 +237,10 @@ export function completionOf(record: CallRecord, agent: AgentRecord | null): Com
   const analysisSchema = record.analysis_error === null ? null : agent.analysis_schema;
   const url = agent.webhook ?? null;
   if (url === null && analysisSchema === null) return null;
-  const { call_id, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality } = record;
+  const { call_id, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality, legs } = record;
   const placed = record.direction === 'outbound' ? { direction: record.direction, answered_by: record.answered_by } : {};
-  const told = { call_id, ...placed, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality };
+  const transferred = legs.length === 0 ? {} : { legs };
+  const told = { call_id, ...placed, ...transferred, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality };
   return { url, payload: { ...told, metadata: agent.metadata }, analysisSchema };
 }
 
@@ -251,7 +269,7 @@ export interface KeptCall {
 }
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
-const FORM = 7;
+const FORM = 8;
 /** The form before placed calls, `<Start>`, cookies of voice webhooks, and status callbacks before the end. */
 const INBOUND_FORM = 5;
 
@@ -283,8 +301,8 @@ export function readKeptCall({ state }: CallSnapshot): KeptCall | undefined {
     return {
       ...kept,
       origin: { ...kept.origin, direction: 'inbound' },
-      call: { ...kept.call, placing: null },
-      progress: { ...kept.progress, reports: 0, answeredBy: null },
+      call: { ...kept.call, placing: null, second: null, wantedSide: null, isBriefing: false },
+      progress: { ...kept.progress, reports: 0, answeredBy: null, legs: [] },
       script: scriptOfForm5(kept.script),
       notes: null,
     };

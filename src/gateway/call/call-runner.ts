@@ -1,71 +1,33 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { AgentAnswer, AgentRequest } from '../model/agent.js';
 import type { CallRecord } from '../model/call-record.js';
-import type { E164 } from '../model/e164.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { CallTarget, LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
 import { assertNever, errorText } from '../../lib/result.js';
-import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
-import { CallAgent, type AgentServices } from './call-agent.js';
-import { AgentRequests, tracedTools, type RequestServices } from './agent-requests.js';
-import { CallDialog, type DialogServices, type OpenInvite, type OwnSide } from './call-dialog.js';
-import { CallMedia, type MediaServices } from './call-media.js';
+import { CallAgent } from './call-agent.js';
+import { AgentRequests, tracedTools } from './agent-requests.js';
+import { CallDialog, type OpenInvite, type OwnSide } from './call-dialog.js';
+import { CallMedia } from './call-media.js';
 import { beginningOf, type CallOrigin, type CallProgress, snapshotCall, type KeptCall } from './call-record.js';
 import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
 import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
-import { HELD_PING_MS } from './offer-answer.js';
+import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
+import { agentLegRules, CallLegs } from './call-legs.js';
 import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import { trunkCredentials } from './trunk-authorization.js';
-import { type CallEffect, type CallEvent, type CallFacts, type CallState } from './state.js';
+import { type CallEffect, type CallEvent, type CallState } from './state.js';
 import type { InfoDigit } from './info-digit.js';
 import { permission, type PlaceContext } from './place-context.js';
 import { writeEnd } from './call-end.js';
-import { statusCallback } from './status-callback.js';
-import type { StatusCallbackEvent } from '../model/records.js';
+import { StatusReports } from './status-reports.js';
 import type { Reason } from '../model/reasons.js';
-import {
-  AgentUnavailableError,
-  type CallStore,
-  type DialLedger,
-  type IdentityClaim,
-  type IdentityVerifier,
-  type RouteStore,
-  type SnapshotStore,
-} from '../ports/ports.js';
-import type { SipMessageSeen } from '../../lib/observed.js';
-
-/** What every call of this process shares. */
-export interface CallServices extends MediaServices, DialogServices, RequestServices, AgentServices {
-  readonly routes: RouteStore;
-  readonly calls: CallStore;
-  readonly snapshots: SnapshotStore;
-  readonly identities: IdentityVerifier;
-  readonly dials: DialLedger;
-  /** Whether it is kept what happens in calls. */
-  readonly isTraced: boolean;
-  /** Whether it is kept when the steps of calls ran. */
-  readonly isTimed?: boolean;
-  readonly onSipMessage?: (message: SipMessageSeen) => void;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-/** What is known of one INVITE before it is decided. */
-export interface InviteContext {
-  readonly origin: CallOrigin;
-  readonly open: OpenInvite;
-  /** `null`: not a number. */
-  readonly called: E164 | null;
-  /** What there is to verify of who calls. */
-  readonly claim: Omit<IdentityClaim, 'called'>;
-  readonly facts: CallFacts;
-  readonly own: OwnSide;
-}
+import { AgentUnavailableError } from '../ports/ports.js';
+import type { CallServices, InviteContext } from './call-services.js';
 
 /** Longest wait for the answer to a BYE before the call counts as gone. */
 const BYE_LIMIT_MS = 4_000;
@@ -85,9 +47,17 @@ export class CallRunner {
   readonly #requests: AgentRequests;
   readonly #agent: CallAgent;
   readonly #trace: CallTrace;
+  readonly #reports: StatusReports;
+  readonly #legs: CallLegs;
   /** Wall time at the zero of monotonic time, as the call began: who sets the clock during a call does not change how long it lasts. */
   readonly #zeroMs: number;
-  #progress: CallProgress = { ringingAtMs: null, answeredAtMs: null, resumed: 0, agentError: null, reports: 0, answeredBy: null };
+  #progress: Omit<CallProgress, 'reports' | 'legs'> = {
+    ringingAtMs: null,
+    answeredAtMs: null,
+    resumed: 0,
+    agentError: null,
+    answeredBy: null,
+  };
   #kept: KeptCall['dialog'] | null = null;
   #wasRefused = false;
   /** Another host has the call. */
@@ -113,6 +83,14 @@ export class CallRunner {
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
     this.#timers = new CallTimers(services.clock, (timer) => this.dispatch({ type: 'timer', timer }));
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
+    const seen = { origin, state: () => this.#state, wallMs: () => this.#timeMs(), log: this.#log };
+    this.#reports = new StatusReports(services.voiceServer, seen);
+    const timeLeft = {
+      callId: origin.callId,
+      remainingMs: () => this.#remainingMs(),
+      dispatch: (event: CallEvent) => this.dispatch(event),
+    };
+    this.#legs = new CallLegs(services, { ...seen, ...timeLeft });
     const owner = {
       dispatch: (event: CallEvent) => {
         this.#noteDial(event);
@@ -132,7 +110,9 @@ export class CallRunner {
       () => this.#keep(),
       this.#log,
     );
-    this.#media = new CallMedia(origin.callId, origin.sipCallId, services, this.#scope, this.#trace, (event) => this.#onLegEvent(event));
+    this.#media = new CallMedia(origin.callId, origin.sipCallId, origin.parentCallId ?? null, services, this.#scope, this.#trace, (event) =>
+      this.#onLegEvent(event),
+    );
     const parts = { media: this.#media, requests: this.#requests, scope: this.#scope, trace: this.#trace, log: this.#log };
     this.#agent = new CallAgent(services, {
       ...parts,
@@ -144,6 +124,7 @@ export class CallRunner {
       dispatch: (event) => this.dispatch(event),
       onAgentError: (text) => (this.#progress = { ...this.#progress, agentError: text }),
       keep: () => this.#keep(),
+      lastLeg: () => this.#legs.notes.at(-1) ?? null,
     });
   }
 
@@ -169,7 +150,10 @@ export class CallRunner {
   /** A call that an earlier process had. Throws when what was kept cannot be used. */
   static left(services: CallServices, kept: KeptCall, onEnded: (runner: CallRunner) => void): CallRunner {
     const runner = new CallRunner(services, kept.origin, null, kept.own, resumable(kept.call), onEnded);
-    runner.#progress = { ...kept.progress, resumed: kept.progress.resumed + 1 };
+    const { reports, legs, ...progress } = kept.progress;
+    runner.#progress = { ...progress, resumed: progress.resumed + 1 };
+    runner.#reports.restore(reports);
+    runner.#legs.restore(legs);
     runner.#kept = kept.dialog;
     if (kept.dialog !== null) runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
     runner.#scope.defer('call count', () => runner.#uncount());
@@ -231,9 +215,14 @@ export class CallRunner {
     const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } } as const;
     let moved: CallEvent | null = null;
     try {
-      if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) moved = await this.#media.reserve();
-      // The leg first: only one media worker has its port, and the agent has to be on the same.
-      await this.#agent.connect(this.#state.agent.choice, true, this.#script);
+      if (isJoined(this.#state)) {
+        this.#agent.restore(this.#script);
+        if (!this.#media.adopt(node, session.media.crypto !== null)) moved = { type: 'relay-lost', mayMove: true };
+      } else {
+        if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) moved = await this.#media.reserve();
+        // The leg first: only one media worker has its port, and the agent has to be on the same.
+        await this.#agent.connect(this.#state.agent.choice, true, this.#script);
+      }
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
       this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
@@ -241,18 +230,24 @@ export class CallRunner {
     }
     // Connecting takes its time: the caller may be gone.
     if (this.stateName === 'Ended') return;
-    const talkedMs = this.#timeMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs);
-    this.#timers.start('max-duration', remainingMs(this.#state, talkedMs));
+    this.#timers.start('max-duration', this.#remainingMs());
     this.#keep();
+    if (isUnwatched(this.#state)) this.#timers.start('held', HELD_PING_MS);
     if (moved === null) {
-      this.#requests.transcript.begin(this.services.clock.nowMs());
-      this.#media.start();
-      this.#media.setDirection(session.media.direction);
-      if (session.media.isHeld) this.#timers.start('held', HELD_PING_MS);
+      if (!isJoined(this.#state)) {
+        this.#requests.transcript.begin(this.services.clock.nowMs());
+        this.#media.start();
+        this.#media.setDirection(session.media.direction);
+      }
       this.#dialog.ping('GATEWAY_RESTARTED');
     } else this.dispatch(moved);
+    this.#legs.resume();
     this.#trace.add('gateway', null, 'resumed after a restart of the gateway');
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
+  }
+
+  #remainingMs(): number {
+    return remainingMs(this.#state, this.#timeMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs));
   }
 
   /** Ends a kept call that cannot go on. Whether one was answered that we dialled is not known. */
@@ -293,6 +288,7 @@ export class CallRunner {
   /** A bug of ours in one step ends this call as our fault, and no other. */
   #step(event: CallEvent): void {
     try {
+      this.#legs.note(event);
       const { state, effects } = stepCall(this.#state, event);
       const summary = eventSummary(event, this.#state, state);
       if (summary !== null) this.#trace.add('gateway', null, summary);
@@ -312,7 +308,7 @@ export class CallRunner {
       case 'permit':
         return this.#async(null, this.#permit());
       case 'connect-agent':
-        if (effect.choice === 'own' && this.origin.direction === 'inbound' && this.#progress.reports === 0) this.#report('initiated');
+        if (effect.choice === 'own' && this.origin.direction === 'inbound' && this.#reports.count === 0) this.#reports.send('initiated');
         return this.#async(null, this.#agent.connect(effect.choice));
       case 'offer-relay':
         return this.#async(effect.attempt, this.#media.offer(effect));
@@ -332,6 +328,14 @@ export class CallRunner {
         this.#trace.add('agent', 'out', 'start');
         this.#requests.transcript.begin(this.services.clock.nowMs());
         return this.#media.start();
+      case 'close-leg':
+        this.#agent.leave();
+        return this.#media.closeLeg();
+      case 'ring-back':
+        return this.services.endpoint.setRingBack(this.callId, effect.isOn);
+      case 'dial-leg':
+      case 'tell-call':
+        return this.#legs.perform(effect);
       case 'direct-leg':
         if (effect.isHeld !== null) this.#trace.timeline.moment(effect.isHeld ? 'hold' : 'resume');
         return this.#media.setDirection(effect.direction);
@@ -368,7 +372,7 @@ export class CallRunner {
     switch (effect.do) {
       case 'ring':
         this.#progress = { ...this.#progress, ringingAtMs: this.#timeMs() };
-        this.#report('ringing');
+        this.#reports.send('ringing');
         return open && this.#dialog.ring(open);
       case 'answer':
         return open && this.#dialog.answer(open, effect.sdp, () => this.#onAnswered(open));
@@ -388,7 +392,7 @@ export class CallRunner {
       case 'bye':
         return this.#dialog.bye(effect.reason);
       case 'dial':
-        this.#report('initiated');
+        this.#reports.send('initiated');
         return this.placed === null ? undefined : this.#dialog.dial(this.placed.target, effect.sdp);
       case 'cancel-dial':
         return this.#dialog.cancelDial(effect.reason);
@@ -404,7 +408,7 @@ export class CallRunner {
   #onAnswered({ request }: OpenInvite): void {
     this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
     this.#kept = this.#dialog.keep(request.msg.raw ?? '');
-    this.#report('answered');
+    this.#reports.send('answered');
     this.#keep();
   }
 
@@ -451,11 +455,11 @@ export class CallRunner {
   #noteDial(event: CallEvent): void {
     if (event.type === 'dial-proceeding' && event.status >= 180 && this.#progress.ringingAtMs === null) {
       this.#progress = { ...this.#progress, ringingAtMs: this.#timeMs() };
-      this.#report('ringing');
+      this.#reports.send('ringing');
     }
     if (event.type === 'dial-answered' && this.#state.placing?.givenUp === null && this.stateName === 'Dialling') {
       this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
-      this.#report('answered');
+      this.#reports.send('answered');
     }
   }
 
@@ -504,14 +508,19 @@ export class CallRunner {
 
   #onAgentRequest(request: AgentRequest): void {
     if (request.type !== 'transfer') return this.#requests.take(request);
-    this.dispatch({ type: 'transfer-asked', requestId: request.requestId, to: request.to });
+    const { requestId, to, briefing } = request;
+    this.dispatch({ type: 'transfer-asked', requestId, to, leg: agentLegRules(briefing, this.#state.route) });
+  }
+
+  get #told(): CallProgress {
+    return { ...this.#progress, reports: this.#reports.count, legs: this.#legs.notes };
   }
 
   #keep(): void {
     // A 200 that was on its way when the call ended.
     if (this.#state.name === 'Ended') return;
     const { origin, own } = this;
-    const parts = { origin, own, progress: this.#progress, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
+    const parts = { origin, own, progress: this.#told, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
     const snapshot = snapshotCall(this.#state, { ...parts, notes: this.#requests.notes });
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
@@ -550,24 +559,14 @@ export class CallRunner {
     const atMs = this.#timeMs();
     await this.#close();
     await within(this.services.clock, TRACE_LIMIT_MS, this.#trace.settled());
-    const call = { origin: this.origin, progress: this.#progress, state: this.#state, quality: this.#media.quality };
+    const call = { origin: this.origin, progress: this.#told, state: this.#state, quality: this.#media.quality };
     const parts = { ...call, notes: this.#requests.notes, trace: this.#trace, log: this.#log };
-    this.#report('completed', await writeEnd(this.services, parts, { reason, atMs }));
+    this.#reports.send('completed', await writeEnd(this.services, parts, { reason, atMs }));
     // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
     // Whoever shuts down after us must not take the connection away before the BYE is through.
     await within(this.services.clock, BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);
-  }
-
-  #report(event: StatusCallbackEvent, record: CallRecord | null = null): void {
-    const moment = { event, atMs: this.#timeMs(), sequence: this.#progress.reports, record };
-    const callback = statusCallback(this.origin, this.#state, moment);
-    if (callback === null) return;
-    this.#progress = { ...this.#progress, reports: moment.sequence + 1 };
-    void this.services.voiceServer.notify(callback).then((sent) => {
-      if (!sent.ok) this.#log.warn({ error: sent.error }, 'call.status_callback.failed');
-    });
   }
 
   #sipWatch(): TraceWatch['onSip'] {

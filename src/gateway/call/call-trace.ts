@@ -215,7 +215,7 @@ function onSent(response: SrfResponse, onSend: (status: number, reason: string) 
 export function eventSummary(event: CallEvent, before: CallState, after: CallState): string | null {
   const why = after.reason === null || after.reason === before.reason ? '' : `: ${after.reason}`;
   const hasMoved = before.name !== after.name || before.exchange.name !== after.exchange.name;
-  if (!hasMoved && why === '' && event.type !== 'failed') return null;
+  if (!hasMoved && why === '' && event.type !== 'failed' && !event.type.startsWith('leg-')) return null;
   return `${happened(event)}${why}`;
 }
 
@@ -280,6 +280,16 @@ function happened(event: CallEvent): string {
       return event.status === null ? 'sending the REFER failed' : `the carrier answered the REFER: ${String(event.status)}`;
     case 'notified':
       return 'the carrier reported transfer progress';
+    case 'leg-ringing':
+      return `the second leg rings: call ${event.callId}`;
+    case 'leg-answered':
+      return `the second leg is answered: call ${event.callId}`;
+    case 'leg-ended':
+      return `the second leg ended (${event.reason}): call ${event.callId}`;
+    case 'leg-left':
+      return 'the caller is taken back from the second leg';
+    case 'side-changed':
+      return 'the media of the other call is elsewhere';
     case 'relay-lost':
       return 'rtpengine lost the call';
     case 'leg-lost':
@@ -359,7 +369,7 @@ export function answerSummary(answer: AgentAnswer): [string, string | null] {
     case 'tool-result':
       return [`tool answered${answer.httpStatus === null ? '' : `, HTTP ${String(answer.httpStatus)}`}`, null];
     case 'transfer-progress':
-      return [`transfer ${answer.state}${answer.status === null ? '' : `, ${String(answer.status)}`}`, null];
+      return [`transfer ${[answer.state, answer.status, answer.reason].filter((part) => part != null).join(', ')}`, null];
     case 'answered-by':
       return [answererText(answer.event), null];
     case 'refused':

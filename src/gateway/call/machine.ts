@@ -4,9 +4,9 @@ import type { Reason } from '../model/reasons.js';
 import { isReachable, readAnswer, readRelaySdp } from '../sdp/sdp-read.js';
 import { endpointOffer, endpointSdp, OWN_OFFER, ownOfferSdp, sessionSdp } from '../sdp/sdp-write.js';
 import {
+  changeOver,
   directLeg,
   offerAnswerFailed,
-  HELD_PING_MS,
   IDLE,
   onAnswerInAck,
   onReinviteAnswered,
@@ -21,8 +21,23 @@ import {
   settle,
   type OfferAnswerStep,
 } from './offer-answer.js';
+import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
+import {
+  isTooLateFromAgent,
+  onBriefed,
+  onLegAnswered,
+  onLegEnded,
+  onLegLeft,
+  onLegReservedAgain,
+  onLegRinging,
+  onSideChanged,
+  partingWords,
+  hangUpLeg,
+  resumedSecond,
+  type SecondLegStep,
+} from './second-leg.js';
 import { onNotified, onReferAnswered, onTransferAsked, onTransferTimer, type TransferStep } from './transfer.js';
-import { isPlacing, stepPlacing, type PlacingStep } from './placing.js';
+import { isPlacing, offerOf, stepPlacing, type PlacingStep } from './placing.js';
 import {
   maxDurationMs,
   type CallEffect,
@@ -44,6 +59,7 @@ type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }
 
 /** @param ringTimeoutMs of a call that we place; left out: it came in */
 export function startCall(facts: CallFacts, ringTimeoutMs: number | null = null): CallState {
+  const isBriefing = (facts.joins?.briefing ?? null) !== null;
   const placing = { isProceeding: false, givenUp: null, status: null, permit: null, isLegOpen: false };
   return {
     name: 'Routing',
@@ -51,17 +67,20 @@ export function startCall(facts: CallFacts, ringTimeoutMs: number | null = null)
     route: null,
     isStale: false,
     identity: null,
-    agent: { choice: 'own', isConnected: false },
+    agent: { choice: isBriefing ? 'briefing' : 'own', isConnected: false },
     placing: ringTimeoutMs === null ? null : { ...placing, ringTimeoutMs },
     media: null,
     inside: null,
     local: null,
     agentSideKey: null,
+    wantedSide: null,
     session: null,
     lateOffer: null,
     exchange: IDLE,
     transfer: null,
     referCount: 0,
+    isBriefing,
+    second: null,
     attempt: 0,
     unansweredProbes: 0,
     isMoveDue: false,
@@ -100,7 +119,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'relay-offered':
       return state.name === 'Offering' ? onRelayOffered(state, event.sdp) : within(onRelayOfferedAgain(state, event.sdp));
     case 'leg-reserved':
-      if (state.name === 'Talking') return onLegReplaced(state, event);
+      if (state.name === 'Talking') return onLegReservedInCall(state, event);
       return state.name === 'Reserving' ? onLegReserved(state, event) : { state, effects: NOTHING };
     case 'leg-opened':
       return onLegOpened(state, event);
@@ -111,7 +130,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'relay-answered-from-carrier':
       return state.name === 'Connecting' ? onConnected(state, event.sdp) : within(onRelayMovedIn(state, event.sdp));
     case 'failed':
-      return onFailed(state, event.reason);
+      return onFailed(state, event);
     case 'server-lost':
       return finish(state, event.reason, []);
     case 'answer-failed':
@@ -124,7 +143,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'bye':
       return isAnswered(state) ? finish(state, state.reason ?? byeReason(state, event.reason), []) : { state, effects: NOTHING };
     case 'hangup':
-      return onHangup(state, event.reason);
+      return onHangup(state, event);
     case 'reoffered':
       return within(onReoffered(state, event));
     case 'reinvite-answered':
@@ -135,6 +154,16 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return onReferAnswered(state, event);
     case 'notified':
       return transferring(onNotified(state, event));
+    case 'leg-ringing':
+      return onLegRinging(state, event);
+    case 'leg-answered':
+      return joining(onLegAnswered(state, event));
+    case 'leg-ended':
+      return joining(onLegEnded(state, event));
+    case 'leg-left':
+      return joining(onLegLeft(state));
+    case 'side-changed':
+      return joining(onSideChanged(state, event));
     case 'pinged':
       return onProbed(state, event.isAnswered);
     case 'relay-lost':
@@ -152,6 +181,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
 function tooLate(event: CallEvent, reason: Reason): readonly CallEffect[] {
   // RFC 3261 §13.2.2.4: a 2xx that comes after we gave up is acknowledged, and the call ended.
   if (event.type === 'dial-answered') return [{ do: 'acknowledge' }, { do: 'bye', reason }];
+  if (event.type === 'leg-answered') return [hangUpLeg(event.callId)];
   const isRequest = event.type === 'reoffered' || event.type === 'notified';
   return isRequest ? [{ do: 'reject', requestId: event.requestId, reason: 'NO_DIALOG' }] : NOTHING;
 }
@@ -170,6 +200,11 @@ function within(step: OfferAnswerStep): CallStep {
 /** A step of a transfer, after which the caller may be elsewhere. */
 function transferring({ state, effects, isDone }: TransferStep): CallStep {
   return isDone === true ? hangUp(state, 'TRANSFERRED', effects) : { state, effects };
+}
+
+/** A step with the other call of a transfer, after which this one's media may change over, or the call is to end. */
+function joining({ state, effects, isDone }: SecondLegStep): CallStep {
+  return isDone === true ? hangUp(state, 'PEER_HANGUP', effects) : within(changeOver(state, effects));
 }
 
 /** A carrier that took a REFER may hang up without a word of what came of it. */
@@ -200,6 +235,8 @@ function onRouted(state: CallState, { route, load, isStale, identity }: EventOf<
 
 function onAgentConnected(state: CallState): CallStep {
   if (state.name === 'Routing') return { state, effects: NOTHING };
+  // It came while the media of the call changed over to another one.
+  if (isJoined(state)) return { state, effects: [{ do: 'close-leg' }] };
   const connected = { ...state, agent: { ...state.agent, isConnected: true } };
   if (state.name === 'AwaitingAgent') return answered(connected);
   if (state.name === 'Talking') return { state: connected, effects: [{ do: 'start-leg' }, { do: 'keep' }] };
@@ -221,6 +258,7 @@ function mayRing(state: CallState): boolean {
 
 /** The agent could not be reached, or has no room: before the answer another may stand in for it, once. */
 function onAgentUnavailable(state: CallState): CallStep {
+  if (isJoined(state)) return { state, effects: NOTHING };
   if (isAnswered(state)) return onAgentLost(state);
   const { standIn } = state.facts;
   if (state.name === 'Routing' || state.agent.choice !== 'own' || standIn === null) return refuse(state, 'AGENT_UNAVAILABLE');
@@ -250,6 +288,7 @@ function onRelayOffered(state: CallState, sdp: string): CallStep {
 
 function onLegOpened(state: CallState, { local, agentSideKey }: EventOf<'leg-opened'>): CallStep {
   if (state.name === 'Connecting') return talk(state);
+  if (isJoined(state)) return { state, effects: [{ do: 'close-leg' }] };
   if (state.name === 'Talking' && state.isLegDue) return onLegOpenedAgain({ ...state, isLegDue: false, unansweredProbes: 0 });
   if (state.name !== 'Opening' || state.media === null) return { state, effects: NOTHING };
   return {
@@ -268,6 +307,7 @@ function onLegOpenedAgain(state: CallState): CallStep {
 /** The media thread died, and its agents with it. The next thread opens the leg where rtpengine expects it: the carrier notices no change. */
 function onLegLost(state: CallState): CallStep {
   const { session, inside, local, agentSideKey, legsLost } = state;
+  if (isJoined(state)) return { state, effects: NOTHING };
   const isRestored = state.name === 'Talking' && legsLost < MAX_LEGS_LOST;
   if (!isRestored || session === null || inside === null || local === null)
     return isAnswered(state) ? hangUp(state, 'MEDIA_LOST') : refuse(state, 'MEDIA_UNAVAILABLE');
@@ -279,14 +319,13 @@ function onLegLost(state: CallState): CallStep {
 
 function onRelayAnswered(state: CallState, sdp: string): CallStep {
   const outside = readRelaySdp(sdp);
-  const { media, local, agentSideKey, facts } = state;
+  const { media, local, facts } = state;
   if (outside === undefined || media === null || local === null) return refuse(state, 'MEDIA_UNAVAILABLE');
   if (!isReachable(media.address, outside.address)) return refuse(state, 'ADDRESS_FAMILY_UNSUPPORTED');
   const answer = sessionSdp(media, outside, { sessionId: facts.sessionId, version: 1 });
   // rtpengine chose another key than the one offered: never answer with it.
   if (answer === undefined) return refuse(state, 'SRTP_SUITE_UNSUPPORTED');
-  const agentSideSdp = endpointSdp(media, local, agentSideKey);
-  const session = { media, outside, agentSideSdp, carrierSdp: facts.sdp, sentSdp: answer, version: 1 };
+  const session = { media, outside, carrierSdp: facts.sdp, sentSdp: answer, version: 1 };
   return answerable({ ...state, session });
 }
 
@@ -315,7 +354,7 @@ function answered(state: CallState): CallStep {
 function onLegReserved(state: CallState, { local, agentSideKey }: EventOf<'leg-reserved'>): CallStep {
   return {
     state: { ...state, name: 'OfferingOutward', local, agentSideKey },
-    effects: [{ do: 'offer-to-carrier', sdp: endpointOffer(local, agentSideKey), attempt: state.attempt }],
+    effects: [{ do: 'offer-to-carrier', sdp: endpointOffer(local, agentSideKey, offerOf(state)), attempt: state.attempt }],
   };
 }
 
@@ -366,8 +405,7 @@ function onConnected(state: CallState, sdp: string): CallStep {
   const inside = readRelaySdp(sdp);
   const { media, local, agentSideKey, lateOffer, facts } = state;
   if (inside === undefined || media === null || local === null || lateOffer === null) return hangUp(state, 'MEDIA_LOST');
-  const agentSideSdp = endpointSdp(media, local, agentSideKey);
-  const session = { media, outside: lateOffer.outside, agentSideSdp, carrierSdp: facts.sdp, sentSdp: lateOffer.sdp, version: 1 };
+  const session = { media, outside: lateOffer.outside, carrierSdp: facts.sdp, sentSdp: lateOffer.sdp, version: 1 };
   return {
     state: { ...state, inside, session },
     effects: [{ do: 'open-leg', media, inside, reserved: { local, agentSideKey } }],
@@ -376,15 +414,18 @@ function onConnected(state: CallState, sdp: string): CallStep {
 
 /** Acknowledged, and the leg is open: the agent starts. */
 function talk(state: CallState): CallStep {
+  if (isJoined(state)) return settle({ ...state, name: 'Talking' }, [{ do: 'start-timer', timer: 'held', delayMs: HELD_PING_MS }]);
   const { direction, isHeld } = state.session?.media ?? { direction: 'sendrecv', isHeld: false };
   const directed = direction === 'sendrecv' ? [] : directLeg(direction, isHeld ? true : null);
   return settle({ ...state, name: 'Talking' }, [{ do: 'start-leg' }, ...directed]);
 }
 
-function onFailed(state: CallState, reason: EventOf<'failed'>['reason']): CallStep {
+function onFailed(state: CallState, { reason, attempt }: EventOf<'failed'>): CallStep {
   if (reason === 'AGENT_UNAVAILABLE') return onAgentUnavailable(state);
   if (!isAnswered(state)) return refuse(state, reason);
-  return state.exchange.name === 'Idle' ? hangUp(state, 'MEDIA_LOST') : within(offerAnswerFailed(state));
+  // Nothing else would open its leg.
+  const isLegLost = attempt === null && state.isLegDue;
+  return isLegLost || state.exchange.name === 'Idle' ? hangUp(state, 'MEDIA_LOST') : within(offerAnswerFailed(state));
 }
 
 function onLost(state: CallState, mayMove: boolean): CallStep {
@@ -409,7 +450,10 @@ function onLost(state: CallState, mayMove: boolean): CallStep {
   }
 }
 
-function onHangup(state: CallState, reason: HangupReason): CallStep {
+function onHangup(state: CallState, event: EventOf<'hangup'>): CallStep {
+  const { reason } = event;
+  if (isTooLateFromAgent(state, event)) return { state, effects: NOTHING };
+  if (state.isBriefing && state.name === 'Talking' && reason === 'AGENT_HANGUP') return joining(onBriefed(state));
   if (reason === 'AGENT_LOST' && isAnswered(state)) return onAgentLost(state);
   if (isAnswered(state)) return hangUp(state, reason === 'DRAINING' ? 'SHUTDOWN' : reason);
   return refuse(state, refusalOf(reason));
@@ -443,7 +487,7 @@ function onTimer(state: CallState, timer: CallTimer): CallStep {
     case 'transfer':
       return onTransferTimer(state);
     case 'held':
-      return isOnHold(state) ? { state, effects: [{ do: 'ping', isHeld: true }] } : { state, effects: NOTHING };
+      return isUnwatched(state) ? { state, effects: [{ do: 'ping', isHeld: true }] } : { state, effects: NOTHING };
     case 'unanswered':
     case 'cancelling':
       return { state, effects: NOTHING };
@@ -454,15 +498,11 @@ function onTimer(state: CallState, timer: CallTimer): CallStep {
 
 /** A carrier that holds sends nothing: one that is gone shows only when it is asked. */
 function onProbed(state: CallState, isAnswered: boolean): CallStep {
-  if (!isOnHold(state)) return { state, effects: NOTHING };
+  if (!isUnwatched(state)) return { state, effects: NOTHING };
   const unansweredProbes = isAnswered ? 0 : state.unansweredProbes + 1;
   const next = { ...state, unansweredProbes };
   if (unansweredProbes >= MAX_UNANSWERED_PROBES) return hangUp(next, 'SESSION_EXPIRED');
   return { state: next, effects: [{ do: 'start-timer', timer: 'held', delayMs: HELD_PING_MS }] };
-}
-
-function isOnHold({ name, session }: CallState): boolean {
-  return name === 'Talking' && session?.media.isHeld === true;
 }
 
 /** Ends an answered call from our side: BYE now, or as soon as the ACK has come. */
@@ -481,12 +521,13 @@ const TIMERS: readonly CallTimer[] = ['ringing', 'max-duration', 'reinvite', 'tr
 
 function finish(state: CallState, reason: Reason, before: readonly CallEffect[]): CallStep {
   return {
-    state: { ...state, name: 'Ended', exchange: IDLE, transfer: null, reason },
+    state: { ...state, name: 'Ended', exchange: IDLE, transfer: null, second: null, reason },
     effects: [
       ...TIMERS.map((timer) => ({ do: 'stop-timer', timer }) as const),
       // A re-INVITE or UPDATE that waits must not be left without an answer.
       ...rejectPending(state, 'NO_DIALOG'),
       ...before,
+      ...partingWords(state, reason),
       { do: 'finish', reason },
     ],
   };
@@ -504,6 +545,8 @@ export function resumable(kept: CallState): CallState {
     name: 'Talking',
     exchange: IDLE,
     transfer: null,
+    second: resumedSecond(kept),
+    wantedSide: null,
     attempt: kept.attempt + 1,
     unansweredProbes: 0,
     isMoveDue: false,
@@ -513,6 +556,11 @@ export function resumable(kept: CallState): CallState {
   };
 }
 
+function onLegReservedInCall(state: CallState, event: EventOf<'leg-reserved'>): CallStep {
+  const back = onLegReservedAgain(state, event);
+  return back === null ? onLegReplaced(state, event) : within(changeOver(back));
+}
+
 /** Versions that the last owner of the call may have used after its last snapshot. */
 const VERSIONS_AHEAD = 9;
 
@@ -520,10 +568,6 @@ const VERSIONS_AHEAD = 9;
 function onLegReplaced(state: CallState, { local, agentSideKey }: EventOf<'leg-reserved'>): CallStep {
   const { session } = state;
   if (session === null) return { state, effects: NOTHING };
-  const moved = {
-    ...session,
-    agentSideSdp: endpointSdp(session.media, local, agentSideKey),
-    version: session.version + VERSIONS_AHEAD,
-  };
+  const moved = { ...session, version: session.version + VERSIONS_AHEAD };
   return within(onRelayLost({ ...state, local, agentSideKey, isLegDue: true, session: moved }, true));
 }

@@ -3,7 +3,9 @@ import type { MediaEncryption } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 import { isReachable, readAnswer, readOffer, readRelaySdp, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
 import { endpointSdp, repeatedOffer, sessionSdp } from '../sdp/sdp-write.js';
-import type { AgreedSession, CallEffect, CallEvent, CallState, Exchange } from './state.js';
+import { agentSideOf, atHome, HELD_PING_MS, isJoined, isSameRelaySide, isSameSide, sideDue, sideTaken, tellSide } from './agent-side.js';
+import { failJoining } from './second-leg.js';
+import type { AgentSide, AgreedSession, CallEffect, CallEvent, CallState, Exchange } from './state.js';
 
 // Offer and answer within an answered call (RFC 3264 §8, RFC 3261 §14, RFC 3311): the carrier's re-INVITE and UPDATE, with and without
 // an offer, and a re-INVITE of ours when another relay takes the call. The call lives whatever comes of it, save where its media is lost.
@@ -18,9 +20,6 @@ export interface OfferAnswerStep {
 }
 
 const NOTHING: readonly CallEffect[] = [];
-
-/** So often a carrier that holds a call is asked whether it is still there. */
-export const HELD_PING_MS = 60_000;
 
 /** A carrier of a lost host that cannot be reached is tried so often, at this interval. */
 const MAX_UNREACHED = 15;
@@ -75,6 +74,8 @@ function renegotiate(state: CallState, session: AgreedSession, requestId: number
   const read = readOffer(sdp, encryptionOf(state), session.media.codec.name);
   const reject = (reason: Reason): OfferAnswerStep => ({ state, effects: [{ do: 'reject', requestId, reason }] });
   if (!read.ok) return reject(read.error);
+  // The other carrier of a joined call gets these packets as they are.
+  if (isJoined(state) && isOtherFormat(session.media, read.value)) return reject('NO_COMMON_CODEC');
   return isReachable(read.value.address, session.outside.address)
     ? relayAgain(state, requestId, read.value, sdp)
     : reject('ADDRESS_FAMILY_UNSUPPORTED');
@@ -102,12 +103,18 @@ export function onAnswerInAck(state: CallState, sdp: string): OfferAnswerStep {
   const answer = readAnswer(sdp, repeatedOffer(session.media));
   if (!answer.ok || !isReachable(answer.value.address, session.outside.address))
     return { state: idle, effects: NOTHING, lost: 'BAD_ANSWER' };
-  return outside === null ? relayAgain(idle, null, answer.value, sdp) : moveIn(state, answer.value, sdp, outside);
+  const to = agentSideOf(state);
+  return outside === null || to === null ? relayAgain(idle, null, answer.value, sdp) : moveIn(state, answer.value, sdp, { outside, to });
 }
 
-function moveIn(state: CallState, media: CarrierMedia, sdp: string, outside: RelaySide): OfferAnswerStep {
+function moveIn(
+  state: CallState,
+  media: CarrierMedia,
+  sdp: string,
+  { outside, to }: { readonly outside: RelaySide; readonly to: AgentSide },
+): OfferAnswerStep {
   return {
-    state: { ...state, exchange: { name: 'MovingIn', media, sdp, outside } },
+    state: { ...state, exchange: { name: 'MovingIn', media, sdp, outside, to } },
     effects: [{ do: 'answer-from-carrier', media, attempt: state.attempt }],
   };
 }
@@ -120,7 +127,7 @@ export function onRelayOfferedAgain(state: CallState, sdp: string): OfferAnswerS
   const { requestId, media } = exchange;
   return {
     state: { ...state, exchange: { name: 'Answering', requestId, media, sdp: exchange.sdp, inside } },
-    effects: [{ do: 'answer-relay', sdp: agentSideSdpOf(state, session, media), attempt: state.attempt }],
+    effects: [{ do: 'answer-relay', sdp: agentSideSdpOf(state, media), attempt: state.attempt }],
   };
 }
 
@@ -135,7 +142,6 @@ export function onRelayAnsweredAgain(state: CallState, sdp: string): OfferAnswer
     ...session,
     media,
     outside,
-    agentSideSdp: agentSideSdpOf(state, session, media),
     carrierSdp: exchange.sdp,
     ...(requestId === null ? {} : own),
   };
@@ -145,14 +151,16 @@ export function onRelayAnsweredAgain(state: CallState, sdp: string): OfferAnswer
   ]);
 }
 
-/** The endpoint's side with what is agreed now. */
-function agentSideSdpOf({ local, agentSideKey }: CallState, session: AgreedSession, media: CarrierMedia): string {
-  return local === null ? session.agentSideSdp : endpointSdp(media, local, agentSideKey);
+/** The agent side with what is agreed now; `''` never: a session has one. */
+function agentSideSdpOf(state: CallState, media: CarrierMedia): string {
+  const side = agentSideOf(state);
+  return side === null ? '' : endpointSdp(media, side.local, side.key);
 }
 
 /** What the endpoint has to know of a change. */
 function legEffects(state: CallState, media: CarrierMedia, inside: RelaySide): CallEffect[] {
   const { inside: before, session, local, agentSideKey } = state;
+  if (isJoined(state)) return isSameRelaySide(before, inside) ? [] : tellSide(state, inside);
   if (state.isLegDue && local !== null) return [{ do: 'open-leg', media, inside, reserved: { local, agentSideKey } }];
   const isElsewhere = before?.address !== inside.address || before.rtpPort !== inside.rtpPort || before.rtcpPort !== inside.rtcpPort;
   // With SRTP inside, rtpengine hands the carrier's key through.
@@ -189,10 +197,19 @@ export function onRelayLost(state: CallState, mayMove: boolean): OfferAnswerStep
 }
 
 function moveOut(state: CallState, session: AgreedSession, before: readonly CallEffect[]): OfferAnswerStep {
+  const to = agentSideOf(state);
+  if (to === null) return { state, effects: before, lost: 'MEDIA_LOST' };
+  const { state: moving, effects } = changeSide({ ...state, isMoveDue: false }, session, to, [...before, { do: 'leave-relay' }]);
+  return { state: { ...moving, exchange: { name: 'MovingOut', to, isMove: true } }, effects };
+}
+
+/** rtpengine gets our offer for this agent side, and then the carrier's last answer again. The carrier gets a re-INVITE only where its own
+ * side of rtpengine is another one. */
+export function changeSide(state: CallState, session: AgreedSession, to: AgentSide, before: readonly CallEffect[]): OfferAnswerStep {
   const attempt = state.attempt + 1;
   return {
-    state: { ...state, attempt, isMoveDue: false, exchange: { name: 'MovingOut' } },
-    effects: [...before, { do: 'leave-relay' }, { do: 'offer-to-carrier', sdp: session.agentSideSdp, attempt }],
+    state: { ...state, attempt, exchange: { name: 'MovingOut', to, isMove: false } },
+    effects: [...before, { do: 'offer-to-carrier', sdp: endpointSdp(session.media, to.local, to.key), attempt }],
   };
 }
 
@@ -202,12 +219,22 @@ export function onRelayOfferedToCarrier(state: CallState, sdp: string): OfferAns
   const outside = readRelaySdp(sdp);
   // rtpengine chooses its tag anew; the session's stays.
   const keyed = outside === undefined ? undefined : withTag(outside, session.media);
+  if (!exchange.isMove && keyed !== undefined && isSameRelaySide(session.outside, keyed))
+    return changeSilently(state, session, exchange.to);
   const own = keyed === undefined ? undefined : versioned(state, session, session.media, keyed, 'sendrecv');
   if (keyed === undefined || own === undefined) return offerAnswerFailed(state);
   return {
-    state: { ...state, session: { ...session, ...own }, exchange: { name: 'Inviting', sdp: own.sentSdp, outside: keyed } },
+    state: { ...state, session: { ...session, ...own }, exchange: { name: 'Inviting', sdp: own.sentSdp, outside: keyed, to: exchange.to } },
     effects: [{ do: 'reinvite', sdp: own.sentSdp, attempt: state.attempt }],
   };
+}
+
+/** The carrier's side stays as it is. */
+function changeSilently(state: CallState, session: AgreedSession, to: AgentSide): OfferAnswerStep {
+  const { media, outside, carrierSdp } = session;
+  // What the carrier refused is not our description.
+  const own = state.second?.phase === 'leaving' ? versioned(state, session, media, outside) : undefined;
+  return moveIn({ ...state, session: { ...session, ...own } }, media, carrierSdp, { outside, to });
 }
 
 function withTag(outside: RelaySide, media: CarrierMedia): RelaySide {
@@ -226,8 +253,20 @@ export function onReinviteAnswered(state: CallState, event: EventOf<'reinvite-an
   if (event.status === 503 && state.isLegDue && unansweredProbes < MAX_UNREACHED)
     return retry({ ...state, unansweredProbes: unansweredProbes + 1 }, exchange, UNREACHED_MS);
   const answer = event.status < 300 ? readAnswer(event.sdp, repeatedOffer(session.media)) : undefined;
-  if (answer?.ok !== true) return { state: { ...state, exchange: IDLE }, effects: NOTHING, lost: 'MEDIA_LOST' };
-  return moveIn(state, answer.value, event.sdp, exchange.outside);
+  if (answer?.ok !== true) return exchangeLost(state, event.status);
+  return moveIn(state, answer.value, event.sdp, exchange);
+}
+
+/** The call goes on only where it was about to be joined with another one: it is with its agent again. */
+function exchangeLost(state: CallState, status: number | null): OfferAnswerStep {
+  const { exchange, session } = state;
+  const idle = { ...state, exchange: IDLE };
+  const own = agentSideOf(state);
+  const isOnItsWay = 'to' in exchange && own !== null && !isSameSide(exchange.to, own);
+  if (!isOnItsWay || isJoined(state) || state.isBriefing || state.isLegDue || session === null)
+    return { state: idle, effects: NOTHING, lost: 'MEDIA_LOST' };
+  const failed = failJoining(idle, status);
+  return changeSide(failed.state, session, own, failed.effects);
 }
 
 function retry(state: CallState, exchange: Extract<Exchange, { name: 'Inviting' }>, delayMs: number): OfferAnswerStep {
@@ -251,10 +290,11 @@ export function onRelayMovedIn(state: CallState, sdp: string): OfferAnswerStep {
   if (exchange.name !== 'MovingIn' || session === null) return { state, effects: NOTHING };
   const inside = readRelaySdp(sdp);
   if (inside === undefined) return offerAnswerFailed(state);
-  const { media, outside } = exchange;
-  return settle({ ...state, exchange: IDLE, inside, session: { ...session, media, outside, carrierSdp: exchange.sdp } }, [
-    ...legEffects(state, media, inside),
-  ]);
+  const { media, outside, to } = exchange;
+  const moved = { ...state, exchange: IDLE, inside, local: to.local, agentSideKey: to.key };
+  const leg = legEffects({ ...state, local: to.local, agentSideKey: to.key }, media, inside);
+  const taken = sideTaken({ ...moved, session: { ...session, media, outside, carrierSdp: exchange.sdp } }, leg);
+  return settle(taken.state, taken.effects);
 }
 
 /** rtpengine failed within an exchange: a carrier that waits gets an answer, and its call goes on as it was; a call that moves is lost. */
@@ -263,7 +303,7 @@ export function offerAnswerFailed(state: CallState, reason: Reason = 'INTERNAL_E
   const idle = { ...state, exchange: IDLE };
   if ((exchange.name === 'Offering' || exchange.name === 'Answering') && exchange.requestId !== null)
     return settle(idle, rejectPending(state, reason));
-  return { state: idle, effects: NOTHING, lost: 'MEDIA_LOST' };
+  return exchangeLost(state, null);
 }
 
 /** The answer to a request that waits, when the exchange that it began is over. */
@@ -275,8 +315,17 @@ export function rejectPending(state: CallState, reason: Reason): CallEffect[] {
 
 /** An exchange is over: what a restart needs is kept, and a move that had to wait begins. */
 export function settle(state: CallState, effects: readonly CallEffect[]): OfferAnswerStep {
-  if (state.isMoveDue && state.session !== null && state.name === 'Talking') return moveOut(state, state.session, effects);
-  return { state, effects: [...effects, { do: 'keep' }] };
+  const { session, name, exchange } = state;
+  // A leg may open while an exchange is in progress.
+  if (session === null || name !== 'Talking' || exchange.name !== 'Idle') return { state, effects: [...effects, { do: 'keep' }] };
+  if (state.isMoveDue) return moveOut(state, session, effects);
+  const due = sideDue(state);
+  return due === null ? { state: atHome(state), effects: [...effects, { do: 'keep' }] } : changeSide(state, session, due, effects);
+}
+
+/** The media is to go elsewhere: now, or when the exchange in progress is over. */
+export function changeOver(state: CallState, effects: readonly CallEffect[] = NOTHING): OfferAnswerStep {
+  return state.name === 'Talking' ? settle(state, effects) : { state, effects };
 }
 
 /** Our description of the session: with the version that it had when the text is the same, else with the next one (RFC 3264 §8). */

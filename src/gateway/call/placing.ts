@@ -1,10 +1,12 @@
 import type { Reason } from '../model/reasons.js';
 import { isReachable, readAnswer, readRelaySdp } from '../sdp/sdp-read.js';
-import { OWN_OFFER, ownOfferSdp } from '../sdp/sdp-write.js';
-import { maxDurationMs, type CallEffect, type CallEvent, type CallState, type Placing } from './state.js';
+import { endpointOffer, offerInFormat, OWN_OFFER, ownOfferSdp } from '../sdp/sdp-write.js';
+import { asAgentSide } from './agent-side.js';
+import { maxDurationMs, type CallEffect, type CallEvent, type CallState, type JoinedCall, type Placing } from './state.js';
 
 // A call that we place, until its 200 is acknowledged: permission, our offer, INVITE, CANCEL, the agent, ACK. From then on it is a call
-// like any other. The agent is connected before the ACK, so that whoever answers hears it at once.
+// like any other. The agent is connected before the ACK, so that whoever answers hears it at once. A second leg has no agent: its media
+// goes to the call that it joins (second-leg.ts).
 
 type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
 type PlacedCall = CallState & { readonly placing: Placing };
@@ -70,7 +72,7 @@ function onAsking(state: PlacedCall, event: CallEvent): PlacingStep | null {
 function onDialling(state: PlacedCall, event: CallEvent): PlacingStep | null {
   switch (event.type) {
     case 'dial-proceeding':
-      return { state: { ...state, placing: { ...state.placing, isProceeding: true } }, effects: NOTHING };
+      return onProceeding(state, event.status);
     case 'dial-answered':
       return onAnswered(state, event.sdp);
     case 'dial-refused':
@@ -87,6 +89,8 @@ function onDialling(state: PlacedCall, event: CallEvent): PlacingStep | null {
 
 function onConnecting(state: PlacedCall, event: CallEvent): PlacingStep | null {
   switch (event.type) {
+    case 'relay-answered-from-carrier':
+      return state.facts.joins === undefined || state.isBriefing ? null : join(state, event.sdp, state.facts.joins);
     case 'agent-connected':
       return ready({ ...state, agent: { ...state.agent, isConnected: true } });
     case 'leg-opened':
@@ -108,12 +112,35 @@ function onConnecting(state: PlacedCall, event: CallEvent): PlacingStep | null {
 }
 
 function onPermitted(state: PlacedCall, { route, permit }: EventOf<'permitted'>): PlacingStep {
-  return { state: { ...state, name: 'Reserving', route, placing: { ...state.placing, permit } }, effects: [{ do: 'reserve-leg' }] };
+  const permitted = { ...state, route, placing: { ...state.placing, permit } };
+  const { joins } = state.facts;
+  if (joins === undefined || state.isBriefing) return { state: { ...permitted, name: 'Reserving' }, effects: [{ do: 'reserve-leg' }] };
+  const { local, key } = state.wantedSide ?? asAgentSide(joins.side, '1');
+  return {
+    state: { ...permitted, name: 'OfferingOutward', local, agentSideKey: key },
+    effects: [{ do: 'offer-to-carrier', sdp: endpointOffer(local, key, offerOf(state)), attempt: state.attempt }],
+  };
+}
+
+/** Of a call that we place. */
+export function offerOf({ facts }: Pick<CallState, 'facts'>): typeof OWN_OFFER {
+  return facts.joins === undefined ? OWN_OFFER : offerInFormat(facts.joins.format);
+}
+
+function onProceeding(state: PlacedCall, status: number): PlacingStep {
+  const { joins } = state.facts;
+  return {
+    state: { ...state, placing: { ...state.placing, isProceeding: true } },
+    effects:
+      joins === undefined || status < 180
+        ? NOTHING
+        : [{ do: 'tell-call', callId: joins.callId, event: { type: 'leg-ringing', callId: joins.legId } }],
+  };
 }
 
 function onOffer(state: PlacedCall, sdp: string): PlacingStep {
   const outside = readRelaySdp(sdp);
-  const offer = outside === undefined ? undefined : ownOfferSdp(outside, { sessionId: state.facts.sessionId, version: 1 });
+  const offer = outside === undefined ? undefined : ownOfferSdp(outside, { sessionId: state.facts.sessionId, version: 1 }, offerOf(state));
   if (outside === undefined || offer === undefined) return giveUp(state, 'MEDIA_UNAVAILABLE');
   return {
     state: { ...state, name: 'Dialling', lateOffer: { sdp: offer, outside } },
@@ -131,7 +158,7 @@ function onAnswered(state: PlacedCall, sdp: string): PlacingStep {
   const answered = { ...state, placing: { ...placing, status: 200 } };
   // It crossed our CANCEL.
   if (placing.givenUp !== null) return { state: answered, effects: ACK_AND_BYE(placing.givenUp), ended: placing.givenUp };
-  const answer = readAnswer(sdp, OWN_OFFER);
+  const answer = readAnswer(sdp, offerOf(state));
   if (!answer.ok || lateOffer === null || !isReachable(answer.value.address, lateOffer.outside.address))
     return { state: answered, effects: ACK_AND_BYE('BAD_ANSWER'), ended: 'BAD_ANSWER' };
   const media = answer.value;
@@ -140,7 +167,7 @@ function onAnswered(state: PlacedCall, sdp: string): PlacingStep {
     effects: [
       { do: 'stop-timer', timer: 'unanswered' },
       { do: 'start-timer', timer: 'max-duration', delayMs: maxDurationMs(state) },
-      { do: 'connect-agent', choice: state.agent.choice },
+      ...(state.facts.joins === undefined || state.isBriefing ? [{ do: 'connect-agent', choice: state.agent.choice } as const] : []),
       { do: 'answer-from-carrier', media, attempt: state.attempt },
     ],
   };
@@ -172,6 +199,16 @@ export function reasonOf(status: number, isLocal: boolean, isProceeding: boolean
     default:
       return 'TRUNK_REFUSED';
   }
+}
+
+/** Answered: ACK, and the call that it joins sends its media here. */
+function join(state: PlacedCall, sdp: string, { callId, legId }: JoinedCall): PlacingStep {
+  const inside = readRelaySdp(sdp);
+  const { media, lateOffer, facts } = state;
+  if (inside === undefined || media === null || lateOffer === null) return giveUp(state, 'MEDIA_LOST');
+  const session = { media, outside: lateOffer.outside, carrierSdp: facts.sdp, sentSdp: lateOffer.sdp, version: 1 };
+  const event = { type: 'leg-answered', callId: legId, side: inside } as const;
+  return { state: { ...state, inside, session }, effects: [{ do: 'acknowledge' }, { do: 'tell-call', callId, event }], talks: true };
 }
 
 /** The leg is open and the agent is there: ACK, and the agent speaks. */

@@ -1,5 +1,6 @@
 import type { AgentAnswer } from '../model/agent.js';
 import type { DialPermit } from '../model/dialling.js';
+import type { E164 } from '../model/e164.js';
 import type { MediaAddress, MediaDirection } from '../model/media.js';
 import type { ProviderLimit } from '../model/provider-usage.js';
 import type { Route } from '../model/records.js';
@@ -51,22 +52,27 @@ export type Exchange =
     }
   /** Our offer went out in the 200 to a re-INVITE that had none: the ACK brings the answer. `outside`: of the relay that the call moves to. */
   | { readonly name: 'AwaitingAnswer'; readonly outside: RelaySide | null }
-  /** Another relay gets the offer. */
-  | { readonly name: 'MovingOut' }
+  /** Another relay gets our offer (`isMove`), or the same one for another agent side. */
+  | { readonly name: 'MovingOut'; readonly to: AgentSide; readonly isMove: boolean }
   /** Our re-INVITE is on its way to the carrier. */
-  | { readonly name: 'Inviting'; readonly sdp: string; readonly outside: RelaySide }
+  | { readonly name: 'Inviting'; readonly sdp: string; readonly outside: RelaySide; readonly to: AgentSide }
   /** The carrier answered 491: our re-INVITE goes out again. */
-  | { readonly name: 'Retrying'; readonly sdp: string; readonly outside: RelaySide }
-  /** The new relay gets the carrier's answer. */
-  | { readonly name: 'MovingIn'; readonly media: CarrierMedia; readonly sdp: string; readonly outside: RelaySide };
+  | { readonly name: 'Retrying'; readonly sdp: string; readonly outside: RelaySide; readonly to: AgentSide }
+  /** The relay gets the carrier's answer. */
+  | { readonly name: 'MovingIn'; readonly media: CarrierMedia; readonly sdp: string; readonly outside: RelaySide; readonly to: AgentSide };
+
+/** Where rtpengine sends what the carrier says: the endpoint, or rtpengine's ports of another call. */
+export interface AgentSide {
+  readonly local: MediaAddress;
+  /** With SRTP on the agent side. */
+  readonly key: CryptoLine | null;
+}
 
 /** What was negotiated with the carrier. */
 export interface AgreedSession {
   readonly media: CarrierMedia;
   /** rtpengine's side towards the carrier. */
   readonly outside: RelaySide;
-  /** The endpoint's side, as rtpengine gets it: its port pair and key stay the same for the whole call. */
-  readonly agentSideSdp: string;
   /** The carrier's last description, as received. */
   readonly carrierSdp: string;
   /** Our last description, and the version in its o= line. */
@@ -81,13 +87,63 @@ export interface Transfer {
   readonly requestId: string | null;
   /** The carrier took the REFER. */
   readonly isAccepted: boolean;
+  /** Dialled by us when the carrier refuses; `null`: it is not. */
+  readonly leg: LegWish | null;
+}
+
+/** A call that we may place to the target of a transfer. */
+export interface LegWish extends LegRules {
+  readonly to: E164;
+}
+
+export interface Briefing {
+  readonly text: string;
+  /** A language code of the product (`ENG`). */
+  readonly language: string;
+}
+
+/** How a second leg is dialled. */
+export interface LegRules {
+  /** Of the new call: UUID. */
+  readonly callId: string;
+  /** `null`: the number of this call. */
+  readonly from: E164 | null;
+  readonly ringTimeoutMs: number;
+  /** `null`: as long as this call may last. */
+  readonly timeLimitMs: number | null;
+  /** Spoken to whoever answers, before the caller is joined; `null`: nothing is. */
+  readonly briefing: Briefing | null;
+  /** When the other one has hung up, or could not be reached: `end` ends a call that was joined; `go-on` gives the caller back to the document. */
+  readonly afterwards: 'end' | 'go-on';
+}
+
+/** The call of ours that the caller is transferred to. */
+export interface SecondLeg {
+  readonly callId: string;
+  /** The agent's. */
+  readonly requestId: string | null;
+  readonly afterwards: LegRules['afterwards'];
+  /** `joining`: it is answered, and the media changes over. `joined`: the call has no media leg and no agent. `leaving`: the media comes back. */
+  readonly phase: 'dialling' | 'joining' | 'joined' | 'leaving';
+}
+
+/** The call that a second leg of ours is for. */
+export interface JoinedCall {
+  readonly callId: string;
+  /** The second leg's own id. */
+  readonly legId: string;
+  /** rtpengine's agent side of that call. */
+  readonly side: RelaySide;
+  /** What that call's carrier sends and gets: rtpengine hands it through. */
+  readonly format: Pick<CarrierMedia, 'codec' | 'telephoneEvent' | 'events'>;
+  readonly briefing: Briefing | null;
 }
 
 /** What answers in place of an agent that cannot be reached, or is gone in the call (`agents.on_failure`). */
 export type StandIn = 'test-line' | 'second-provider' | 'sentence' | 'transfer';
 
 /** Which agent the call gets: the number's, or what stands in for it. */
-export type AgentChoice = 'own' | StandIn;
+export type AgentChoice = 'own' | StandIn | 'briefing';
 
 /** What a call that we place has more. */
 export interface Placing {
@@ -120,9 +176,11 @@ export interface CallState {
   readonly media: CarrierMedia | null;
   /** rtpengine's agent side, which the endpoint sends to. */
   readonly inside: RelaySide | null;
-  /** The endpoint's own address and, with SRTP on the agent side, its key. */
+  /** What rtpengine's agent side sends to: the endpoint's own address, or that of a joined call. With SRTP on the agent side, its key. */
   readonly local: MediaAddress | null;
   readonly agentSideKey: CryptoLine | null;
+  /** Where that is to be as soon as no exchange is in progress; `null`: where it is. */
+  readonly wantedSide: AgentSide | null;
   /** `null` until the 200, or for a late offer until its answer. */
   readonly session: AgreedSession | null;
   /** Our offer to a carrier that made none. */
@@ -131,6 +189,10 @@ export interface CallState {
   /** At most one at a time. */
   readonly transfer: Transfer | null;
   readonly referCount: number;
+  /** A second leg whose callee is being briefed: until then it has a media leg and an agent of its own. */
+  readonly isBriefing: boolean;
+  /** At most one at a time, and not beside a REFER. */
+  readonly second: SecondLeg | null;
   /** Counts exchanges, to ignore results of an earlier one. */
   readonly attempt: number;
   /** Unanswered pings in a row, while the carrier holds the call; unsent re-INVITEs, while its leg is due. */
@@ -163,6 +225,8 @@ export interface CallFacts {
   readonly refusedVerdicts: readonly IdentityVerdict[];
   /** The media relay's address on the carrier side; `null`: unknown until it answers. */
   readonly relayAddress: string | null;
+  /** The call that this one is a second leg of; left out: an agent talks. */
+  readonly joins?: JoinedCall;
 }
 
 export type CallTimer =
@@ -235,8 +299,16 @@ export type CallEvent =
       readonly retryAfterMs: number;
       readonly attempt: number;
     }
-  /** The agent transfers the caller to this target. */
-  | { readonly type: 'transfer-asked'; readonly requestId: string | null; readonly to: string }
+  /** The agent transfers the caller to this target. `leg`: how we dial it where the carrier takes no REFER; left out: we do not. */
+  | { readonly type: 'transfer-asked'; readonly requestId: string | null; readonly to: string; readonly leg?: LegRules }
+  /** The second leg rings; it is answered, and `side` is rtpengine's agent side of it; it is over, or never began. */
+  | { readonly type: 'leg-ringing'; readonly callId: string }
+  | { readonly type: 'leg-answered'; readonly callId: string; readonly side: RelaySide }
+  | { readonly type: 'leg-ended'; readonly callId: string; readonly reason: Reason; readonly status: number | null }
+  /** The caller is to come back from it, or not to wait for it any more. */
+  | { readonly type: 'leg-left' }
+  /** rtpengine's agent side of the other call is another one. */
+  | { readonly type: 'side-changed'; readonly callId: string; readonly side: RelaySide }
   /** The final answer to our REFER; `null`: it could not be sent. */
   | { readonly type: 'refer-answered'; readonly status: number | null; readonly referId: number }
   /** The carrier's NOTIFY about a REFER. */
@@ -251,7 +323,8 @@ export type CallEvent =
 
 export type HangupReason = Extract<
   Reason,
-  'AGENT_HANGUP' | 'AGENT_LOST' | 'MEDIA_TIMEOUT' | 'API_STOPPED' | 'SHUTDOWN' | 'DRAINING' | 'GATEWAY_RESTARTED' | 'DIAL_AMBIGUOUS'
+  | ('AGENT_HANGUP' | 'AGENT_LOST' | 'MEDIA_TIMEOUT' | 'API_STOPPED' | 'SHUTDOWN' | 'DRAINING')
+  | ('GATEWAY_RESTARTED' | 'DIAL_AMBIGUOUS' | 'PEER_HANGUP')
 >;
 
 export type CallEffect =
@@ -279,6 +352,14 @@ export type CallEffect =
       readonly reserved: { readonly local: MediaAddress; readonly agentSideKey: CryptoLine | null } | null;
     }
   | { readonly do: 'start-leg' }
+  /** The agent and its media end; the call goes on without. */
+  | { readonly do: 'close-leg' }
+  /** The caller hears that it rings, where the agent says nothing. */
+  | { readonly do: 'ring-back'; readonly isOn: boolean }
+  /** Places the second leg, which joins this call. */
+  | { readonly do: 'dial-leg'; readonly leg: LegWish; readonly joins: Omit<JoinedCall, 'callId'> }
+  /** For the other call of a transfer, on the same gateway. */
+  | { readonly do: 'tell-call'; readonly callId: string; readonly event: CallEvent }
   /** The caller's direction. `isHeld`: whether the caller holds now; `null`: as before. */
   | { readonly do: 'direct-leg'; readonly direction: MediaDirection; readonly isHeld: boolean | null }
   /** rtpengine's agent side changed its address or key, or the codec or a payload type changed. */

@@ -2,11 +2,12 @@ import { NOT_IN_TURBO, type AgentAnswer } from '../model/agent.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 import { mayDial } from '../admission/dial-guard.js';
 import { isTurbo } from './agent.js';
+import { dialSecond, mayPlace } from './second-leg.js';
 import { transferTarget, type TransferTarget } from './transfer-target.js';
-import type { CallEffect, CallEvent, CallState, Transfer } from './state.js';
+import type { CallEffect, CallEvent, CallState, LegWish, Transfer } from './state.js';
 
 // The agent hands its caller over: REFER to the carrier, which says by NOTIFY how it goes (RFC 3515). The call lives on until the target
-// has answered, or the carrier hangs up.
+// has answered, or the carrier hangs up. Where the carrier refuses the REFER, we dial the target (second-leg.ts).
 
 type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
 
@@ -25,10 +26,11 @@ const REFUSALS = {
   TRANSFER_TOO_EARLY: 'The call is not in progress yet.',
   TRANSFER_PENDING: 'Another transfer is in progress.',
   TRANSFER_NOT_ALLOWED: "The target is not in the agent's transfer_list, or the organization may not dial it.",
+  BRIEFING_NOT_POSSIBLE: 'A briefing needs a call of ours, which the organization may not place to this target.',
   TRANSFER_BAD_TARGET: 'The target is neither a number in E.164 form nor a sip:, sips: or tel: URI.',
 } as const;
 
-export function onTransferAsked(state: CallState, { requestId, to }: EventOf<'transfer-asked'>): TransferStep {
+export function onTransferAsked(state: CallState, { requestId, to, leg }: EventOf<'transfer-asked'>): TransferStep {
   const refuse = (code: keyof typeof REFUSALS): TransferStep => {
     const answer = { type: 'refused', requestId, request: 'transfer', code, message: REFUSALS[code] } as const;
     return { state, effects: [{ do: 'notify-agent', answer }] };
@@ -39,13 +41,19 @@ export function onTransferAsked(state: CallState, { requestId, to }: EventOf<'tr
     return { state, effects: [{ do: 'notify-agent', answer: { type: 'refused', requestId, request: 'transfer', ...NOT_IN_TURBO } }] };
   }
   if (state.name !== 'Talking') return refuse('TRANSFER_TOO_EARLY');
-  if (state.transfer !== null) return refuse('TRANSFER_PENDING');
+  if (state.transfer !== null || state.second !== null) return refuse('TRANSFER_PENDING');
   const target = transferTarget(to, isStandIn ? null : state.route?.agent?.transfer_list);
   if (!target.ok) return refuse(target.error);
   if (!isStandIn && !mayReach(state, target.value)) return refuse('TRANSFER_NOT_ALLOWED');
+  const wish: LegWish | null = leg === undefined || target.value.kind === 'uri' ? null : { ...leg, to: target.value.number };
+  const isBriefed = leg !== undefined && leg.briefing !== null;
+  if (isBriefed && !mayPlace(state, wish)) return refuse('BRIEFING_NOT_POSSIBLE');
+  // A REFER has no place for it.
+  const isOurs = isBriefed || state.route?.number.inbound?.options.refer === false;
+  if (isOurs && mayPlace(state, wish)) return dialSecond(state, wish, requestId);
   const referId = state.referCount + 1;
   return {
-    state: { ...state, referCount: referId, transfer: { referId, requestId, isAccepted: false } },
+    state: { ...state, referCount: referId, transfer: { referId, requestId, isAccepted: false, leg: wish } },
     effects: [{ do: 'refer', target: target.value, referId }],
   };
 }
@@ -66,9 +74,10 @@ export function onReferAnswered(state: CallState, { status, referId }: EventOf<'
       effects: [progress(transfer, 'accepted', status), { do: 'start-timer', timer: 'transfer', delayMs: SILENCE_MS }],
     };
   }
-  const failed = transferFailed(state, transfer, status);
   // RFC 3261 §12.2.1.2: the carrier may not know the call any more.
   const isInDoubt = status === 481 || status === 408;
+  if (!isInDoubt && status !== null && mayPlace(state, transfer.leg)) return dialSecond(state, transfer.leg, transfer.requestId);
+  const failed = transferFailed(state, transfer, status);
   return isInDoubt ? { ...failed, effects: [...failed.effects, { do: 'ping', isHeld: false }] } : failed;
 }
 

@@ -27,6 +27,9 @@ import {
   type VoiceMove,
   type VoiceScript,
 } from '../twilio/voice-script.js';
+import { callStatusOf } from '../twilio/call-status.js';
+import type { DialRules } from '../twilio/twiml.js';
+import type { LegNote } from './call-legs.js';
 import { StreamCallbacks, type StreamReport } from './stream-callbacks.js';
 import { errorText } from '../../lib/result.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
@@ -41,7 +44,11 @@ export interface VoiceHost {
   /** Copies the call's audio beside the agents. Throws `MediaUnavailableError`. */
   startFork(fork: ForkSettings): void;
   stopFork(streamSid: string): void;
-  transfer(to: string, requestId: string): void;
+  transfer(to: string, requestId: string, rules: DialRules): void;
+  /** The caller comes back from whoever was dialled, or does not wait any more. */
+  leaveLeg(): void;
+  /** The call that was dialled last; `null`: none was, as the carrier took a REFER or nothing may be dialled. */
+  lastLeg(): LegNote | null;
   hangUp(reason: 'AGENT_HANGUP' | 'AGENT_LOST'): void;
   /** For the trace; a failure stands in the record too. */
   note(text: string, isFailure: boolean): void;
@@ -84,6 +91,8 @@ export class VoiceCall {
   #session: { readonly id: string; readonly startedMs: number } | null = null;
   /** What `<Start>` began, by how its server knows it. */
   readonly #forks = new Map<string, RunningFork>();
+  /** The call that an earlier `<Dial>` placed. */
+  #legBefore: string | null = null;
 
   constructor(
     private readonly server: VoiceServer,
@@ -113,7 +122,18 @@ export class VoiceCall {
 
   /** The call goes on elsewhere at once, whatever is in progress. */
   redirect(target: CallTarget): void {
+    this.host.leaveLeg();
     this.#begin(() => this.#goTo(target));
+  }
+
+  /** In another process than before, while whoever was dialled talks: the verb in progress goes on. */
+  restore(script: VoiceScript): void {
+    this.#script = script;
+  }
+
+  /** The media of the call ends, and with it the streams beside its verbs. */
+  leaveMedia(): void {
+    for (const [streamSid, fork] of [...this.#forks]) this.#endFork(streamSid, fork, 'the call was connected with another one');
   }
 
   /** An event of a stream. */
@@ -142,13 +162,18 @@ export class VoiceCall {
   answered(answer: AgentAnswer): void {
     if (answer.requestId !== DIAL_REQUEST || (answer.type === 'transfer-progress' && answer.state === 'accepted')) return;
     if (answer.type === 'refused') this.host.note(`Dial: ${answer.message}`, true);
-    this.#after({ type: 'dial-failed', status: answer.type === 'transfer-progress' ? answer.status : null });
+    this.#after(dialOutcome(answer, this.#dialledLeg()));
   }
 
   close(): void {
     this.#attempt += 1;
     this.#ended.abort();
     this.#streams.endAll();
+  }
+
+  #dialledLeg(): LegNote | null {
+    const leg = this.host.lastLeg();
+    return leg?.callId === this.#legBefore ? null : leg;
   }
 
   #after(outcome: VerbOutcome): void {
@@ -252,7 +277,8 @@ export class VoiceCall {
         this.host.hangUp('AGENT_HANGUP');
         return null;
       case 'dial':
-        this.host.transfer(step.to, DIAL_REQUEST);
+        this.#legBefore = this.host.lastLeg()?.callId ?? null;
+        this.host.transfer(step.to, DIAL_REQUEST, step.rules);
         return null;
       case 'speak':
         await this.host.connect({
@@ -400,4 +426,13 @@ export class VoiceCall {
     const request = { url, method, parameters: { ...call, ...parameters }, token: application.token };
     return this.server.document(cookie === undefined ? request : { ...request, cookie }, this.#ended.signal);
   }
+}
+
+/** How a `<Dial>` ended: the call that it placed, or the carrier's answer to a REFER. */
+function dialOutcome(answer: AgentAnswer, leg: LegNote | null): VerbOutcome {
+  const { status = null, reason } = answer.type === 'transfer-progress' ? answer : {};
+  const answeredAt = leg?.answeredAtMs ?? null;
+  const how = { answered_at: answeredAt === null ? null : '', reason: reason ?? 'TRUNK_REFUSED', sip_status: status ?? 0 };
+  const seconds = answeredAt === null ? 0 : Math.max(0, Math.round(((leg?.endedAtMs ?? answeredAt) - answeredAt) / 1_000));
+  return { type: 'dial-ended', status: callStatusOf(how), leg: leg === null ? null : { callSid: callSidOf(leg.callId), seconds } };
 }

@@ -1,4 +1,5 @@
-import type { StandIn } from '../call/state.js';
+import type { CallEvent, JoinedCall, StandIn } from '../call/state.js';
+import type { OtherCalls } from '../call/call-legs.js';
 import { randomBytes, randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { CallRecord } from '../model/call-record.js';
@@ -11,7 +12,8 @@ import { newUuid } from '../../lib/ids.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { SourceRates } from '../../lib/source-rates.js';
-import { CallRunner, type CallServices, type InviteContext } from '../call/call-runner.js';
+import { CallRunner } from '../call/call-runner.js';
+import type { CallServices, InviteContext } from '../call/call-services.js';
 import { readKeptCall, type KeptCall } from '../call/call-record.js';
 import { callerIdentity, claimedCallers, calledUri, type CalledNumberSource } from '../admission/parties.js';
 import {
@@ -28,7 +30,7 @@ import {
   sessionExpiresOf,
 } from '../call/invite.js';
 import type { PlaceRequest } from '../ports/place-call.js';
-import { placeContext } from './outbound.js';
+import { placeContext, trunkUri } from './outbound.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/admission.js';
 import { IDENTITY_HEADER, PING_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
@@ -47,6 +49,8 @@ export interface InboundOptions {
   readonly refusedVerdicts: readonly IdentityVerdict[];
   /** The media relay's address on the carrier side; `null`: unknown. */
   readonly relayAddress: string | null;
+  /** Whether calls may go to a trunk at this host: a second leg is judged as any other. */
+  readonly isTrunkHost: (host: string) => boolean;
   readonly calledNumberFrom: CalledNumberSource;
   readonly edge: EdgePolicy & {
     /** New calls a second on this gateway; `null`: no limit. */
@@ -62,7 +66,7 @@ const PARK_POLL_MS = 10;
 /** What the gateway checks before it accepts a call. */
 export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaHeadroom'>;
 
-export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs'>;
+export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs' | 'others'>;
 
 /** A call of an earlier process, and the media relay that has its session. */
 interface OrphanedCall {
@@ -96,7 +100,11 @@ export class Inbound implements LiveCalls {
     private readonly log: Log,
   ) {
     // 0 to 2 s in steps of 10 ms, for the side that did not create the Call-ID.
-    this.#services = { ...services, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs: () => 10 * randomInt(0, 201) };
+    const others: OtherCalls = {
+      placeLeg: (request, joins) => (this.#isTrunk(request) ? this.#place(request, joins) : 'DIAL_NOT_ALLOWED'),
+      tell: (callId, event) => this.#tell(callId, event),
+    };
+    this.#services = { ...services, others, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs: () => 10 * randomInt(0, 201) };
     const { maxCallsPerSecond } = options.edge;
     this.#rate = maxCallsPerSecond === null ? null : new SourceRates(maxCallsPerSecond, services.clock);
     const { srf } = services;
@@ -239,13 +247,27 @@ export class Inbound implements LiveCalls {
 
   /** Begins a call that we place. The reason why this gateway places none now; `null`: the call has begun. */
   place(request: PlaceRequest): Reason | null {
+    return this.#place(request, null);
+  }
+
+  #isTrunk({ trunk, to }: PlaceRequest): boolean {
+    return this.options.isTrunkHost(trunkUri(trunk.sip_endpoint, to).host);
+  }
+
+  #tell(callId: string, event: CallEvent): boolean {
+    const runner = this.#runners.get(callId);
+    runner?.dispatch(event);
+    return runner !== undefined;
+  }
+
+  #place(request: PlaceRequest, joins: JoinedCall | null): Reason | null {
     const refusal = this.notReady ?? (this.#rate?.take('') === false ? 'OVERLOADED' : null);
     if (refusal !== null) return refusal;
     const own = this.#ownAddress('tls');
     const { maxDurationMs, standIn, relayAddress } = this.options;
     const facts = { maxDurationMs, standIn, relayAddress };
     const nowMs = this.#services.clock.wallMs();
-    const context = placeContext(request, { contact: this.#contactAddress(own), warningHost: own.host, facts, nowMs });
+    const context = placeContext(request, { contact: this.#contactAddress(own), warningHost: own.host, facts, nowMs }, joins);
     const runner = CallRunner.placed(this.#services, context, (ended) => this.#onEnded(ended));
     this.#runners.set(runner.callId, runner);
     runner.dispatch({ type: 'placed' });

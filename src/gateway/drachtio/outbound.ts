@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { newUuid } from '../../lib/ids.js';
 import type { PlaceContext } from '../call/place-context.js';
 import { ALLOWED_METHODS, ownContact, type ContactAddress } from '../call/invite.js';
-import { maxDurationMs, type CallFacts } from '../call/state.js';
+import { maxDurationMs, type CallFacts, type JoinedCall } from '../call/state.js';
 import type { E164 } from '../model/e164.js';
 import type { PlaceRequest } from '../ports/place-call.js';
 
@@ -13,14 +13,15 @@ export interface OwnEnd {
   readonly nowMs: number;
 }
 
-/** What one call needs to be placed. */
-export function placeContext(request: PlaceRequest, own: OwnEnd): PlaceContext {
+/** What one call needs to be placed. @param joins the call that it is a second leg of; `null`: none */
+export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCall | null = null): PlaceContext {
   const { callId, orgId, from, to, trunk, agent, ringTimeoutMs, detectAnswerer, timeLimitMs = Infinity, voice } = request;
   const { uri, host, port, hostPort } = trunkUri(trunk.sip_endpoint, to);
   const sipCallId = request.sipCallId ?? newUuid();
   const contact = ownContact(own.contact, { requestUri: uri, topRecordRoute: undefined, contactUri: undefined });
   const facts = {
     ...own.facts,
+    ...(joins === null ? {} : { joins }),
     ...{ sourceAddress: '', sdp: '', sessionId: String(randomBytes(6).readUIntBE(0, 6)), ringingAfterMs: null, refusedVerdicts: [] },
   };
   return {
@@ -28,6 +29,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd): PlaceContext {
     origin: {
       ...{ callId, sipCallId, direction: 'outbound', orgId, to, startedAtMs: own.nowMs },
       ...(voice === undefined ? {} : { voice }),
+      ...(joins === null ? {} : { parentCallId: joins.callId }),
       caller: {
         ...{ number: from, display_name: null, asserted: [], remote_party: null, diversions: [], history: [] },
         ...{ privacy: [], user_to_user: null, headers: {} },

@@ -276,6 +276,10 @@ class ThreadedMediaService implements MediaService {
     this.#legs.get(callId)?.slot.worker.send({ type: 'direct', callId, direction });
   }
 
+  setRingBack(callId: string, isOn: boolean): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'ring-back', callId, isOn });
+  }
+
   takeDigit(callId: string, event: number, durationMs: number): void {
     this.#legs.get(callId)?.slot.worker.send({ type: 'digit', callId, event, durationMs });
   }

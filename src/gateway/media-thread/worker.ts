@@ -112,6 +112,9 @@ function handle(endpoint: RtpEndpoint, stream: StreamDependencies, command: Work
     case 'direct':
       endpoint.setDirection(command.callId, command.direction);
       break;
+    case 'ring-back':
+      endpoint.with(command.callId, (leg) => leg.setRingBack(command.isOn));
+      break;
     case 'digit':
       endpoint.with(command.callId, (leg) => leg.takeDigit(command.event, command.durationMs));
       break;

@@ -5,6 +5,7 @@ import type { LegAgent, LegFork, LegView } from './leg-agent.js';
 import { type DtmfDigit, DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/telephone-event-receiver.js';
 import { QualityLog, type ReceptionFigures } from '../../rtp/quality.js';
 import { RtcpSchedule, RtcpSession } from '../../rtp/rtcp-session.js';
+import { RingBack } from './ring-back.js';
 import { RtpReceiver, type HeardPackets, type ReceiveOutcome } from './rtp-receiver.js';
 import { RtpSender } from './rtp-sender.js';
 import { MAX_SRTP_PACKET_BYTES, SRTCP_TRAILER_BYTES, SrtpSession } from '../../srtp/srtp.js';
@@ -65,6 +66,7 @@ export class MediaLeg {
   #isClosed = false;
   #digits = 0;
   readonly #turns = new TurnWatch();
+  #ringBack: RingBack | undefined;
 
   /** @throws RangeError if an SRTP key has the wrong length */
   constructor(
@@ -159,6 +161,12 @@ export class MediaLeg {
     this.#passHeldFrames(nowMs);
     this.#direction = direction;
     this.#watchedFromMs = nowMs;
+  }
+
+  /** The peer hears that somebody else's phone rings, wherever the agent says nothing. */
+  setRingBack(isOn: boolean): void {
+    if (isOn) this.#ringBack ??= new RingBack();
+    else this.#ringBack = undefined;
   }
 
   /** Queues a digit; false without negotiated telephone-events, or if too many wait. */
@@ -274,6 +282,7 @@ export class MediaLeg {
     else this.#agent.fill(payload, nowMs);
     if (this.#agentCodec !== this.#sender.format.codec) transcodeG711(this.#agentCodec, payload, payload);
     this.#turns.sent(this.#sender.format.codec, payload, nowMs);
+    this.#ringBack?.mix(this.#sender.format.codec, payload);
     if (this.#forks.size > 0) for (const fork of this.#forks.values()) fork.sent(this.#sender.format.codec, payload, nowMs);
     // The agent may have ended the leg.
     if (this.#isClosed) return;

@@ -4,6 +4,7 @@ import type { ConversationRules } from './conversation.js';
 import type { PronunciationEntry } from './agent-record.js';
 import type { CallRecord } from './call-record.js';
 import type { ProviderSettings } from './provider-settings.js';
+import type { Reason } from './reasons.js';
 import type { ListenService, SpeechServices } from './speech-service.js';
 
 // What the gateway and the media workers say to each other about the agent of a call.
@@ -123,18 +124,19 @@ export type AgentRequest =
   | { readonly type: 'tool'; readonly requestId: string; readonly name: string; readonly input: unknown }
   /** Never dial the person again. */
   | { readonly type: 'do_not_call'; readonly requestId: string | null }
-  /** Hand the caller over (REFER) to a number or SIP URI. */
-  | { readonly type: 'transfer'; readonly requestId: string | null; readonly to: string };
+  /** Hand the caller over to a number or SIP URI: by REFER or, with a `briefing` that the other party hears first, by a call of ours. */
+  | { readonly type: 'transfer'; readonly requestId: string | null; readonly to: string; readonly briefing?: string };
 
 /** The call's answers, which go to the agent as they are. */
 export type AgentAnswer =
   | { readonly type: 'tool-result'; readonly requestId: string; readonly result: unknown; readonly httpStatus: number | null }
-  /** `status: null`: the carrier has not said yet, or never did. */
+  /** `status: null`: the carrier has not said yet, or never did. `reason`: why a call of ours failed; `ended`: it was answered, and is over. */
   | {
       readonly type: 'transfer-progress';
       readonly requestId: string | null;
-      readonly state: 'accepted' | 'failed';
+      readonly state: 'accepted' | 'failed' | 'ended';
       readonly status: number | null;
+      readonly reason?: Reason;
     }
   /** Who or what answered a call that we placed. */
   | { readonly type: 'answered-by'; readonly requestId: null; readonly event: AnswererEvent }

@@ -104,12 +104,23 @@ const transcriptSchema = z
   )
   .readonly();
 
+const legSchema = z.object({
+  call_id: z.uuid(),
+  to: z.string().describe('E.164'),
+  reason: z.string().describe('Why it ended, or was not answered'),
+  answered_at: time('; null: nobody answered').nullable(),
+  ended_at: time(''),
+});
+
+export type CallLeg = Readonly<z.output<typeof legSchema>>;
+
 /** An ended or refused call. */
 export const callRecordSchema = z.object({
   call_id: z.uuid(),
   org_id: text.describe('null: the number was not known'),
   agent_id: text.describe("null: the operator's default agent, or no agent (yet)"),
   direction: z.enum(['inbound', 'outbound']).describe('`outbound`: placed by POST /v1/calls'),
+  parent_call_id: z.uuid().nullable().describe('The call whose caller this one was dialled for; null: none, or in progress'),
   sip_call_id: z.string().describe("The carrier's Call-ID; ours in a call that we placed"),
   from: z.string().describe('As `caller.number`'),
   to: z.string().describe('The called number in E.164'),
@@ -146,6 +157,7 @@ export const callRecordSchema = z.object({
     .enum(['person', 'machine', 'fax', 'unknown'])
     .nullable()
     .describe('Who or what answered a call that was placed with `detect_answerer`; null: not examined, or not answered'),
+  legs: z.array(legSchema).describe('Calls of ours to which the caller was, or was to be, transferred; empty: none'),
   agent_error: text.describe(
     'Last failure of the connection to the agent: URL (without the query), error, after how long; null: none, or in progress',
   ),

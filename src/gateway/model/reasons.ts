@@ -150,6 +150,7 @@ export const REASONS = {
   BAD_ANSWER: end(58, 'caller', 'The caller answered our offer with an unusable session description.'),
   AGENT_LOST: end(41, 'agent', 'The connection to the agent was lost.'),
   TRANSFERRED: end(16, 'nobody', 'The caller was transferred.'),
+  PEER_HANGUP: end(16, 'nobody', 'The other call of a transfer ended.'),
   GATEWAY_RESTARTED: end(41, 'gateway', 'The gateway was killed and could not resume the call.'),
   API_STOPPED: end(16, 'nobody', 'The call was stopped through the API.'),
   SHUTDOWN: end(41, 'gateway', 'The gateway was shut down.'),

@@ -16,6 +16,8 @@ const optionsSchema = z.object({
   max_calls_per_second: z.number().nullable(),
   /** `required`: a call without SRTP is refused. `optional`: plain RTP is accepted too. */
   media_encryption: z.enum(['required', 'optional']),
+  /** `false`: the carrier takes no REFER, and a transfer is a call of ours; left out: a REFER is tried first. */
+  refer: z.boolean().optional(),
   /** A server that answers each call with TwiML, in place of the agent. */
   voice_url: z.string().optional(),
   /** Asked when `voice_url` fails. */

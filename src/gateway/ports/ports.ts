@@ -10,7 +10,7 @@ import type { E164 } from '../model/e164.js';
 import type { BeginningCall } from '../model/live-calls.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection, RelayFigures } from '../model/media.js';
 import type { ProviderLimit, ProviderUsage } from '../model/provider-usage.js';
-import type { OrgRecord, Route } from '../model/records.js';
+import type { OrgRecord, OutboundTrunk, Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import type { Result } from '../../lib/result.js';
 import type { Timeline } from '../model/call-trace.js';
@@ -76,6 +76,8 @@ export interface DialLedger {
   settle(callId: string, talkedMs: number): void;
   /** Another gateway has the call. */
   disown(callId: string): void;
+  /** The outbound trunk of a number of the organization; `null`: there is none. Rejects with `StoreUnavailableError`. */
+  trunkOf(orgId: string, from: E164): Promise<OutboundTrunk | null>;
 }
 
 /** Sessions at providers of voice models, counted over all gateways under the limits of their organizations. */
@@ -239,6 +241,8 @@ export interface MediaRelay {
 export interface RelayCall {
   /** The call's own id, not the carrier's Call-ID: two carriers may use the same one. */
   readonly relayId: string;
+  /** Its first command goes to the node of this call, if that takes any; `null`, left out: to whichever has the fewest calls. */
+  readonly beside?: string | null;
   /** Encrypt the inside leg too. */
   readonly agentSideSrtp: boolean;
   /** The outside leg is encrypted; `offerToCarrier` asks for it, elsewhere the offer decides. */
@@ -277,6 +281,8 @@ export interface MediaEndpoint {
   start(callId: string): void;
   /** The caller's direction from now on: nothing is sent to one that holds, and who promises no packets is not watched. */
   setDirection(callId: string, direction: MediaDirection): void;
+  /** The caller hears a ring-back tone wherever the agent says nothing; nothing when there is no leg. */
+  setRingBack(callId: string, isOn: boolean): void;
   /** A key press that the caller told by SIP INFO; one that also comes as a telephone-event is reported once. */
   takeDigit(callId: string, event: number, durationMs: number): void;
   /** Rejects with `MediaUnavailableError` when there is no such leg, or another one has that far side. */

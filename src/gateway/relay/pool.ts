@@ -215,7 +215,7 @@ export class RelayPool implements MediaRelay {
     const args = offerCommand(this.#negotiation(call, offerer, sdp), { interfaces, isSecure });
     const placed = this.#memberOf(relayId);
     if (placed !== undefined) return this.#ask(placed, relayId, 'offer', args);
-    const first = this.#leastBusy(null);
+    const first = this.#neighbour(call) ?? this.#leastBusy(null);
     try {
       return await this.#firstOffer(first, relayId, args);
     } catch (error) {
@@ -246,6 +246,12 @@ export class RelayPool implements MediaRelay {
     const member = this.#memberOf(relayId);
     if (member === undefined) throw new MediaUnavailableError('rtpengine answer: the call is on no node');
     return this.#ask(member, relayId, 'answer', answerCommand(this.#negotiation(call, offerer, sdp)));
+  }
+
+  /** rtpengine sends to its own ports, then. */
+  #neighbour({ beside = null }: RelayCall): PoolMember | null {
+    const member = beside === null ? undefined : this.#memberOf(beside);
+    return member?.takesCalls === true ? member : null;
   }
 
   #leastBusy(besides: PoolMember | null): PoolMember {

@@ -66,6 +66,8 @@ export interface OwnOffer {
   readonly chosen: number;
   readonly codecs: readonly NegotiatedCodec[];
   readonly telephoneEvent: number | null;
+  /** In the form of `a=fmtp`. */
+  readonly events: string;
   /** The tag of our `a=crypto`; `null`: we offered plain RTP. */
   readonly cryptoTag: string | null;
 }

@@ -35,13 +35,21 @@ export const OWN_OFFER: OwnOffer = {
     { name: 'PCMA', payloadType: 8 },
   ],
   telephoneEvent: 101,
+  events: '0-15',
   cryptoTag: '1',
 };
 
+/** Our offer to a carrier whose packets another carrier gets as they are: in that one's format. */
+export function offerInFormat({ codec, telephoneEvent, events }: Pick<CarrierMedia, 'codec' | 'telephoneEvent' | 'events'>): OwnOffer {
+  const payloads = [codec.payloadType, ...(telephoneEvent === null ? [] : [telephoneEvent])].join(' ');
+  const lines = [{ type: 'audio', protocol: 'RTP/SAVP', payloads }];
+  return { ...OWN_OFFER, lines, codecs: [codec], telephoneEvent, events };
+}
+
 /** Valid answers to an offer that repeats a session: its codec, its m-lines, its key's tag. */
 export function repeatedOffer(media: CarrierMedia): OwnOffer {
-  const { lines, chosen, codec, telephoneEvent, crypto } = media;
-  return { lines, chosen, codecs: [codec], telephoneEvent, cryptoTag: crypto?.tag ?? null };
+  const { lines, chosen, codec, telephoneEvent, events, crypto } = media;
+  return { lines, chosen, codecs: [codec], telephoneEvent, events, cryptoTag: crypto?.tag ?? null };
 }
 
 /**
@@ -60,18 +68,17 @@ export function endpointSdp(media: CarrierMedia, at: MediaAddress, key: CryptoLi
   return relaySdp({ profile: profileOf(key), at, codecs: [codec], telephoneEvent, events, key, direction: 'sendrecv' });
 }
 
-/** The endpoint's side of an offer that the carrier has not received yet. */
-export function endpointOffer(at: MediaAddress, key: CryptoLine | null): string {
-  const { codecs, telephoneEvent } = OWN_OFFER;
-  return relaySdp({ profile: profileOf(key), at, codecs, telephoneEvent, events: '0-15', key, direction: 'sendrecv' });
+/** The agent side of an offer that the carrier has not received yet. */
+export function endpointOffer(at: MediaAddress, key: CryptoLine | null, { codecs, telephoneEvent, events } = OWN_OFFER): string {
+  return relaySdp({ profile: profileOf(key), at, codecs, telephoneEvent, events, key, direction: 'sendrecv' });
 }
 
 /** Our offer to a carrier that made none. `undefined` if rtpengine gave no key. */
-export function ownOfferSdp(relay: RelaySide, origin: Origin): string | undefined {
-  const { codecs, telephoneEvent, cryptoTag } = OWN_OFFER;
+export function ownOfferSdp(relay: RelaySide, origin: Origin, offer = OWN_OFFER): string | undefined {
+  const { codecs, telephoneEvent, events, cryptoTag } = offer;
   if (relay.crypto === null || cryptoTag === null || relay.crypto.mki !== null) return undefined;
   const key = { ...relay.crypto, tag: cryptoTag };
-  const line: AudioLine = { profile: 'RTP/SAVP', at: relay, codecs, telephoneEvent, events: '0-15', key, direction: 'sendrecv' };
+  const line: AudioLine = { profile: 'RTP/SAVP', at: relay, codecs, telephoneEvent, events, key, direction: 'sendrecv' };
   return carrierSdp(relay, origin, audioLines(line));
 }
 

@@ -1,5 +1,6 @@
 import { err, ok, type Result } from '../../lib/result.js';
 import type { StreamTrack } from '../model/agent.js';
+import { parseE164, type E164 } from '../model/e164.js';
 import type { ConversationRules } from '../model/conversation.js';
 import { CONVERSATION_ATTRIBUTES, conversationRules } from './conversation-noun.js';
 import { ElementReader, type Action } from './element-reader.js';
@@ -47,6 +48,15 @@ export interface ConversationNoun {
   readonly rules: ConversationRules;
 }
 
+/** How `<Dial>` calls, where it is no REFER. */
+export interface DialRules {
+  readonly ringTimeoutMs: number;
+  /** `null`: as long as the call may last. */
+  readonly timeLimitMs: number | null;
+  /** `null`: the number of the call. */
+  readonly callerId: E164 | null;
+}
+
 export type Verb =
   | { readonly verb: 'speak'; readonly clips: readonly Clip[] }
   | { readonly verb: 'gather'; readonly clips: readonly Clip[]; readonly rules: GatherRules }
@@ -65,7 +75,7 @@ export type Verb =
   /** A one-way copy, beside the verbs that follow. */
   | { readonly verb: 'start-stream'; readonly stream: StreamNoun }
   | { readonly verb: 'stop-stream'; readonly name: string }
-  | { readonly verb: 'dial'; readonly to: string; readonly action: Action | null }
+  | { readonly verb: 'dial'; readonly to: string; readonly rules: DialRules; readonly action: Action | null }
   | { readonly verb: 'redirect'; readonly to: Action }
   | { readonly verb: 'reject'; readonly reason: 'rejected' | 'busy' }
   | { readonly verb: 'hangup' };
@@ -285,15 +295,29 @@ function parametersOf({ children }: Element): Readonly<Record<string, string>> {
   );
 }
 
-/** A transfer (REFER): the caller leaves the call with the one who was dialled. */
+/** As at Twilio. */
+const DEFAULT_RING_S = 30;
+const MAX_RING_S = 600;
+const MAX_DIAL_S = 86_400;
+
+/** A transfer: by REFER, or by a call of ours that the caller is joined with. */
 function dialOf(element: Element, read: ElementReader): Verb {
-  read.only('action', 'method');
+  read.only('action', 'method', 'timeout', 'timeLimit', 'callerId');
   const nouns = element.children;
   const [noun] = nouns;
   if (nouns.length > 1) throw new DocumentError('<Dial> can have one number only.');
   if (noun !== undefined && !['Number', 'Sip'].includes(noun.name))
     throw new DocumentError(`<Dial> has a <${noun.name}>, which is not supported.`);
-  return { verb: 'dial', to: required(element.text, '<Dial> has no number.'), action: read.action() };
+  const callerId = read.text('callerId');
+  const from = callerId === null ? null : parseE164(callerId);
+  if (from === undefined) throw new DocumentError('callerId of <Dial> must be a number in E.164 form.');
+  const limitS = read.int('timeLimit', 0, 1, MAX_DIAL_S);
+  const rules = {
+    ringTimeoutMs: 1_000 * read.int('timeout', DEFAULT_RING_S, 5, MAX_RING_S),
+    timeLimitMs: limitS === 0 ? null : 1_000 * limitS,
+    callerId: from,
+  };
+  return { verb: 'dial', to: required(element.text, '<Dial> has no number.'), rules, action: read.action() };
 }
 
 function required(text: string, problem: string): string {

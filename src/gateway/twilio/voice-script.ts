@@ -1,7 +1,8 @@
 import { err, ok, type Result } from '../../lib/result.js';
 import { withCookies, type Cookies } from './cookies.js';
 import type { Action } from './element-reader.js';
-import { parseTwiml, type Clip, type ConversationNoun, type GatherRules, type StreamNoun, type Verb } from './twiml.js';
+import type { CallStatus } from './call-status.js';
+import { parseTwiml, type Clip, type DialRules, type ConversationNoun, type GatherRules, type StreamNoun, type Verb } from './twiml.js';
 
 // One call's way through its TwiML documents: pure. VoiceCall carries out what is next.
 
@@ -44,7 +45,7 @@ export type VoiceStep =
   | { readonly do: 'start-fork'; readonly fork: RunningFork }
   | { readonly do: 'stop-fork'; readonly key: number }
   | { readonly do: 'note'; readonly problem: string }
-  | { readonly do: 'dial'; readonly to: string }
+  | { readonly do: 'dial'; readonly to: string; readonly rules: DialRules }
   | { readonly do: 'request'; readonly request: DocumentRequest }
   | { readonly do: 'reject'; readonly reason: 'rejected' | 'busy' }
   | { readonly do: 'hang-up' }
@@ -55,7 +56,12 @@ export type VoiceStep =
 export type VerbOutcome =
   | { readonly type: 'gathered'; readonly digits: string; readonly finishedOnKey: string }
   | { readonly type: 'ended' }
-  | { readonly type: 'dial-failed'; readonly status: number | null }
+  /** `leg`: the call that was placed; `null`: none was. */
+  | {
+      readonly type: 'dial-ended';
+      readonly status: CallStatus;
+      readonly leg: { readonly callSid: string; readonly seconds: number } | null;
+    }
   | {
       readonly type: 'conversation-ended';
       readonly sessionId: string;
@@ -80,6 +86,7 @@ export function scriptOfForm5(script: unknown): VoiceScript | null {
   const { verbs, ...rest } = script as Omit<VoiceScript, 'verbs'> & { readonly verbs: readonly (Verb & StreamNoun)[] };
   const none = { name: null, tracks: ['inbound'], statusCallback: null } as const;
   const upToDate = verbs.map((verb): Verb => {
+    if (verb.verb === 'dial') return { ...verb, rules: { ringTimeoutMs: 30_000, timeLimitMs: null, callerId: null } };
     if (verb.verb !== 'stream') return verb;
     return { verb: 'stream', stream: { url: verb.url, parameters: verb.parameters, ...none }, action: verb.action };
   });
@@ -132,7 +139,7 @@ export function nextStep(script: VoiceScript, isAnswered: boolean): VoiceMove {
     case 'reject':
       return { script: script_, step: isAnswered ? { do: 'hang-up' } : { do: 'reject', reason: verb.reason } };
     case 'dial':
-      return answeredFirst(script, isAnswered, { do: 'dial', to: verb.to });
+      return answeredFirst(script, isAnswered, { do: 'dial', to: verb.to, rules: verb.rules });
     case 'hangup':
       return answeredFirst(script, isAnswered, { do: 'hang-up' });
   }
@@ -194,7 +201,7 @@ export function afterVerb(script: VoiceScript, outcome: VerbOutcome, isAnswered 
     case 'conversation':
       return verb.action === null ? next() : request(verb.action, sessionParameters(outcome));
     case 'dial':
-      return verb.action === null ? next() : request(verb.action, { DialCallStatus: dialStatus(outcome) });
+      return verb.action === null ? next() : request(verb.action, dialParameters(outcome));
     default:
       return next();
   }
@@ -215,10 +222,14 @@ function sessionParameters(outcome: VerbOutcome): Readonly<Record<string, string
   };
 }
 
-function dialStatus(outcome: VerbOutcome): string {
-  const status = outcome.type === 'dial-failed' ? outcome.status : null;
-  if (status === 486 || status === 600) return 'busy';
-  return status === 408 || status === 480 ? 'no-answer' : 'failed';
+function dialParameters(outcome: VerbOutcome): Readonly<Record<string, string>> {
+  if (outcome.type !== 'dial-ended') return { DialCallStatus: 'failed' };
+  const { status, leg } = outcome;
+  return {
+    DialCallStatus: status,
+    ...(leg === null ? {} : { DialCallSid: leg.callSid }),
+    ...(leg === null || status !== 'completed' ? {} : { DialCallDuration: String(leg.seconds) }),
+  };
 }
 
 function requestOf({ base }: VoiceScript, { url, method }: Action, parameters: Readonly<Record<string, string>>): VoiceStep {

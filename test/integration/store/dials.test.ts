@@ -66,6 +66,12 @@ for (const cluster of [false, true]) {
       expect(await live()).toEqual([]);
     });
 
+    it('the trunk of a number is that of its own organization', async () => {
+      expect(await one.ofCalls.dials.trunkOf(orgId, from)).toEqual({ sip_endpoint: 'a.example' });
+      expect(await one.ofCalls.dials.trunkOf(newUuid(), from)).toBeNull();
+      expect(await one.ofCalls.dials.trunkOf(orgId, TO)).toBeNull();
+    });
+
     it('of 100 at once as many are dialled as there are slots, on all gateways together', async () => {
       await allow({ max_concurrent_calls: 30 });
       const calls = Array.from({ length: 100 }, () => newUuid());

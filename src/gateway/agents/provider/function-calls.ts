@@ -1,4 +1,4 @@
-import type { AgentAnswer } from '../../model/agent.js';
+import type { AgentAnswer, AgentRequest } from '../../model/agent.js';
 import type { ProviderSettings } from '../../model/provider-settings.js';
 import { eventOfDigit } from '../../../rtp/dtmf/telephone-event.js';
 import type { Clock } from '../../../lib/clock.js';
@@ -55,7 +55,7 @@ export class FunctionCalls {
         this.#transfers.add(callId);
         return this.host.emit({
           type: 'agent-request',
-          request: { type: 'transfer', requestId: callId, to: textOf(fieldsOf(input)['to']) },
+          request: transferOf(callId, fieldsOf(input)),
         });
       default:
         if (input === undefined) return this.#give(callId, { error: 'TOOL_BAD_INPUT', message: 'The arguments are not JSON.' });
@@ -105,15 +105,23 @@ export class FunctionCalls {
       this.model.inform('An answering machine has answered; its greeting is not over yet.');
   }
 
-  #onTransfer(requestId: string, { state, status }: Extract<AgentAnswer, { type: 'transfer-progress' }>): void {
+  #onTransfer(requestId: string, { state, status, reason }: Extract<AgentAnswer, { type: 'transfer-progress' }>): void {
     const isOpen = this.#open.has(requestId);
     if (state === 'accepted') return this.#give(requestId, { result: 'The transfer is under way.' }, false);
+    if (state === 'ended') return;
     const wasUnderWay = this.#transfers.delete(requestId);
-    if (isOpen) this.#give(requestId, { error: 'TRANSFER_FAILED', status });
-    else if (wasUnderWay) this.model.inform('The transfer failed. The caller is still here.');
+    if (isOpen) this.#give(requestId, { error: 'TRANSFER_FAILED', status, ...(reason === undefined ? {} : { reason }) });
+    else if (wasUnderWay) this.model.inform(`The transfer failed${reason === undefined ? '' : ` (${reason})`}. The caller is still here.`);
   }
 
   #give(callId: string, output: object, continues = true): void {
     if (this.#open.delete(callId)) this.model.give(callId, output, continues);
   }
+}
+
+const MAX_BRIEFING = 2_000;
+
+function transferOf(requestId: string, { to, briefing }: Readonly<Record<string, unknown>>): AgentRequest {
+  const text = textOf(briefing).slice(0, MAX_BRIEFING);
+  return { type: 'transfer', requestId, to: textOf(to), ...(text === '' ? {} : { briefing: text }) };
 }

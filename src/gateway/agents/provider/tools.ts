@@ -38,7 +38,10 @@ const FURTHER_FUNCTIONS: readonly ModelFunction[] = [
     description: 'Transfers the caller to another number.',
     parameters: {
       type: 'object',
-      properties: { to: { type: 'string', description: 'A phone number in E.164 form, such as +15551234567, or a SIP URI' } },
+      properties: {
+        to: { type: 'string', description: 'A phone number in E.164 form, such as +15551234567, or a SIP URI' },
+        briefing: { type: 'string', description: 'Spoken to the other party before the caller is connected; leave out to connect at once' },
+      },
       required: ['to'],
     },
   },

@@ -145,7 +145,8 @@ export class MessageWriter {
         return text<'tool_result'>({ event: 'tool_result', ...head, tool });
       }
       case 'transfer-progress': {
-        const transfer = { id: answer.requestId, state: answer.state, status: answer.status };
+        const { requestId: id, state, status, reason } = answer;
+        const transfer = { id, state, status, ...(reason === undefined ? {} : { reason }) };
         return text<'transfer'>({ event: 'transfer', ...head, transfer });
       }
       case 'answered-by': {

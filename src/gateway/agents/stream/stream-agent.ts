@@ -370,7 +370,7 @@ export class StreamAgent implements LegAgent {
       case 'do_not_call':
         return this.#ask({ type: 'do_not_call', requestId: message.do_not_call?.id ?? null });
       case 'transfer':
-        return this.#ask({ type: 'transfer', requestId: message.transfer.id ?? null, to: message.transfer.to });
+        return this.#ask(transferOf(message.transfer));
       case 'transcript': {
         const at_ms = this.#elapsedMs;
         return this.#ask({
@@ -463,4 +463,8 @@ function shownUrl(text: string): string {
   if (!URL.canParse(text)) return 'a URL that cannot be read';
   const { protocol, host, pathname, search } = new URL(text);
   return `${protocol}//${host}${pathname}${search === '' ? '' : '?…'}`;
+}
+
+function transferOf({ id, to, briefing }: Extract<FromAgentMessage, { event: 'transfer' }>['transfer']): AgentRequest {
+  return { type: 'transfer', requestId: id ?? null, to, ...(briefing === undefined ? {} : { briefing }) };
 }

@@ -6,6 +6,7 @@ export const EXAMPLE_CALL = {
   org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52',
   agent_id: '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11',
   direction: 'inbound',
+  parent_call_id: null,
   sip_call_id: '3c26700c7f4e@203.0.113.7',
   from: '+15550100999',
   to: '+15551234567',
@@ -50,6 +51,7 @@ export const EXAMPLE_CALL = {
   analysis_error: null,
   agent_error: null,
   answered_by: null,
+  legs: [],
   stale_route: false,
   resumed: 0,
 };

@@ -147,6 +147,7 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     org_id,
     agent_id: answer?.agent_id ?? null,
     direction,
+    parent_call_id: null,
     sip_call_id,
     from,
     to,
@@ -169,6 +170,7 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     analysis_error: null,
     agent_error: null,
     answered_by: null,
+    legs: [],
     stale_route: null,
     resumed: answer?.resumed ?? 0,
   };

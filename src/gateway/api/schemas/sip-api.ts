@@ -92,6 +92,7 @@ function inboundOptions(policy: SipApiPolicy) {
         .refine((value) => policy.allowPlain || value !== 'optional', 'this service accepts encrypted media only: must be "required"')
         .default(DEFAULT_INBOUND_OPTIONS.media_encryption)
         .describe('"optional" also accepts calls without SRTP, if the operator allows it'),
+      refer: z.boolean().optional().describe('false: this carrier takes no REFER, and transfers are placed calls. Left out: REFER first'),
       voice_url: webhookUrl(policy).describe('Answers each call with TwiML, in place of the agent'),
       voice_fallback_url: webhookUrl(policy).describe('Requested when voice_url fails'),
       status_callback: webhookUrl(policy).describe('Gets a form at each of status_callback_events'),

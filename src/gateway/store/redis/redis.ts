@@ -278,6 +278,8 @@ const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]
     analysis_rejected: null,
     agent_error: null,
     answered_by: null,
+    parent_call_id: null,
+    legs: [],
   },
 };
 

@@ -178,8 +178,8 @@ describe('a change of what the packets carry', () => {
     expect(effect(next, 'change-leg')?.media).toMatchObject(media);
     expect(effect(next, 'accept')?.sdp).toContain(`RTP/SAVP ${payloads}\r\n`);
     expect(effect(next, 'accept')?.sdp).toMatch(/^o=trunkline 7 2 /m);
-    expect(next.all).toContainEqual({ do: 'answer-relay', attempt: 1, sdp: next.state.session?.agentSideSdp });
-    expect(next.state.session?.agentSideSdp).toContain(`m=audio 20000 RTP/AVP ${payloads}\r\n`);
+    const answer = expect.stringContaining(`m=audio 20000 RTP/AVP ${payloads}\r\n`) as string;
+    expect(next.all).toContainEqual({ do: 'answer-relay', attempt: 1, sdp: answer });
   });
 
   it('[3264 §6.1] a caller that only listens: the endpoint is told, and it is no hold', () => {

@@ -86,6 +86,8 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     analysis_rejected: null,
     agent_error: null,
     answered_by: null,
+    parent_call_id: null,
+    legs: [],
     stale_route: false,
     resumed: 0,
     ...fields,

@@ -1,12 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_CONVERSATION } from '../../../../src/gateway/model/conversation.js';
 import { parseTwiml } from '../../../../src/gateway/twilio/twiml.js';
-import { afterVerb, enterDocument, nextStep, scriptOfForm5, type VoiceScript } from '../../../../src/gateway/twilio/voice-script.js';
+import {
+  afterVerb,
+  enterDocument,
+  nextStep,
+  scriptOfForm5,
+  type VerbOutcome,
+  type VoiceScript,
+} from '../../../../src/gateway/twilio/voice-script.js';
 import { MAX_XML_BYTES } from '../../../../src/gateway/twilio/xml.js';
 import { cookieHeader, withCookies } from '../../../../src/gateway/twilio/cookies.js';
 import { twilioSignature } from '../../../../src/gateway/twilio/signature.js';
 
 const BASE = 'https://app.example/voice';
+const DIAL_RULES = { ringTimeoutMs: 30_000, timeLimitMs: null, callerId: null };
 const STREAM = { url: 'wss://bot.example/ws', name: null, tracks: ['inbound'], parameters: {}, statusCallback: null } as const;
 
 function read(body: string) {
@@ -63,9 +71,9 @@ describe('a TwiML document', () => {
       ).verbs,
     ).toEqual([
       { verb: 'stream', stream: { ...STREAM, parameters: { a: '1', b: '2' } }, action: { url: '/after', method: 'POST' } },
-      { verb: 'dial', to: '+15550100100', action: null },
-      { verb: 'dial', to: '+15550100101', action: null },
-      { verb: 'dial', to: 'sips:a@b.example', action: null },
+      { verb: 'dial', to: '+15550100100', rules: DIAL_RULES, action: null },
+      { verb: 'dial', to: '+15550100101', rules: DIAL_RULES, action: null },
+      { verb: 'dial', to: 'sips:a@b.example', rules: DIAL_RULES, action: null },
       { verb: 'redirect', to: { url: '/next', method: 'GET' } },
       { verb: 'reject', reason: 'busy' },
       { verb: 'hangup' },
@@ -212,7 +220,7 @@ describe('the script of a call', () => {
     for (const [body, step] of [
       ['<Hangup/>', { do: 'hang-up' }],
       ['', { do: 'hang-up' }],
-      ['<Dial>+15550100100</Dial>', { do: 'dial', to: '+15550100100' }],
+      ['<Dial>+15550100100</Dial>', { do: 'dial', to: '+15550100100', rules: DIAL_RULES }],
     ] as const) {
       const early = nextStep(enter(body), false);
       expect(early.step).toEqual({ do: 'speak', clips: [], gather: null });
@@ -222,11 +230,18 @@ describe('the script of a call', () => {
 
   it('reports how a dial failed', () => {
     const dial = nextStep(enter('<Dial action="/done">+15550100100</Dial>'), true).script;
-    const statusOf = (status: number | null): unknown => {
-      const { step } = afterVerb(dial, { type: 'dial-failed', status });
-      return step.do === 'request' ? step.request.parameters['DialCallStatus'] : step;
+    const parametersOf = (outcome: VerbOutcome): unknown => {
+      const { step } = afterVerb(dial, outcome);
+      return step.do === 'request' ? step.request.parameters : step;
     };
-    expect([486, 408, 503, null].map(statusOf)).toEqual(['busy', 'no-answer', 'failed', 'failed']);
+    expect(parametersOf({ type: 'dial-ended', status: 'busy', leg: null })).toEqual({ DialCallStatus: 'busy' });
+    const leg = { callSid: 'CA1', seconds: 7 };
+    expect(parametersOf({ type: 'dial-ended', status: 'no-answer', leg })).toEqual({ DialCallStatus: 'no-answer', DialCallSid: 'CA1' });
+    expect(parametersOf({ type: 'dial-ended', status: 'completed', leg })).toEqual({
+      DialCallStatus: 'completed',
+      DialCallSid: 'CA1',
+      DialCallDuration: '7',
+    });
   });
 
   it('ends a circle of redirects, but no menu that goes on for hours', () => {

@@ -1,5 +1,7 @@
 import { mayDial } from '../../../admission/dial-guard.js';
 import { costMicros, dialPermit, microsOf, type DialPermit, type Dialling } from '../../../model/dialling.js';
+import type { E164 } from '../../../model/e164.js';
+import type { OutboundTrunk } from '../../../model/records.js';
 import type { CallSnapshot } from '../../../model/call-snapshot.js';
 import { liveEntry } from '../../../ports/listing.js';
 import type { DialHeadroom } from '../../../ports/batches.js';
@@ -89,6 +91,12 @@ export class RedisDialLedger implements DialLedger {
       dialling.max_calls_per_day - Number(calls ?? 0),
     ];
     return { calls: Math.max(0, Math.min(...left)), micros: microsOf(dialling.max_cost_per_day) - Number(micros ?? 0) };
+  }
+
+  async trunkOf(orgId: string, from: E164): Promise<OutboundTrunk | null> {
+    const [text = null] = await this.redis.getMany([numberKey(from)]);
+    const number = decodeRecord('number', text);
+    return isOf(orgId, number) ? number.outbound : null;
   }
 
   settle(callId: string, talkedMs: number): void {

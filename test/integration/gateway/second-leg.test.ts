@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
+import { TestBot } from '../../support/agent/test-bot.js';
+import { answerWith } from '../../support/invite.js';
+import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { OutboundSite, TO } from '../../support/outbound-site.js';
+import type { TakenCall } from '../../support/outbound-trunk.js';
+import { respond } from '../../support/peer-dialog.js';
+import type { CallRecord } from '../../../src/gateway/model/call-record.js';
+
+// Transfers of calls whose carrier takes no REFER: a second call of ours through the real trunk, and both parties through rtpengine alone.
+
+const NUMBER = '+15550100777';
+let bot: TestBot;
+let site: OutboundSite;
+let agents: AgentSite;
+
+beforeAll(async () => {
+  bot = await TestBot.start();
+  site = await OutboundSite.start(false, { TRUNKLINE_AGENTS_URL: bot.url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' });
+  agents = new AgentSite(site.gateway, bot);
+  const directions = ['inbound', { type: 'outbound', sip_endpoint: site.trunk.endpoint }];
+  const answer = await site.gateway.api('POST', '/sip/attach', { phone_number: NUMBER, directions, service: 'sip' });
+  expect(answer.status, JSON.stringify(answer.json)).toBe(200);
+  await site.allow('--callers', NUMBER);
+});
+
+afterAll(async () => {
+  await site.destroy();
+  await bot.stop();
+});
+
+const PACKETS = 25;
+const FRAMES = (sample: number): Int16Array => new Int16Array(PACKETS * 160).fill(sample);
+
+/** The bot asks for a transfer, and the carrier refuses the REFER. */
+async function refused(call: AgentCall, to = TO): Promise<void> {
+  call.bot.send({ event: 'transfer', transfer: { id: 't1', to } });
+  const refer = await call.signalling.incoming('REFER', 10_000);
+  answerWith(call.peer, refer, '603 Decline');
+}
+
+async function dialled(to = TO): Promise<{ readonly call: AgentCall; readonly leg: TakenCall }> {
+  const call = await agents.talking({ number: NUMBER });
+  await refused(call, to);
+  expect(await call.bot.message('transfer')).toMatchObject({ transfer: { id: 't1', state: 'accepted', status: null } });
+  return { call, leg: await site.trunk.call() };
+}
+
+/** Both ends of a transfer that went well. */
+async function joined(): Promise<{ readonly call: AgentCall; readonly leg: TakenCall; readonly end: CarrierEnd }> {
+  const { call, leg } = await dialled();
+  leg.respond('180 Ringing');
+  const end = (await CarrierEnd.open()).connect(leg.invite.body);
+  await leg.answer(end.sdp());
+  await hearEachOther(call.end, end);
+  return { call, leg, end };
+}
+
+async function hearEachOther(one: CarrierEnd, other: CarrierEnd): Promise<void> {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const before = to.voiced;
+    await expect
+      .poll(
+        async () => {
+          await from.peer.speak(FRAMES(5_000));
+          return to.voiced - before;
+        },
+        { timeout: 10_000, interval: 20 },
+      )
+      .toBeGreaterThan(PACKETS - 5);
+  }
+}
+
+const recordOf = async (call: AgentCall): Promise<CallRecord> =>
+  (await site.gateway.record(call.signalling.callId)) as unknown as CallRecord;
+
+describe('a transfer whose REFER is refused', () => {
+  it('is a call of ours: both parties hear each other, the caller’s carrier gets nothing, and the agent is gone', async () => {
+    const { call, leg, end } = await joined();
+    expect(leg.invite.startLine).toContain(`INVITE sip:${TO}@`);
+    expect(leg.invite.header('From')).toContain(`<sip:${NUMBER}@`);
+    await call.bot.message('stop');
+    expect(call.peer.received.some(({ startLine }) => /^(?:INVITE|UPDATE) /.test(startLine))).toBe(false);
+    // The other party hangs up: so do we.
+    expect((await leg.dialog.ask('BYE')).status).toBe(200);
+    expect(await call.ended()).toContain('PEER_HANGUP');
+    await end.close();
+    const record = await recordOf(call);
+    expect(record).toMatchObject({ reason: 'PEER_HANGUP', parent_call_id: null });
+    expect(record.legs).toMatchObject([{ to: TO, reason: 'CALLER_HANGUP' }]);
+    const child = await site.ended(record.legs[0]?.call_id ?? '');
+    expect(child).toMatchObject({ direction: 'outbound', parent_call_id: record.call_id, to: TO, from: NUMBER, reason: 'CALLER_HANGUP' });
+    expect(child.quality.relay?.from_carrier.packets).toBeGreaterThan(PACKETS - 5);
+  });
+
+  it('ends with the caller’s BYE, too', async () => {
+    const { call, leg, end } = await joined();
+    await call.hangUp();
+    const bye = await leg.request('BYE');
+    respond(leg.peer, bye, '200 OK');
+    expect(bye.header('Reason')).toContain('PEER_HANGUP');
+    await end.close();
+    expect(await recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP', legs: [{ to: TO, reason: 'PEER_HANGUP' }] });
+  });
+
+  it('leaves the caller with the agent when the other party is busy, and says so', async () => {
+    const { call, leg } = await dialled();
+    leg.respond('486 Busy Here');
+    await leg.request('ACK');
+    expect(await call.bot.message('transfer', 1)).toMatchObject({ transfer: { id: 't1', state: 'failed', status: 486, reason: 'BUSY' } });
+    const heard = call.bot.of('media').length;
+    await call.end.peer.speak(FRAMES(5_000));
+    await expect.poll(() => call.bot.of('media').length).toBeGreaterThan(heard);
+    await call.hangUp();
+    expect(await recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP', legs: [{ reason: 'BUSY', answered_at: null }] });
+  });
+
+  it('lets the caller hear that it rings, and cancels when he hangs up', async () => {
+    const { call, leg } = await dialled();
+    leg.respond('180 Ringing');
+    await call.end.hearsAgent();
+    await call.hangUp();
+    const cancel = await leg.cancelled();
+    expect(cancel.header('Reason')).toContain('PEER_HANGUP');
+  });
+
+  it('that the organization may not dial fails as before', async () => {
+    const call = await agents.talking({ number: NUMBER });
+    await refused(call, '+819012345678');
+    expect(await call.bot.message('transfer')).toMatchObject({ transfer: { id: 't1', state: 'failed', status: 603 } });
+    expect(site.trunk.invited).not.toContain('+819012345678');
+    await call.hangUp();
+  });
+
+  it('ends when either call is stopped through the API', async () => {
+    const { call, leg, end } = await joined();
+    const [first] = (await site.gateway.api('GET', '/v1/calls?state=live&limit=10')).json['calls'] as {
+      call_id: string;
+      direction: string;
+    }[];
+    expect(first).toBeDefined();
+    expect((await site.gateway.api('POST', `/v1/calls/${first?.call_id ?? ''}/stop`, {})).status).toBe(200);
+    const [bye] = await Promise.all([leg.request('BYE'), call.ended()]);
+    respond(leg.peer, bye, '200 OK');
+    await end.close();
+  });
+
+  it('with a briefing is no REFER: the other party hears it before both are joined', async () => {
+    const call = await agents.talking({ number: NUMBER });
+    call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, briefing: 'Kim wants a room for two.' } });
+    const leg = await site.trunk.call();
+    const end = (await CarrierEnd.open()).connect(leg.invite.body);
+    await leg.answer(end.sdp());
+    await end.hearsAgent();
+    // The agent is still there.
+    expect(call.bot.of('stop')).toEqual([]);
+    await call.bot.message('stop', 0, 10_000);
+    await hearEachOther(call.end, end);
+    expect(call.peer.received.some(({ startLine }) => startLine.startsWith('REFER '))).toBe(false);
+    await call.hangUp();
+    respond(leg.peer, await leg.request('BYE'), '200 OK');
+    await end.close();
+  });
+
+  it('gives the caller back when the other party hangs up in the briefing; without permission nothing is briefed', async () => {
+    const call = await agents.talking({ number: NUMBER });
+    const ask = (to: string): void =>
+      call.bot.send({ event: 'transfer', transfer: { id: 't1', to, briefing: 'Kim wants a room. '.repeat(20) } });
+    ask('+819012345678');
+    expect(await call.bot.message('error')).toMatchObject({ error: { request: 'transfer', code: 'BRIEFING_NOT_POSSIBLE' } });
+    ask(TO);
+    const leg = await site.trunk.call();
+    const end = (await CarrierEnd.open()).connect(leg.invite.body);
+    await leg.answer(end.sdp());
+    await end.hearsAgent();
+    expect((await leg.dialog.ask('BYE')).status).toBe(200);
+    const told = { transfer: { id: 't1', state: 'failed', reason: 'CALLER_HANGUP' } };
+    expect(await call.bot.message('transfer', 1)).toMatchObject(told);
+    expect(call.bot.of('stop')).toEqual([]);
+    await call.hangUp();
+    await end.close();
+  });
+
+  it('goes on when the gateway is killed: both parties hear each other, and each may hang up', async () => {
+    const { call, leg, end } = await joined();
+    const before = await site.gateway.pidOf('gateway');
+    process.kill(before, 'SIGKILL');
+    // rtpengine knows nothing of it.
+    await hearEachOther(call.end, end);
+    await expect.poll(() => site.gateway.pidOf('gateway').catch(() => before), { timeout: 15_000 }).not.toBe(before);
+    const ping = await call.signalling.incoming('OPTIONS', 15_000);
+    answerWith(call.peer, ping, '200 OK');
+    respond(leg.peer, await leg.request('OPTIONS', 15_000), '200 OK');
+    await hearEachOther(call.end, end);
+    expect((await leg.dialog.ask('BYE')).status).toBe(200);
+    expect(await call.ended(10_000)).toContain('PEER_HANGUP');
+    await end.close();
+    const record = await recordOf(call);
+    expect(record).toMatchObject({ reason: 'PEER_HANGUP', resumed: 1, legs: [{ to: TO, reason: 'CALLER_HANGUP' }] });
+    expect(record.legs[0]?.answered_at).not.toBeNull();
+    expect(await site.ended(record.legs[0]?.call_id ?? '')).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1 });
+  });
+});

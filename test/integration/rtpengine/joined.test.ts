@@ -1,0 +1,125 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { RelayCall } from '../../../src/gateway/ports/ports.js';
+import type { RelayPool } from '../../../src/gateway/relay/pool.js';
+import { readRelaySdp, type RelaySide } from '../../../src/gateway/sdp/sdp-read.js';
+import { hearEachOther, negotiate, newEnd, sdpOf, sideSdp, takeSide, type CallEnd, type RelayedSides } from '../../support/relayed-call.js';
+import { RunningRtpengine } from '../../support/rtpengine.js';
+
+// Two calls whose agent sides send to each other: what a transfer by a second call of ours asks of the real rtpengine.
+
+let rtpengine: RunningRtpengine;
+let pool: RelayPool;
+let caller: CallEnd;
+let agent: CallEnd;
+let callee: CallEnd;
+let first: RelayCall;
+let second: RelayCall;
+let sides: RelayedSides;
+let serial = 0;
+const ends: CallEnd[] = [];
+
+beforeAll(async () => {
+  rtpengine = await RunningRtpengine.start(28_300, 28_399);
+  pool = rtpengine.pool();
+});
+
+beforeEach(async () => {
+  serial += 1;
+  first = { relayId: `joined-${String(serial)}-caller`, agentSideSrtp: false, carrierSideSrtp: true };
+  second = { ...first, relayId: `joined-${String(serial)}-callee`, beside: first.relayId };
+  [caller, agent, callee] = [await anEnd(true), await anEnd(false), await anEnd(true)];
+  sides = await negotiate(pool, 'carrier', first, caller, agent);
+  expect(await hearEachOther(caller, agent)).toBe(true);
+});
+
+afterEach(async () => {
+  await Promise.all([pool.delete(first.relayId), pool.delete(second.relayId)]);
+  for (const { peer } of ends.splice(0)) await peer.close();
+});
+
+afterAll(async () => {
+  pool.close();
+  await rtpengine.stop();
+});
+
+async function anEnd(isSecure: boolean): Promise<CallEnd> {
+  const end = await newEnd(isSecure);
+  ends.push(end);
+  return end;
+}
+
+function sideOf(sdp: string): RelaySide {
+  const side = readRelaySdp(sdp);
+  if (side === undefined) throw new Error(`not one audio line: ${sdp}`);
+  return side;
+}
+
+/** The second call is dialled and answered; its agent side is the first one's. */
+async function dial(): Promise<RelaySide> {
+  const outside = sideOf((await pool.offerToCarrier(second, sideSdp(sides.inside))).sdp);
+  const inside = sideOf((await pool.answerFromCarrier(second, sdpOf(callee))).sdp);
+  takeSide(callee, outside);
+  return inside;
+}
+
+/** The first call's agent side from now on; its carrier hears of nothing. */
+async function join(side: RelaySide): Promise<RelayedSides> {
+  const outside = sideOf((await pool.offerToCarrier(first, sideSdp(side))).sdp);
+  const inside = sideOf((await pool.answerFromCarrier(first, sdpOf(caller))).sdp);
+  return { inside, outside };
+}
+
+describe('a call that is joined with another one', () => {
+  it('keeps its address, ports and key; both carriers hear each other, and the agent neither', async () => {
+    expect(await join(await dial())).toEqual(sides);
+    const before = agent.peer.received.length;
+    expect(await hearEachOther(caller, callee)).toBe(true);
+    expect(agent.peer.received.length).toBe(before);
+  });
+
+  it('keeps them when rtpengine has long learnt where the agent is', async () => {
+    for (let round = 0; round < 20; round += 1) expect(await hearEachOther(caller, agent)).toBe(true);
+    expect(await join(await dial())).toEqual(sides);
+    expect(await hearEachOther(caller, callee)).toBe(true);
+  });
+
+  it('follows its carrier to another address, and comes back to the endpoint at another port', async () => {
+    const inside = await dial();
+    await join(inside);
+    expect(await hearEachOther(caller, callee)).toBe(true);
+    const moved = await anEnd(true);
+    const offered = sideOf((await pool.offer(first, sdpOf(moved))).sdp);
+    const answered = sideOf((await pool.answer(first, sideSdp(inside))).sdp);
+    expect({ inside: offered, outside: answered }).toEqual(sides);
+    takeSide(moved, answered);
+    expect(await hearEachOther(moved, callee)).toBe(true);
+    const other = await anEnd(false);
+    expect(await negotiate(pool, 'agent', first, moved, other)).toEqual(sides);
+    expect(await hearEachOther(moved, other)).toBe(true);
+  });
+
+  it('goes on alone when the other one is deleted', async () => {
+    await join(await dial());
+    await pool.delete(second.relayId);
+    expect(await negotiate(pool, 'agent', first, caller, agent)).toEqual(sides);
+    expect(await hearEachOther(caller, agent)).toBe(true);
+  });
+});
+
+describe('a call that is joined with another one, with SRTP on the agent side', () => {
+  it('needs another key for its carrier: the keys pass through', async () => {
+    const [end, inner, other] = [await anEnd(true), await anEnd(true), await anEnd(true)];
+    const [one, two] = [first, second].map((call) => ({ ...call, relayId: `${call.relayId}-srtp`, beside: null, agentSideSrtp: true }));
+    const before = await negotiate(pool, 'carrier', one!, end, inner);
+    const outside = sideOf((await pool.offerToCarrier(two!, sideSdp(before.inside))).sdp);
+    const inside = sideOf((await pool.answerFromCarrier(two!, sdpOf(other))).sdp);
+    takeSide(other, outside);
+    const offered = sideOf((await pool.offerToCarrier(one!, sideSdp(inside))).sdp);
+    expect(offered).toMatchObject({ address: before.outside.address, rtpPort: before.outside.rtpPort });
+    expect(offered.crypto?.inline).not.toBe(before.outside.crypto?.inline);
+    sideOf((await pool.answerFromCarrier(one!, sdpOf(end))).sdp);
+    takeSide(end, offered);
+    expect(await hearEachOther(end, other)).toBe(true);
+    await Promise.all([pool.delete(one!.relayId), pool.delete(two!.relayId)]);
+  });
+});

@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import type { CallEvent, CallState, LegRules } from '../../../../src/gateway/call/state.js';
+import { startCall } from '../../../../src/gateway/call/machine.js';
+import { DEFAULT_INBOUND_OPTIONS, type Route } from '../../../../src/gateway/model/records.js';
+import {
+  ANSWER,
+  CALL,
+  effect,
+  INSIDE,
+  kinds,
+  LATE_FACTS,
+  OTHER_OUTSIDE,
+  OUTSIDE,
+  PERMITTED,
+  play,
+  playOn,
+} from '../../../support/call-machine.js';
+import { ROUTE } from '../../../support/route.js';
+import { offerSdp } from '../../../support/sdp.js';
+
+const LEG = 'leg';
+const TO = '+4930123456';
+const SIDE = { address: '127.0.0.1', rtpPort: 35_000, rtcpPort: 35_001, crypto: null };
+const RULES: LegRules = { callId: LEG, from: null, ringTimeoutMs: 60_000, timeLimitMs: null, briefing: null, afterwards: 'end' };
+const DIALLING = {
+  ...{ prices: { '+49': 0.02 }, callers: [ROUTE.number.phone_number] },
+  ...{ max_calls_per_second: 1, max_concurrent_calls: 1, max_calls_per_day: 1, max_cost_per_day: 1 },
+};
+const MAY_DIAL: Route = {
+  ...ROUTE,
+  org: { ...ROUTE.org, dialling: DIALLING },
+  number: { ...ROUTE.number, outbound: { sip_endpoint: 'trunk.example' } },
+};
+const REFERLESS: Route = {
+  ...MAY_DIAL,
+  number: { ...MAY_DIAL.number, inbound: { agent_id: null, options: { ...DEFAULT_INBOUND_OPTIONS, refer: false } } },
+};
+
+const talking = (route: Route): CallState => ({ ...play(CALL).state, route });
+const asked = (leg: Partial<LegRules> = {}, to = TO): CallEvent => ({
+  type: 'transfer-asked',
+  requestId: 't',
+  to,
+  leg: { ...RULES, ...leg },
+});
+const refused = (status: number): CallEvent => ({ type: 'refer-answered', status, referId: 1 });
+const ANSWERED: CallEvent = { type: 'leg-answered', callId: LEG, side: SIDE };
+const offered = (sdp: string, attempt: number): CallEvent => ({ type: 'relay-offered-to-carrier', sdp, attempt });
+const over = (attempt: number): CallEvent => ({ type: 'relay-answered-from-carrier', sdp: INSIDE, attempt });
+const dialling = (): CallState => playOn(talking(REFERLESS), [asked()]).state;
+const joined = (): CallState => playOn(dialling(), [ANSWERED, offered(OUTSIDE, 1), over(1)]).state;
+
+describe('a transfer that the carrier refuses', () => {
+  it.each([405, 501, 603])('with %i is dialled by us, from the number of the call', (status) => {
+    const played = playOn(talking(MAY_DIAL), [asked(), refused(status)]);
+    expect(effect(played, 'dial-leg')).toMatchObject({
+      leg: { callId: LEG, to: TO, from: null },
+      joins: { legId: LEG, format: { telephoneEvent: 101 } },
+    });
+    expect(effect(played, 'notify-agent')?.answer).toMatchObject({ state: 'accepted', status: null });
+  });
+
+  it.each([
+    ['nothing may be dialled', ROUTE, TO, 603],
+    ['this number may not be dialled', MAY_DIAL, '+819012345678', 603],
+    ['it is no number', MAY_DIAL, 'sip:sales@pbx.example', 603],
+    ['the carrier may not know the call any more', MAY_DIAL, TO, 481],
+  ] as const)('fails as before when %s', (_what, route, to, status) => {
+    const played = playOn(talking(route), [asked({}, to), refused(status)]);
+    expect(kinds(played.all)).not.toContain('dial-leg');
+    expect(played.all).toContainEqual({
+      do: 'notify-agent',
+      answer: { type: 'transfer-progress', requestId: 't', state: 'failed', status },
+    });
+  });
+
+  it('is no REFER where the number says that its carrier takes none, or with a briefing', () => {
+    expect(kinds(playOn(talking(REFERLESS), [asked()]).effects)).toEqual(['dial-leg', 'notify-agent']);
+    const briefing = { text: 'Kim', language: 'ENG' };
+    expect(kinds(playOn(talking(MAY_DIAL), [asked({ briefing })]).effects)).toEqual(['dial-leg', 'notify-agent']);
+    expect(effect(playOn(talking(ROUTE), [asked({ briefing })]), 'notify-agent')?.answer).toMatchObject({ code: 'BRIEFING_NOT_POSSIBLE' });
+    // Without permission a REFER is all that is left.
+    expect(kinds(playOn(talking({ ...REFERLESS, org: ROUTE.org }), [asked()]).effects)).toEqual(['refer']);
+  });
+
+  it('is one at a time', () => {
+    expect(effect(playOn(dialling(), [asked()]), 'notify-agent')?.answer).toMatchObject({ code: 'TRANSFER_PENDING' });
+  });
+});
+
+describe('the change of media', () => {
+  it('gives the carrier nothing while rtpengine keeps its side, and ends the agent', () => {
+    const played = playOn(dialling(), [ANSWERED, offered(OUTSIDE, 1), over(1)]);
+    expect(kinds(played.all)).not.toContain('reinvite');
+    expect(kinds(played.effects)).toEqual(['close-leg', 'start-timer', 'tell-call', 'keep']);
+    expect(played.state).toMatchObject({ local: { rtpPort: 35_000 }, second: { phase: 'joined' }, agent: { isConnected: false } });
+  });
+
+  it('[3264 §8] is a re-INVITE where rtpengine has another key for the carrier', () => {
+    const played = playOn(dialling(), [ANSWERED, offered(OTHER_OUTSIDE, 1)]);
+    expect(effect(played, 'reinvite')?.sdp).toContain('m=audio 50000 RTP/SAVP');
+    const answered: CallEvent = { type: 'reinvite-answered', status: 200, sdp: ANSWER, retryAfterMs: 0, attempt: 1 };
+    expect(playOn(played.state, [answered, over(1)]).state.second?.phase).toBe('joined');
+  });
+
+  it('[3261 §14.1] leaves the caller with the agent when its carrier refuses the re-INVITE', () => {
+    const no: CallEvent = { type: 'reinvite-answered', status: 488, sdp: '', retryAfterMs: 0, attempt: 1 };
+    const played = playOn(dialling(), [ANSWERED, offered(OTHER_OUTSIDE, 1), no]);
+    expect(played.effects).toContainEqual({ do: 'tell-call', callId: LEG, event: { type: 'hangup', reason: 'PEER_HANGUP' } });
+    expect(effect(played, 'notify-agent')?.answer).toMatchObject({ state: 'failed', status: 488 });
+    const back = playOn(played.state, [offered(OUTSIDE, 2), over(2)]);
+    expect(back.state).toMatchObject({ name: 'Talking', second: null, local: { rtpPort: 20_000 }, agent: { isConnected: true } });
+    // What the carrier refused is not what a refresh repeats.
+    const refresh = playOn(back.state, [{ type: 'reoffered', requestId: 1, method: 'INVITE', sdp: offerSdp() }]);
+    expect(effect(refresh, 'accept')?.sdp).toContain('m=audio 30000 RTP/SAVP');
+  });
+
+  it('refuses another codec in a joined call: the other carrier gets these packets', () => {
+    const sdp = offerSdp({ payloads: '8', rtpmap: ['8 PCMA/8000'] });
+    const played = playOn(joined(), [{ type: 'reoffered', requestId: 1, method: 'INVITE', sdp }]);
+    expect(played.effects).toEqual([{ do: 'reject', requestId: 1, reason: 'NO_COMMON_CODEC' }]);
+  });
+
+  it('asks a carrier whose media nobody watches whether it is there', () => {
+    const silent = playOn(joined(), [
+      { type: 'timer', timer: 'held' },
+      { type: 'pinged', isAnswered: false },
+      { type: 'timer', timer: 'held' },
+      { type: 'pinged', isAnswered: false },
+    ]);
+    expect(silent.state).toMatchObject({ name: 'Ended', reason: 'SESSION_EXPIRED' });
+  });
+
+  it('drops what the agent says when it is gone', () => {
+    for (const reason of ['AGENT_HANGUP', 'AGENT_LOST', 'MEDIA_TIMEOUT'] as const)
+      expect(playOn(joined(), [{ type: 'hangup', reason }]).effects).toEqual([]);
+  });
+});
+
+describe('a second leg', () => {
+  const joins = { callId: 'c', legId: LEG, side: SIDE, briefing: null };
+  const format = { codec: { name: 'PCMA' as const, payloadType: 8 }, telephoneEvent: 96, events: '0-15' };
+  const leg = (events: readonly CallEvent[]) =>
+    playOn(startCall({ ...LATE_FACTS, joins: { ...joins, format } }, 60_000), [{ type: 'placed' }, PERMITTED, ...events]);
+
+  it('offers its trunk the format of the first call, and needs no agent', () => {
+    const played = leg([offered(OUTSIDE, 0)]);
+    expect(played.all).toContainEqual(
+      expect.objectContaining({ do: 'offer-to-carrier', sdp: expect.stringContaining('m=audio 35000 RTP/AVP 8 96') as string }),
+    );
+    expect(effect(played, 'dial')?.sdp).toContain('RTP/SAVP 8 96\r\n');
+    const sdp = offerSdp({ payloads: '8 96', rtpmap: ['8 PCMA/8000', '96 telephone-event/8000'] });
+    const answered = playOn(played.state, [{ type: 'dial-answered', sdp }, over(0)]);
+    expect(kinds(answered.all)).not.toContain('connect-agent');
+    expect(kinds(answered.effects)).toEqual(['acknowledge', 'tell-call', 'start-timer', 'keep']);
+    expect(answered.state.name).toBe('Talking');
+  });
+
+  it('[3264 §6] that answers in another format is ended, and the first call is told', () => {
+    const played = playOn(leg([offered(OUTSIDE, 0)]).state, [{ type: 'dial-answered', sdp: ANSWER }]);
+    expect(kinds(played.effects).slice(-4)).toEqual(['acknowledge', 'bye', 'tell-call', 'finish']);
+    expect(effect(played, 'tell-call')?.event).toMatchObject({ type: 'leg-ended', callId: LEG, reason: 'BAD_ANSWER' });
+  });
+});
