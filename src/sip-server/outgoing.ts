@@ -1,11 +1,12 @@
 import { nextSerialId } from '../lib/ids.js';
 import { getHeader, hasHeader, type SipResponse, serializeUnfolded } from '../sip/message/message.js';
+import type { DialogEntry } from '../sip/dialog/dialog-table.js';
 import { parseSipUri } from '../sip/message/uri.js';
 import type { OutgoingRequest, SendProblem } from '../sip/user-agent/user-agent-context.js';
 import type { UserAgent } from '../sip/user-agent.js';
 import type { AppConnection, CdrReporter } from './applications.js';
 import { arrangeHeaders, type AppMessage } from './app-message.js';
-import { type AppDialogs, dialogIdOfEntry, outgoingDialogId, peerOf, sentTo, userDataOf } from './app-dialogs.js';
+import { type AppDialog, type AppDialogs, dialogIdOfEntry, outgoingDialogId, peerOf, sentTo, userDataOf } from './app-dialogs.js';
 import type { BrokerOptions } from './broker-options.js';
 import { formatRequestSent, type AppCommand } from './control-protocol.js';
 
@@ -63,8 +64,12 @@ export class OutgoingRequests {
     const { method } = request.message;
     const isInitialInvite = method === 'INVITE' && !request.isInDialog;
     const isUsable = dialog !== null && (dialog.isConfirmed || (response.status < 200 && hasHeader(response, 'rseq')));
-    if (dialog !== null && isUsable && response.status < 300 && this.calls.of(dialog) === undefined && !dialog.isEnded) {
-      this.calls.add({ id: dialogIdOfEntry(dialog), entry: dialog, app: sent.app, inviteTransactionId: sent.transactionId });
+    if (dialog !== null && isUsable && response.status < 300 && !dialog.isEnded) {
+      const { app, transactionId: inviteTransactionId } = sent;
+      const known = this.calls.of(dialog);
+      // All forks have one id: it means the last that answered.
+      if (known === undefined || !request.isInDialog)
+        this.calls.add(known ?? { id: dialogIdOfEntry(dialog), entry: dialog, app, inviteTransactionId });
     }
     const text = serializeUnfolded(response);
     sent.app.sip({
@@ -82,10 +87,18 @@ export class OutgoingRequests {
     if (isInitialInvite && response.status >= 300)
       this.cdr.stop('network', response.status === 487 ? 'call-canceled' : 'call-rejected', response);
     this.#forget(sent);
-    if (dialog !== null && (dialog.isEnded || (isInitialInvite && response.status >= 300))) {
-      const call = this.calls.of(dialog);
-      if (call !== undefined) this.calls.drop(call);
-    }
+    if (isInitialInvite) this.#dropForks(request, response.status < 300 ? dialog : null);
+    if (dialog?.isEnded === true) this.#drop(dialog);
+  }
+
+  /** Early dialogs that a reliable provisional response made, but for the one that answered. */
+  #dropForks(invite: OutgoingRequest, answered: DialogEntry | null): void {
+    for (const fork of invite.forks) if (fork !== answered) this.#drop(fork);
+  }
+
+  #drop(dialog: DialogEntry): void {
+    const call = this.calls.of(dialog);
+    if (call !== undefined) this.calls.drop(call);
   }
 
   /** The application disconnected: cancels its INVITEs; ignores responses to its other requests. */
@@ -93,6 +106,7 @@ export class OutgoingRequests {
     for (const sent of [...this.#byId.values()]) {
       if (sent.app !== app) continue;
       this.#forget(sent);
+      this.#dropForks(sent.request, null);
       this.userAgent.cancel(sent.request);
     }
   }
@@ -108,13 +122,21 @@ export class OutgoingRequests {
     }
     this.calls.claim(call);
     const own = this.options.advertised(call.entry.flow.transport);
-    const sent = this.userAgent.sendInDialog(call.entry, {
+    const sent = this.userAgent.sendInDialog(this.#forkOf(call, message), {
       method: message.method,
       headers: arrangeHeaders(message.headers, message.body, own, NOTHING),
       body: message.body,
     });
     if (message.method === 'BYE' && typeof sent === 'object') this.cdr.stop('application', 'normal-release', sent.message);
     this.#sent(app, id, sent, message);
+  }
+
+  /** RFC 3262 §4: the early dialog whose response the PRACK acknowledges. */
+  #forkOf({ entry, inviteTransactionId }: AppDialog, message: AppRequest): DialogEntry {
+    if (message.method !== 'PRACK') return entry;
+    const rseq = Number.parseInt(getHeader(message, 'rack') ?? '', 10);
+    const forks = this.#byId.get(inviteTransactionId)?.request.forks ?? [];
+    return [...forks].find(({ remoteRSeq }) => remoteRSeq === rseq) ?? entry;
   }
 
   #cancel(app: AppConnection, id: string, transactionId: string, message: AppRequest): void {

@@ -119,6 +119,7 @@ export class CallRunner {
         this.dispatch(event);
       },
       onDigit: ({ event, durationMs }: InfoDigit) => services.endpoint.takeDigit(origin.callId, event, durationMs),
+      isPlaced: origin.direction === 'outbound',
       credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
       onTaken: () => this.#drop(),
     };

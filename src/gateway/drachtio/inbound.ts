@@ -93,8 +93,9 @@ export class Inbound implements LiveCalls {
     private readonly probe: EdgeProbe,
     private readonly log: Log,
   ) {
-    // 0 to 2 s in steps of 10 ms, for the side that did not create the Call-ID.
-    this.#services = { ...services, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs: () => 10 * randomInt(0, 201) };
+    // In steps of 10 ms: 2.1 to 4 s for the side that made the Call-ID, 0 to 2 s for the other.
+    const glareDelayMs = (madeCallId: boolean): number => 10 * (madeCallId ? randomInt(210, 401) : randomInt(0, 201));
+    this.#services = { ...services, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs };
     const { maxCallsPerSecond } = options.edge;
     this.#rate = maxCallsPerSecond === null ? null : new SourceRates(maxCallsPerSecond, services.clock);
     const { srf } = services;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { newUuid } from '../../lib/ids.js';
 import type { PlaceContext } from '../call/place-context.js';
-import { ALLOWED_METHODS, ownContact, type ContactAddress } from '../call/invite.js';
+import { ALLOWED_METHODS, SUPPORTED_OPTIONS, ownContact, type ContactAddress } from '../call/invite.js';
 import { maxDurationMs, type CallFacts } from '../call/state.js';
 import type { E164 } from '../model/e164.js';
 import type { PlaceRequest } from '../ports/place-call.js';
@@ -45,7 +45,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd): PlaceContext {
         'Call-ID': sipCallId,
         Contact: contact,
         Allow: ALLOWED_METHODS,
-        Supported: 'timer',
+        Supported: SUPPORTED_OPTIONS.join(', '),
       },
     },
   };
