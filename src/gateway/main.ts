@@ -19,6 +19,7 @@ import { openHttpClients } from './wiring/http-clients.js';
 import { inboundOptions, inboundSettings, overloadDetector } from './wiring/inbound-options.js';
 import { connectSipServer } from './wiring/sip-server.js';
 import { openObservers } from './wiring/observers.js';
+import { openRegistrations } from './wiring/registrations.js';
 import { headroomShare, openRelay } from './wiring/relay.js';
 import { shutdownGateway } from './wiring/shutdown.js';
 import { openStores } from './wiring/stores.js';
@@ -80,6 +81,7 @@ export async function startGateway(
   collectGateway(metrics, { inbound, relay, endpoint, stores, headroom, isFirst: worker.index === 1 });
   const api = await openApi(config, clock, log, { stores, relay, inbound, toolRunner, metrics, worker });
   const batches = openBatches(config, instance, clock, log, { stores, inbound });
+  const registrar = openRegistrations(config, clock, log, { stores, inbound, srf });
   overload.start();
   stores.startSweeping();
   webhooks.start();
@@ -93,6 +95,7 @@ export async function startGateway(
       shutdownGateway(how, config, {
         inbound,
         batches,
+        registrar,
         api,
         srf,
         overload,

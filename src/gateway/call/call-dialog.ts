@@ -48,6 +48,8 @@ export interface DialogOwner {
   readonly isPlaced: boolean;
   /** For the trunk of a call that we place; `null`: challenges are not answered. */
   credentials(): TrunkCredentials | null;
+  /** Of each request to that trunk. */
+  trunkHeaders(): SrfHeaders;
   /** Another host has the call. */
   onTaken(): void;
 }
@@ -316,7 +318,7 @@ export class CallDialog {
       onAnswer(error, answer);
     };
     const send = (): void => {
-      const headers = { ...request.headers, ...authorization.headers };
+      const headers = { ...request.headers, ...this.owner.trunkHeaders(), ...authorization.headers };
       this.services.srf.request(dialogId, { ...request, headers }, settle, onUpdate, onMessage);
     };
     send();

@@ -21,6 +21,7 @@ import { HELD_PING_MS } from './offer-answer.js';
 import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import { trunkCredentials } from './trunk-authorization.js';
+import { trunkTlsHeaders } from './trunk-tls.js';
 import { type CallEffect, type CallEvent, type CallFacts, type CallState } from './state.js';
 import type { InfoDigit } from './info-digit.js';
 import { permission, type PlaceContext } from './place-context.js';
@@ -121,6 +122,7 @@ export class CallRunner {
       onDigit: ({ event, durationMs }: InfoDigit) => services.endpoint.takeDigit(origin.callId, event, durationMs),
       isPlaced: origin.direction === 'outbound',
       credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
+      trunkHeaders: () => (origin.direction === 'inbound' ? {} : trunkTlsHeaders(this.#state.route?.number.outbound)),
       onTaken: () => this.#drop(),
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);

@@ -30,7 +30,7 @@ import {
 import type { PlaceRequest } from '../ports/place-call.js';
 import { placeContext } from './outbound.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/admission.js';
-import { IDENTITY_HEADER, PING_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
+import { IDENTITY_HEADER, isOwnServer, PING_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 import type { SrfRequest, SrfResponse } from '../ports/signalling.js';
 
@@ -58,6 +58,7 @@ export interface InboundOptions {
 const PING_STEP_MS = 10;
 const PINGED_WITHIN_MS = 8_000;
 const PARK_POLL_MS = 10;
+const NO_HEAD = { requestUri: '', topRecordRoute: undefined, contactUri: undefined };
 
 /** What the gateway checks before it accepts a call. */
 export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaHeadroom'>;
@@ -117,6 +118,17 @@ export class Inbound implements LiveCalls {
 
   get isConnected(): boolean {
     return this.#isConnected;
+  }
+
+  /** Our Contact over TLS with this user; `null`: the SIP server is not connected. */
+  contactOf(user: string): string | null {
+    if (!this.#isConnected) return null;
+    return ownContact(this.#contactAddress(this.#ownAddress('tls')), NO_HEAD).replace('<sip:', `<sip:${user}@`);
+  }
+
+  /** Connected to Trunkline's SIP server, at least when it was connected last. */
+  get isOwnServer(): boolean {
+    return this.#isOwnServer;
   }
 
   get callCount(): number {
@@ -316,7 +328,7 @@ export class Inbound implements LiveCalls {
       return;
     }
     this.#own = hostPorts.flatMap(parseHostPort);
-    this.#isOwnServer = /-trunkline\b/.test(version);
+    this.#isOwnServer = isOwnServer(version);
     this.#isConnected = true;
     // The embedded SIP server keeps the calls of a gateway that was away; drachtio-server forgets their application.
     const isResumed = version.endsWith('-resume');

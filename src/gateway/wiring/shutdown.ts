@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.js';
 import type { OverloadDetector } from '../admission/overload-detector.js';
 import type { Inbound } from '../drachtio/inbound.js';
+import type { TrunkRegistrar } from '../drachtio/trunk-registrar.js';
 import type { MediaService } from '../media-thread/media-service.js';
 import type { SrfApp } from '../ports/signalling.js';
 import type { BatchDialling } from './batches.js';
@@ -14,6 +15,7 @@ interface Closable {
 interface GatewayParts {
   readonly inbound: Inbound;
   readonly batches: BatchDialling;
+  readonly registrar: Pick<TrunkRegistrar, 'stop'>;
   readonly srf: Pick<SrfApp, 'disconnect'>;
   readonly overload: OverloadDetector;
   readonly endpoint: MediaService;
@@ -31,8 +33,9 @@ const PARK_MS = 2_000;
 
 /** Closes everything in order. Parked calls have media until the process exits. */
 export async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
-  const { inbound, batches, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } = parts;
+  const { inbound, batches, registrar, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } = parts;
   await batches.stop();
+  await registrar.stop(how === 'drain');
   if (how === 'park') {
     await inbound.park(PARK_MS);
     srf.disconnect();

@@ -5,6 +5,7 @@ import { TrunkAuthorization } from '../../../src/gateway/call/trunk-authorizatio
 import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
 import type { RequestInDialog, SrfApp, SrfDialog } from '../../../src/gateway/ports/signalling.js';
 import { silentLog } from '../../../src/lib/log.js';
+import { TRUNK_TLS_HEADER, writeTrunkTls } from '../../../src/lib/own-headers.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import { HandMadeServer, refused, sentRequest, shown, type AppFrame } from '../../support/hand-made-server.js';
 import { offerSdp } from '../../support/sdp.js';
@@ -145,6 +146,20 @@ describe('an INVITE of ours through drachtio-server', () => {
     expect(text).toMatch(/^Session-Expires: 2700\r$/im);
     expect(text).toMatch(/^Min-SE: 2700\r$/im);
     expect(text).toMatch(/^CSeq: 101 INVITE\r$/im);
+  });
+
+  it('shows no server but ours the key of a trunk: an INVITE fails, and a request in a dialog goes without', async () => {
+    const tls = { [TRUNK_TLS_HEADER]: writeTrunkTls({ key: 'secret' }) };
+    const failed: unknown[] = [];
+    const listener = { onSent: () => undefined, onResponse: () => undefined, onUpdate: () => undefined };
+    srf.place({ uri: URI, headers: tls, body: SDP }, { ...listener, onFailed: (error) => void failed.push(error) });
+    srf.register({ uri: URI, headers: tls }, (error) => void failed.push(error));
+    expect(failed.map(String)).toEqual(Array(2).fill(expect.stringMatching(/need Trunkline's SIP server/)));
+    srf.request(DIALOG, { method: 'BYE', headers: { ...tls, Reason: 'x' } }, () => undefined);
+    const { text } = await frame(1);
+    expect(text).toMatch(/^Reason: x\r$/im);
+    expect(text).not.toMatch(new RegExp(TRUNK_TLS_HEADER, 'i'));
+    expect(server.frames).toHaveLength(1);
   });
 
   it('[3261 §9.1] is cancelled by its transaction; the server keeps the CANCEL back as long as it must', async () => {
