@@ -21,11 +21,12 @@ const run = promisify(execFile);
 
 /** What the carrier sees of a call, by its called number. */
 export interface AnsweredCallListener {
+  onInvited?(called: string): void;
   onAcknowledged(called: string): void;
   /** The carrier's own BYE is answered. */
   onHungUp(called: string): void;
-  /** The gateway ended it. @param reason its Reason header */
-  onEnded(called: string, method: 'BYE' | 'CANCEL', reason: string | undefined): void;
+  /** The gateway ended it, or its connection did. @param reason its Reason header */
+  onEnded(called: string, how: 'BYE' | 'CANCEL' | 'connection', reason: string | undefined): void;
 }
 
 interface Call {
@@ -45,7 +46,10 @@ export class AnsweringCarrier {
   readonly #calls = new Map<string, Call>();
   readonly #numbers = new Map<DialogEntry, string>();
   readonly #byRequest = new Map<OutgoingRequest, string>();
+  readonly #ringing = new Map<string, IncomingRequest>();
   listener: AnsweredCallListener | undefined;
+  /** Calls ring until `answerAll`. */
+  rings = false;
 
   private constructor(
     private readonly server: Server,
@@ -80,6 +84,14 @@ export class AnsweringCarrier {
 
   get port(): number {
     return (this.server.address() as AddressInfo).port;
+  }
+
+  /** How many it answered. */
+  answerAll(): number {
+    const ringing = [...this.#ringing].filter(([, request]) => request.transaction.isUnanswered);
+    this.#ringing.clear();
+    for (const [called, request] of ringing) this.#take(called, request);
+    return ringing.length;
   }
 
   /** Ends the call of this number, if it is answered. */
@@ -142,7 +154,18 @@ export class AnsweringCarrier {
     if (method === 'BYE' || method === 'OPTIONS') return this.#respond(request, 200, 'OK');
     if (method !== 'INVITE' || request.isInDialog) return this.#respond(request, 501, 'Not Implemented');
     const called = parseSipUri(uri)?.user ?? '';
-    request.onCancelled = (cancel) => this.listener?.onEnded(called, 'CANCEL', cancel === null ? undefined : getHeader(cancel, 'reason'));
+    request.onCancelled = (cancel) => {
+      this.#ringing.delete(called);
+      if (cancel === null) this.listener?.onEnded(called, 'connection', undefined);
+      else this.listener?.onEnded(called, 'CANCEL', getHeader(cancel, 'reason'));
+    };
+    this.listener?.onInvited?.(called);
+    if (!this.rings) return this.#take(called, request);
+    this.#ringing.set(called, request);
+    this.#respond(request, 180, 'Ringing');
+  }
+
+  #take(called: string, request: IncomingRequest): void {
     this.#respond(request, 200, 'OK', this.#answer());
     if (request.dialog === null) return;
     this.#calls.set(called, { called, dialog: request.dialog });

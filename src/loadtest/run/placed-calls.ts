@@ -58,7 +58,7 @@ export class PlacedCalls implements CallSource {
     carrier.listener = {
       onAcknowledged: (called) => this.#onAcknowledged(called),
       onHungUp: (called) => this.#end(called, null),
-      onEnded: (called, method, reason) => this.#end(called, { code: method, reason: reasonOf(`Reason: ${reason ?? ''}`) }),
+      onEnded: (called, how, reason) => this.#end(called, { code: how, reason: reasonOf(`Reason: ${reason ?? ''}`) }),
     };
     this.#tick();
   }
