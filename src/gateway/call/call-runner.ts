@@ -254,6 +254,8 @@ export class CallRunner {
       if (session.media.isHeld) this.#timers.start('held', HELD_PING_MS);
       this.#dialog.ping('GATEWAY_RESTARTED');
     } else this.dispatch(moved);
+    // Who answered is not found out any more.
+    if (this.#progress.answeredBy === null) this.#agent.onAnswerer({ type: 'verdict', answerer: 'unknown' });
     this.#trace.add('gateway', null, 'resumed after a restart of the gateway');
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
   }
@@ -503,6 +505,7 @@ export class CallRunner {
   #onAnswerer(event: AnswererEvent): void {
     if (event.type === 'verdict') this.#progress = { ...this.#progress, answeredBy: event.answerer };
     this.#notifyAgent({ type: 'answered-by', requestId: null, event });
+    this.#agent.onAnswerer(event);
   }
 
   #onAgentRequest(request: AgentRequest): void {
@@ -565,7 +568,7 @@ export class CallRunner {
 
   #report(event: StatusCallbackEvent, record: CallRecord | null = null): void {
     const moment = { event, atMs: this.#timeMs(), sequence: this.#progress.reports, record };
-    const callback = statusCallback(this.origin, this.#state, moment);
+    const callback = statusCallback(this.origin, this.#state, moment, this.#agent.answeredBy);
     if (callback === null) return;
     this.#progress = { ...this.#progress, reports: moment.sequence + 1 };
     void this.services.voiceServer.notify(callback).then((sent) => {

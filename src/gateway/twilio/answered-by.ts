@@ -1,0 +1,24 @@
+import type { Answerer, AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
+import type { MachineDetection } from '../model/voice-application.js';
+
+/** https://www.twilio.com/docs/voice/answering-machine-detection#answeredby */
+export type AnsweredBy = 'human' | 'machine_start' | 'machine_end_beep' | 'machine_end_silence' | 'fax' | 'unknown';
+
+/** In Twilio's words, of a call whose machine's end was not awaited. */
+export function answeredBy(answerer: Answerer): Exclude<AnsweredBy, `machine_end_${string}`> {
+  switch (answerer) {
+    case 'person':
+      return 'human';
+    case 'machine':
+      return 'machine_start';
+    default:
+      return answerer;
+  }
+}
+
+/** What the application gets now; `null`: it waits on. */
+export function detected(detection: MachineDetection, event: AnswererEvent): AnsweredBy | null {
+  if (event.type === 'greeting-ended') return event.by === 'beep' ? 'machine_end_beep' : 'machine_end_silence';
+  if (event.type === 'guess' || (event.answerer === 'machine' && detection === 'DetectMessageEnd')) return null;
+  return answeredBy(event.answerer);
+}
