@@ -156,7 +156,7 @@ process.on('message', (order: PlacingOrder) => {
   );
 });
 const { cert, key } = await testCertificates();
-const server = createServer({ cert, key, minVersion: 'TLSv1.2' }, (socket) => void new Connection(socket));
+const server = createServer({ cert, key, minVersion: 'TLSv1.2' }, (socket) => new Connection(socket));
 server.listen(0, '127.0.0.1', () => {
   ({ port } = server.address() as AddressInfo);
   process.send?.({ type: 'ready', port });

@@ -98,13 +98,15 @@ async function ringing(world: World, name: ChildName): Promise<DialReport> {
   await pause(2_000);
   const answered = carrier.answerAll();
   const reasonsOf = (): Promise<(string | null)[]> =>
-    Promise.all(callIds.map(async (id) => ((await ask(world, 'GET', `/v1/calls/${id}`))['call'] as { reason?: string })?.reason ?? null));
-  let reasons: (string | null)[] = [];
+    Promise.all(
+      callIds.map(async (id) => ((await ask(world, 'GET', `/v1/calls/${id}`))['call'] as { reason?: string } | undefined)?.reason ?? null),
+    );
   const endMs = performance.now() + ENDED_WITHIN_MS;
-  do {
+  let reasons = await reasonsOf();
+  while (reasons.includes(null) && performance.now() < endMs) {
     await pause(500);
     reasons = await reasonsOf();
-  } while (reasons.includes(null) && performance.now() < endMs);
+  }
   const missing = reasons.filter((reason) => reason === null).length;
   await dialled.close();
   return {

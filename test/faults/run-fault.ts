@@ -22,7 +22,7 @@ export interface Fault {
   /** What the kernel, the operator or the network does in its time; not what the product does by itself. */
   heal?(world: World): void | Promise<void>;
   /** In place of the load and the expectations of calls that come in. */
-  run?(world: World): Promise<DialReport>;
+  readonly run?: (world: World) => Promise<DialReport>;
   /** What of the general expectations does not hold for it, and why. */
   readonly excused?: Partial<Readonly<Record<Expectation, string>>>;
 }

@@ -1,5 +1,9 @@
-import type { Answerer, AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
+import type { AgentAnswer } from '../model/agent.js';
+import type { CallRecord } from '../model/call-record.js';
 import type { MachineDetection } from '../model/voice-application.js';
+
+type AnswererEvent = Extract<AgentAnswer, { type: 'answered-by' }>['event'];
+export type Answerer = NonNullable<CallRecord['answered_by']>;
 
 /** https://www.twilio.com/docs/voice/answering-machine-detection#answeredby */
 export type AnsweredBy = 'human' | 'machine_start' | 'machine_end_beep' | 'machine_end_silence' | 'fax' | 'unknown';

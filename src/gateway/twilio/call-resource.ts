@@ -1,7 +1,6 @@
-import type { Answerer } from '../../rtp/answerer/answerer-detector.js';
 import type { CallRecord } from '../model/call-record.js';
 import { accountSidOf, callSidOf } from '../model/twilio-ids.js';
-import { answeredBy } from './answered-by.js';
+import { answeredBy, type Answerer } from './answered-by.js';
 import { callStatusOf, twilioDirection, type CallStatus } from './call-status.js';
 
 /** What Twilio's resource of a call shows of it. Times are milliseconds of the epoch. */
