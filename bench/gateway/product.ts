@@ -1,13 +1,15 @@
 import { loadConfig } from '../../src/config/load.js';
 import { RunningGateway } from '../../test/support/gateway.js';
 import { childrenOf } from '../../test/support/processes.js';
+import { testCertificates } from '../../test/support/certificates.js';
+import type { PlacingOrder } from './carrier.js';
 import { RELAY_PORTS, type Subject } from './subject.js';
 
 /**
  * The whole product as `npm run up` starts it: Redis, rtpengine, SIP server, gateways; the test line answers. Its configuration is the
  * default one, but for addresses and ports.
  */
-export async function productSubject(settings: Readonly<Record<string, string>>): Promise<Subject> {
+export async function productSubject(settings: Readonly<Record<string, string>>): Promise<Product> {
   const defaults = loadConfig({ environment: {} });
   const product = await RunningGateway.start({
     // What the tests' gateways have otherwise.
@@ -26,5 +28,28 @@ export async function productSubject(settings: Readonly<Record<string, string>>)
     processes: () => childrenOf(product.ready.pid),
     own: ['sip-server', 'gateway'],
     close: () => product.destroy(),
+    placing: async (trunkPort) => {
+      const { org_id: orgId, api_key: key, http } = product.ready;
+      const limits = ['--max-calls-per-second', '1000', '--max-concurrent-calls', '100000', '--max-calls-per-day', '10000000'];
+      const allowed = ['--prices', '+49=0.0001', '--callers', FROM, ...limits, '--max-cost-per-day', '1000000'];
+      const { code, stderr } = await product.cli('org', 'set-dialling', orgId, ...allowed);
+      const directions = [{ type: 'outbound', sip_endpoint: `127.0.0.1:${String(trunkPort)}` }];
+      const { status } = await product.api('POST', '/sip/attach', { phone_number: FROM, directions, service: 'sip' });
+      if (code !== 0 || status !== 200) throw new Error(`nothing may be dialled: ${stderr}${String(status)}`);
+      return { port: Number(new URL(http).port), key, from: FROM };
+    },
   };
+}
+
+const FROM = '+15550100555';
+
+/** Settings under which it may call a carrier on this machine. */
+export async function placingSettings(): Promise<Readonly<Record<string, string>>> {
+  const { caFile } = await testCertificates();
+  return { TRUNKLINE_TRUNKS_CA_FILE: caFile, TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true' };
+}
+
+export interface Product extends Subject {
+  /** Lets it dial over the trunk at this port; what the API needs for it. */
+  readonly placing: (trunkPort: number) => Promise<Pick<PlacingOrder, 'port' | 'key' | 'from'>>;
 }

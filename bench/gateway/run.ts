@@ -6,7 +6,8 @@ import type { LoadOrder, LoadResult } from '../sip-server/generator.js';
 import { ask, started, type Child } from '../support/child.js';
 import { cpuMs } from '../support/process-figures.js';
 import { kamailioSubject } from '../kamailio/start.js';
-import { productSubject } from './product.js';
+import type { PlacingOrder } from './carrier.js';
+import { placingSettings, productSubject } from './product.js';
 import type { Subject } from './subject.js';
 
 // The whole path of a call: TLS, number look-up in Redis, rtpengine (offer, answer, delete), an answer, the record. The load is one
@@ -25,6 +26,8 @@ const { values } = parseArgs({
     only: { type: 'string', default: 'most,rate,overload,held' },
     /** trunkline, kamailio */
     subjects: { type: 'string', default: 'trunkline,kamailio' },
+    /** Trunkline alone: calls that it places to those that come in */
+    outbound: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
     /** memory of held calls is looked at after a full garbage collection */
     collect: { type: 'boolean', default: false },
@@ -50,7 +53,7 @@ function totals(subject: Subject, of: (pid: number) => number): Record<string, n
   return sums;
 }
 
-async function measured(generator: Child, subject: Subject, what: LoadOrder): Promise<Figures> {
+async function measured(generator: Child, subject: Subject, what: LoadOrder | PlacingOrder): Promise<Figures> {
   const spentMs = (): Record<string, number> => ({ ...totals(subject, cpuMs), generator: cpuMs(generator.pid) });
   const before = spentMs();
   const result = await ask<LoadResult>(generator, what);
@@ -202,6 +205,47 @@ function ratios(
   console.log(`  ${title} ratio ${median.toFixed(2)} (${all.map((ratio) => ratio.toFixed(2)).join(', ')})`);
 }
 
+/** Calls that come in, then as many at once that are placed, by one instance. */
+async function bothWays(round: number): Promise<readonly [Figures, Figures]> {
+  console.log(`\nTrunkline, round ${String(round)}`);
+  const product = await productSubject({ ...(await placingSettings()), ...settings() });
+  const [caller, carrier] = [await started('bench/sip-server/generator.ts'), await started('bench/gateway/carrier.ts')];
+  try {
+    const concurrency = Number(values.concurrency);
+    const placing: PlacingOrder = { type: 'place', ...(await product.placing(carrier.ready.port ?? 0)), concurrency, seconds };
+    const calling: LoadOrder = { type: 'closed', target: product.target, concurrency, seconds, connections };
+    await ask(caller, { ...calling, seconds: Math.min(seconds, 10) });
+    await ask(carrier, { ...placing, seconds: Math.min(seconds, 10) });
+    const inbound = await measured(caller, product, calling);
+    describe(`calls that come in (${values.concurrency} at once)`, inbound);
+    const outbound = await measured(carrier, product, placing);
+    describe(`calls that are placed (${values.concurrency} at once); INVITE to 200: request to ACK`, outbound);
+    const failures = inbound.result.failed + outbound.result.failed;
+    if (failures > 0) throw new Error(`${String(failures)} calls failed`);
+    return [outbound, inbound];
+  } finally {
+    for (const { child } of [caller, carrier]) child.kill();
+    await product.close();
+  }
+}
+
+async function compareWays(): Promise<void> {
+  const rounds: (readonly [Outcome, Outcome])[] = [];
+  for (let round = 1; round <= Number(values.rounds); round += 1) {
+    const [outbound, inbound] = await bothWays(round);
+    rounds.push([{ most: outbound }, { most: inbound }]);
+  }
+  console.log('\nPlaced calls to those that come in: the median of the rounds, and each of them');
+  const both = (of: (figures: Figures) => number) => (placed: Outcome, taken: Outcome) =>
+    placed.most === undefined || taken.most === undefined ? undefined : of(placed.most) / of(taken.most);
+  ratios('calls a second (goal 0.8)    ', both(perSecond), rounds);
+  ratios(
+    'CPU a call (goal 1.2)        ',
+    both(({ own }) => own),
+    rounds,
+  );
+}
+
 function compare(rounds: readonly (readonly [Outcome, Outcome])[]): void {
   console.log('\nTrunkline to Kamailio: the median of the rounds, and each of them');
   const both = (name: keyof Outcome, of: (figures: Figures) => number) => (ours: Outcome, theirs: Outcome) => {
@@ -230,6 +274,10 @@ function compare(rounds: readonly (readonly [Outcome, Outcome])[]): void {
 }
 
 console.log(`${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${values.connections} TLS connections`);
+if (values.outbound) {
+  await compareWays();
+  process.exit();
+}
 const subjects = values.subjects.split(',');
 const rounds: (readonly [Outcome, Outcome])[] = [];
 if (wants('most') || wants('rate'))

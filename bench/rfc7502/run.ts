@@ -82,6 +82,7 @@ async function trial(subject: Subject, caFile: string, { holdMs, hasMedia }: Cas
     mediaPorts: MEDIA_PORTS,
     batchId: null,
     notes: [],
+    outbound: null,
   };
   const quiet = { lifecycle: () => Promise.resolve(), onSecond: () => undefined, onStage: () => undefined };
   const { stages } = await new LoadRun(options, quiet, systemClock, new AbortController().signal).run();

@@ -19,6 +19,7 @@ import type { LoadOptions, RunObserver } from '../loadtest/run/load-run.js';
 import { systemClock } from '../lib/system-clock.js';
 import { apiFlags, namedUrl, openApi, type ApiFlags, type ApiIo } from './api.js';
 import { CommandFailure, number, whole } from './command.js';
+import { OutboundLoad } from './outbound-load.js';
 import { readReady } from './ready.js';
 
 interface LoadFlags extends ApiFlags {
@@ -41,6 +42,7 @@ interface LoadFlags extends ApiFlags {
   readonly maxFailures: number;
   readonly maxP99?: number;
   readonly maxLoss: number;
+  readonly outbound?: true;
   readonly target?: string;
   readonly ca?: string;
   readonly iOwnTheTarget?: true;
@@ -88,6 +90,7 @@ export function loadCommand(io: LoadIo): Command {
       number(0.1, 60_000),
     )
     .option('--max-loss <percent>', 'media packet loss to tolerate', number(0, 100), 0.1)
+    .option('--outbound', 'the API places the calls, to numbers that begin with --number, from --from; a carrier of the test answers')
     .option('--target <host:port>', 'SIP address (TLS) to call (default: the running gateway)')
     .option('--ca <file>', 'CA certificate that verifies the gateway’s')
     .option('--i-own-the-target', 'confirm that the target, another machine, is yours to load')
@@ -102,7 +105,9 @@ async function run(io: LoadIo, flags: LoadFlags): Promise<void> {
   // `npm run load --json`, without `--` before it, ends up in npm's own environment.
   const isJson = flags.json === true || process.env['npm_config_json'] === 'true';
   const say = (line: string): void => (isJson ? console.error(line) : console.log(line));
+  const isOutbound = flags.outbound === true;
   const options = await optionsOf(config, flags);
+  const outbound = isOutbound ? await OutboundLoad.open((await openApi(io, flags)).api, options, systemClock) : null;
   const batch = await LoadBatch.open(() => batchApi(io, flags), flags.name);
   const notes = [...options.notes, ...batch.notes];
   const stop = new AbortController();
@@ -117,7 +122,7 @@ async function run(io: LoadIo, flags: LoadFlags): Promise<void> {
     const { LoadRun } = await import('../loadtest/run/load-run.js');
     const observer = observerOf(batch, options, isJson, say);
     await batch.lifecycle(`load test of ${options.target.host}:${String(options.target.port)} began`, 'started');
-    const run_ = new LoadRun({ ...options, batchId: batch.id, notes }, observer, systemClock, stop.signal);
+    const run_ = new LoadRun({ ...options, batchId: batch.id, notes, outbound }, observer, systemClock, stop.signal);
     const figures = await run_.run().catch(async (error: unknown) => {
       await batch.lifecycle(`the load test failed: ${errorText(error)}`.slice(0, 2_000), 'failed');
       throw error;
@@ -131,6 +136,7 @@ async function run(io: LoadIo, flags: LoadFlags): Promise<void> {
   } finally {
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
+    await outbound?.close();
   }
 }
 
@@ -169,6 +175,8 @@ function observerOf(batch: LoadBatch, { ramps }: LoadOptions, isJson: boolean, s
 }
 
 async function optionsOf(config: Config, flags: LoadFlags): Promise<LoadOptions> {
+  const isOutbound = flags.outbound === true;
+  if (isOutbound) refuseOutbound(flags);
   const ready = flags.target === undefined || flags.number === undefined ? await readReady(config) : null;
   const called = flags.number ?? ready?.phone_number ?? null;
   const address = flags.target ?? ready?.sip.tls;
@@ -217,7 +225,16 @@ async function optionsOf(config: Config, flags: LoadFlags): Promise<LoadOptions>
     mediaPorts: flags.mediaPorts,
     batchId: null,
     notes,
+    outbound: null,
   };
+}
+
+function refuseOutbound({ number: prefix, target, media, sippScenario, digits }: LoadFlags): void {
+  if (target !== undefined) throw new Error('--outbound loads the running gateway: leave --target out');
+  if (media > 0 || sippScenario !== undefined || digits !== undefined)
+    throw new Error('calls of --outbound have no media and no SIPp: leave --media, --digits and --sipp-scenario out');
+  if (prefix === undefined || !/^\+[1-9]\d{4,8}$/.test(prefix))
+    throw new Error('--outbound needs --number: a plus and the first 5 to 9 digits of the called numbers, which six more follow');
 }
 
 /** A load test of somebody else's machine is an attack. */

@@ -25,6 +25,12 @@ interface RoutingFlags extends ApiFlags {
   readonly username?: string;
   readonly passwordFile?: string;
   readonly realm?: string;
+  readonly caFile?: string;
+  readonly tlsName?: readonly string[];
+  readonly certificateFile?: string;
+  readonly keyFile?: string;
+  readonly callerIdHeader?: string;
+  readonly registrar?: string;
 }
 
 /** `trunkline number …`: the /sip routes. */
@@ -92,6 +98,7 @@ export function numberCommand(io: ApiIo): Command {
       ...(sources === undefined ? [] : [['allowed from', sources.join(', ') || 'anywhere']]),
       ...Object.entries(limits).map(([name, value]) => [name.replaceAll('_', ' '), value === null ? 'no limit' : String(value)]),
       ['outbound', record.outbound?.sip_endpoint ?? '-'],
+      ...(record.outbound?.registration === undefined ? [] : [['registration', registrationText(record.outbound.registration)]]),
       ['made', record.created_at],
       ['changed', record.updated_at],
     ];
@@ -115,22 +122,29 @@ function routingFlags(command: Command, io: ApiIo, work: (api: Client, flags: Ro
     .option('--username <name>', 'with --outbound: answers challenges of the trunk, with --password-file')
     .option('--password-file <file>', 'file with the password, which is never shown')
     .option('--realm <realm>', 'only challenges of this realm are answered')
+    .option('--ca-file <file>', "with CAs of the trunk's certificate")
+    .option('--tls-name <name>', "a name in the trunk's certificate; repeatable", repeated)
+    .option('--certificate-file <file>', 'certificate shown to the trunk, with --key-file')
+    .option('--key-file <file>', 'its private key, which is never shown')
+    .option('--caller-id-header <name>', 'From or P-Asserted-Identity')
+    .option('--registrar <endpoint>', 'where the gateway registers --username')
     .option('--agent <id>', 'agent that answers; "none": the test line, or the operator’s bot')
-    .option('--allow-from <address>', 'accepted source address or CIDR block; repeatable', (one, all: readonly string[] | undefined) => [
-      ...(all ?? []),
-      one,
-    ])
+    .option('--allow-from <address>', 'accepted source address or CIDR block; repeatable', repeated)
     .option('--max-calls <n>', 'calls in progress, or "none"', limit)
     .option('--max-calls-per-second <n>', 'new calls a second, or "none"', limit)
     .option('--media-encryption <rule>', 'required or optional')
     .option('--voice-url <url>', 'a server that answers with TwiML, or "none"')
     .option('--voice-fallback-url <url>', 'requested when --voice-url fails, or "none"')
     .option('--status-callback <url>', 'gets a form when a call has ended, or "none"')
-    .option(
-      '--status-callback-event <event>',
-      'initiated, ringing, answered or completed; repeatable; default completed',
-      (one, all: readonly string[] | undefined) => [...(all ?? []), one],
-    );
+    .option('--status-callback-event <event>', 'initiated, ringing, answered or completed; repeatable; default completed', repeated);
+}
+
+function registrationText({ state, status, expires_at: expires }: NonNullable<NonNullable<SipRecord['outbound']>['registration']>): string {
+  return [state, ...(status === null ? [] : [String(status)]), ...(expires === null ? [] : [`until ${expires}`])].join(', ');
+}
+
+function repeated(one: string, all: readonly string[] | undefined): readonly string[] {
+  return [...(all ?? []), one];
 }
 
 function limit(text: string): Limit {
@@ -147,10 +161,21 @@ function inboundUpdate({ inbound }: SipRecord, flags: RoutingFlags) {
 }
 
 /** What is left out keeps its value. */
-async function trunkOf(sip_endpoint: string, { username, passwordFile, realm }: RoutingFlags) {
-  const password = passwordFile === undefined ? undefined : (await textOf(passwordFile)).replace(/\r?\n$/, '');
-  const given = queryOf({ username, password, realm });
-  return { type: 'outbound' as const, sip_endpoint, ...given };
+async function trunkOf(sip_endpoint: string, flags: RoutingFlags) {
+  const { username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar } = flags;
+  const [password, ca, certificate, key] = await Promise.all(
+    [passwordFile, caFile, certificateFile, keyFile].map(async (file) => (file === undefined ? undefined : await textOf(file))),
+  );
+  if ((certificate === undefined) !== (key === undefined)) throw new CommandFailure('--certificate-file and --key-file go together');
+  return {
+    type: 'outbound' as const,
+    sip_endpoint,
+    ...queryOf({ username, password: password?.replace(/\r?\n$/, ''), realm, ca, registrar }),
+    ...(tlsName === undefined ? {} : { tls_names: [...tlsName] }),
+    ...(certificate === undefined || key === undefined ? {} : { client_certificate: { certificate, key } }),
+    // The API says which there are.
+    ...(callerIdHeader === undefined ? {} : { caller_id_header: callerIdHeader as 'From' }),
+  };
 }
 
 type Updates = Awaited<ReturnType<typeof trunkOf>> | ReturnType<typeof inboundUpdate>;

@@ -295,7 +295,11 @@ export const configSchema = z
     }),
     analysis: z.strictObject({ api_key: plainText.nullable(), url: z.url({ protocol: /^https?$/ }), model: plainText }),
     tools: z.strictObject({ allow_private: z.boolean() }),
-    trunks: z.strictObject({ allow_private: z.boolean(), ca_file: z.string().min(1).nullable() }),
+    trunks: z.strictObject({
+      allow_private: z.boolean(),
+      ca_file: z.string().min(1).nullable(),
+      trusted_hosts: z.array(z.string().min(1).max(253)),
+    }),
     webhooks: z.strictObject({
       allow_private: z.boolean(),
       timeout_ms: z.int().min(1).max(60_000),

@@ -19,6 +19,7 @@ import { openHttpClients } from './wiring/http-clients.js';
 import { inboundOptions, inboundSettings, overloadDetector } from './wiring/inbound-options.js';
 import { connectSipServer, retirePredecessor } from './wiring/sip-server.js';
 import { openObservers } from './wiring/observers.js';
+import { openRegistrations } from './wiring/registrations.js';
 import { headroomShare, openRelay } from './wiring/relay.js';
 import { retireGateway, shutdownGateway } from './wiring/shutdown.js';
 import { openStores } from './wiring/stores.js';
@@ -86,6 +87,7 @@ export async function startGateway(
   await retirePredecessor(config, worker);
   const api = await openApi(config, clock, log, { stores, relay, inbound, toolRunner, metrics, worker });
   const batches = openBatches(config, instance, clock, log, { stores, inbound });
+  const registrar = openRegistrations(config, clock, log, { stores, inbound, srf });
   overload.start();
   stores.startSweeping();
   webhooks.start();
@@ -101,6 +103,7 @@ export async function startGateway(
       shutdownGateway(how, config, {
         inbound,
         batches,
+        registrar,
         api,
         srf,
         overload,

@@ -6,8 +6,18 @@ export const TLS_HEADER = 'X-Trunkline-Tls';
  * `take <gateway>`: 200 when it has taken the calls of this gateway of a lost host, or had done so before.
  */
 export const PING_HEADER = 'X-Trunkline-Ping';
+/**
+ * On a request of the gateway's to a trunk with TLS settings of its own (`writeTrunkTls`). The SIP server takes it off; no other one
+ * may get it, as it would send the key to the carrier.
+ */
+export const TRUNK_TLS_HEADER = 'X-Trunkline-Trunk-Tls';
 /** Reason of a BYE that the SIP server shows a gateway and sends to nobody: another host has the call. */
 export const TAKEN_OVER_REASON = 'SIP;cause=200;text="taken over by another host"';
+
+/** Whether the version that a SIP server states is of Trunkline's: only that one adds these headers, and takes them off. */
+export function isOwnServer(version: string): boolean {
+  return /-trunkline\b/.test(version);
+}
 
 const OWN = new RegExp(`^(?:${IDENTITY_HEADER}|${TLS_HEADER}):[^\\r\\n]*\\r?\\n`, 'gim');
 
@@ -18,4 +28,34 @@ export function withoutOwnHeaders(text: string): string {
   // A text that was cut is all head.
   const head = end === -1 ? text : text.slice(0, end + 2);
   return head.replace(OWN, '') + text.slice(head.length);
+}
+
+/** How the connection to a trunk is checked, and what it shows. All PEM; left out: as the SIP server is set up. */
+export interface TrunkTls {
+  /** In place of the usual CAs. */
+  readonly ca?: string;
+  /** Names of which the trunk's certificate must have one; left out: the host that is called. */
+  readonly names?: readonly string[];
+  readonly certificate?: string;
+  readonly key?: string;
+}
+
+/** One header value, without line breaks. */
+export function writeTrunkTls(tls: TrunkTls): string {
+  return Buffer.from(JSON.stringify(tls)).toString('base64');
+}
+
+/** `undefined`: the value is not of `writeTrunkTls`. */
+export function readTrunkTls(value: string): TrunkTls | undefined {
+  try {
+    const read: unknown = JSON.parse(Buffer.from(value, 'base64').toString());
+    if (typeof read !== 'object' || read === null) return undefined;
+    const { ca, names, certificate, key } = read as Record<string, unknown>;
+    const texts = { ca, certificate, key };
+    if (Object.values(texts).some((text) => text !== undefined && typeof text !== 'string')) return undefined;
+    if (names !== undefined && !(Array.isArray(names) && names.every((name) => typeof name === 'string'))) return undefined;
+    return read;
+  } catch {
+    return undefined;
+  }
 }

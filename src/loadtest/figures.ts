@@ -159,6 +159,8 @@ export interface RunFigures {
   readonly number: string;
   readonly scenario: string;
   readonly sipp: string;
+  /** What the latencies are. */
+  readonly measured: 'INVITE to 200' | 'request to ACK';
   readonly connections: number;
   readonly startedAt: string;
   readonly seconds: number;

@@ -68,7 +68,7 @@ export function htmlReport(figures: RunFigures, uplot: UplotFiles): string {
     `<p class="soft">${escapeHtml(figures.target)}, number ${escapeHtml(figures.number)}, ${escapeHtml(figures.startedAt)}, ${figures.seconds.toFixed(0)} s. `,
     `SIPp ${escapeHtml(figures.sipp)}, ${escapeHtml(figures.scenario)} scenario${figures.batchId === null ? '' : `, batch ${escapeHtml(figures.batchId)}`}.</p>`,
     ...ramps.map(rampHtml),
-    ...(stages.length === 1 && last !== undefined ? [cards(last)] : []),
+    ...(stages.length === 1 && last !== undefined ? [cards(last, figures.measured)] : []),
     ...(notes.length === 0 ? [] : [`<ul>${notes.map((note) => `<li>${escapeHtml(note)}</li>`).join('')}</ul>`]),
     `<h2>Over time</h2><div class="plots">${plotFigures(figures)}</div>`,
     ...(stages.length > 1 ? [`<h2>Stages</h2>${stagesTable(stages)}`] : []),
@@ -82,14 +82,14 @@ function card(value: string, name: string): string {
   return `<div class="card"><b>${escapeHtml(value)}</b><span>${escapeHtml(name)}</span></div>`;
 }
 
-function cards(stage: StageFigures): string {
+function cards(stage: StageFigures, measured: RunFigures['measured']): string {
   const { latency, media, verdict } = stage;
   const found = [
     card(`${stage.callsPerSecond.toFixed(1)}/s`, `calls started, of ${String(stage.plan.cps)}/s wanted`),
     card(`${String(stage.answered)} of ${String(stage.plan.calls)}`, 'calls answered'),
     card(String(stage.failed), 'calls failed'),
-    card(latency === null ? '-' : `${latency.p50.toFixed(1)} ms`, 'INVITE to 200, p50'),
-    card(latency === null ? '-' : `${latency.p99.toFixed(1)} ms`, 'INVITE to 200, p99'),
+    card(latency === null ? '-' : `${latency.p50.toFixed(1)} ms`, `${measured}, p50`),
+    card(latency === null ? '-' : `${latency.p99.toFixed(1)} ms`, `${measured}, p99`),
     card(String(stage.peakInProgress), 'calls in progress at most'),
     ...(media === null
       ? []
@@ -120,7 +120,7 @@ function plotFigures(figures: RunFigures): string {
   const { timeline, stages } = figures;
   const x = timeline.map(({ at }) => at);
   const marks = stages.slice(1).map((_, index) => timeline.find(({ stage }) => stage === index + 2)?.at ?? 0);
-  return plots(timeline)
+  return plots(figures)
     .map(({ series, ...rest }) => ({ ...rest, series: series.filter(({ values }) => values.some((value) => value !== null)) }))
     .filter(({ series }) => series.length > 0)
     .map(({ title, unit, series }) => {
@@ -131,7 +131,7 @@ function plotFigures(figures: RunFigures): string {
     .join('');
 }
 
-function plots(timeline: readonly Second[]): Plot[] {
+function plots({ timeline, measured }: RunFigures): Plot[] {
   const of = (name: string, pick: (second: Second) => number | null): Series => ({ name, values: timeline.map(pick) });
   const failures = [...new Set(timeline.flatMap((second) => Object.keys(second.failures)))];
   const plot = (title: string, unit: string, ...series: Series[]): Plot => ({ title, unit, series });
@@ -143,7 +143,7 @@ function plots(timeline: readonly Second[]): Plot[] {
       of('answered', ({ answered }) => answered),
     ),
     plot(
-      'INVITE to 200',
+      measured,
       'milliseconds',
       of('p50', ({ p50 }) => p50),
       of('p90', ({ p90 }) => p90),

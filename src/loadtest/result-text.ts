@@ -32,7 +32,7 @@ export function resultText(figures: RunFigures): string {
     '',
     `Load test of ${figures.target}, number ${figures.number} (${figures.scenario} scenario, SIPp ${figures.sipp})`,
     '',
-    ...(figures.stages.length > 1 ? stageTable(figures.stages) : last === undefined ? [] : stageLines(last)),
+    ...(figures.stages.length > 1 ? stageTable(figures.stages) : last === undefined ? [] : stageLines(last, figures.measured)),
     ...figures.ramps.flatMap(rampLines),
     '',
     ...figures.notes.map((note) => `Note: ${note}`),
@@ -42,7 +42,7 @@ export function resultText(figures: RunFigures): string {
   return lines.join('\n');
 }
 
-function stageLines(stage: StageFigures): string[] {
+function stageLines(stage: StageFigures, measured: RunFigures['measured']): string[] {
   const { plan, latency, verdict, media } = stage;
   const interrupted = stage.interrupted === 0 ? '' : `, ${String(stage.interrupted)} ended early`;
   const rows: [string, string][] = [
@@ -53,7 +53,7 @@ function stageLines(stage: StageFigures): string[] {
     ['rate', `${stage.callsPerSecond.toFixed(1)} calls/s of ${String(plan.cps)} wanted, at most ${String(stage.behind)} behind schedule`],
     ['in progress', `${String(stage.peakInProgress)} at most, held ${(plan.holdMs / 1_000).toFixed(1)} s each`],
     [
-      'INVITE to 200',
+      measured,
       latency === null
         ? 'no call was answered'
         : `p50 ${ms(latency.p50)}  p90 ${ms(latency.p90)}  p99 ${ms(latency.p99)}  max ${ms(latency.max)}`,

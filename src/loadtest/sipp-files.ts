@@ -136,7 +136,7 @@ function callErrorOf(entry: string): CallError | null {
 }
 
 /** The gateway's own code: `Reason: Q.850;cause=1;text="CODE"`, else `Warning: 399 host "CODE: sentence"`. */
-function reasonOf(message: string): string | null {
+export function reasonOf(message: string): string | null {
   const found =
     /^Reason:[^\r\n]*text="([A-Z][A-Z0-9_]{2,63})"/m.exec(message) ?? /^Warning:[^\r\n]*"([A-Z][A-Z0-9_]{2,63}):/m.exec(message);
   return found?.[1] ?? null;

@@ -7,11 +7,12 @@ import type {
   UserAgentListener,
   IncomingRequest,
   OutgoingRequest,
+  RequestToSend,
 } from './user-agent/user-agent-context.js';
 import type { DialogRecord, DialogStore } from './dialog/dialog-record.js';
 import { DialogTable, type DialogEnds, type DialogEntry } from './dialog/dialog-table.js';
 import type { CoreHeaders } from './message/core-headers.js';
-import { header, type Header, type RequestParts, type SipRequest, type SipResponse } from './message/message.js';
+import { header, type Header, type SipRequest, type SipResponse } from './message/message.js';
 import { Proxy, type ProxyIdentity, type ProxyListener, type ProxyOrder } from './proxy/proxy.js';
 import { restoreDialog } from './user-agent/restore-dialog.js';
 import { SessionRefresher } from './user-agent/session-refresher.js';
@@ -125,12 +126,12 @@ export class UserAgent implements TransactionUser {
   }
 
   /** Sends a request outside dialogs. */
-  send(uri: string, parts: RequestParts, routeUri: string | null): OutgoingRequest | SendProblem {
+  send(uri: string, parts: RequestToSend, routeUri: string | null): OutgoingRequest | SendProblem {
     return this.#client.send(uri, parts, routeUri);
   }
 
   /** Sends a request in a dialog; `ACK` without a transaction. */
-  sendInDialog(dialog: DialogEntry, parts: RequestParts): OutgoingRequest | SendProblem {
+  sendInDialog(dialog: DialogEntry, parts: RequestToSend): OutgoingRequest | SendProblem {
     return this.#client.sendInDialog(dialog, parts);
   }
 

@@ -19,7 +19,7 @@ const second = (at: number): Second => ({
   processes: { gateway: { cpu: 40, memoryMb: 100 } },
 });
 const RUN: RunFigures = {
-  ...{ target: '127.0.0.1:5061', number: '+15550100100', scenario: 'built-in', sipp: 'v3.6.1', connections: 1 },
+  ...{ target: '127.0.0.1:5061', number: '+15550100100', scenario: 'built-in', sipp: 'v3.6.1', measured: 'INVITE to 200', connections: 1 },
   ...{ startedAt: '2026-01-01T00:00:00.000Z', seconds: 30, interrupted: false, passed: true, batchId: null },
   ...{ notes: [], ramps: [], stages: [] },
   timeline: Array.from({ length: 30 }, (_, at) => second(at)),

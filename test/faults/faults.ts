@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { TestCa } from '../support/openssl.js';
+import { DIAL_FAULTS } from './dial-faults.js';
 import { LINE_FAULTS } from './line-faults.js';
 import { certificateFault, MACHINE_FAULTS } from './machine-faults.js';
 import { filesOf, leftOvers } from './measure.js';
@@ -33,7 +34,7 @@ function positive(name: 'rate' | 'calls'): number {
 
 const ca = await TestCa.create();
 const [good, bad] = [await ca.issue('sip', 'DNS:localhost'), await ca.issue('sip', 'DNS:localhost', 'yesterday')];
-const faults: readonly Fault[] = [...PROCESS_FAULTS, ...LINE_FAULTS, ...MACHINE_FAULTS, certificateFault(good, bad, ca.ca)];
+const faults: readonly Fault[] = [...PROCESS_FAULTS, ...LINE_FAULTS, ...MACHINE_FAULTS, certificateFault(good, bad, ca.ca), ...DIAL_FAULTS];
 const chosen = faults.filter(({ name }) => values.only === undefined || values.only.some((text) => name.includes(text)));
 if (chosen.length === 0) {
   console.error(`no fault is called so; there are: ${faults.map(({ name }) => name).join(', ')}`);

@@ -28,14 +28,16 @@ function figuresRow(report: FaultReport): string {
   const wrong = unexcused(report).map(({ what }) => what);
   const excused = report.broken.filter((one) => !unexcused(report).includes(one)).map(({ what }) => what);
   const holds = wrong.length > 0 ? `**no**: ${wrong.join('; ')}` : excused.length > 0 ? `yes; known: ${excused.join('; ')}` : 'yes';
+  // Nobody listens to calls that are placed.
+  const isDialled = report.fault.run !== undefined;
   const cells = [
     report.fault.title,
     listed(report.long),
-    `${String(report.longestSilenceMs)} ms, p50 ${String(report.silenceP50Ms)} ms`,
+    isDialled ? '–' : `${String(report.longestSilenceMs)} ms, p50 ${String(report.silenceP50Ms)} ms`,
     listed(report.reasons),
     listed(report.short),
-    `${String(report.longestAnswerMs)} ms`,
-    `${String(report.backMs)} ms`,
+    isDialled ? '–' : `${String(report.longestAnswerMs)} ms`,
+    report.backMs === null ? '–' : `${String(report.backMs)} ms`,
     report.readyz.join('; '),
     holds,
   ];

@@ -21,12 +21,22 @@ export interface Fault {
   inject(world: World): void | Promise<void>;
   /** What the kernel, the operator or the network does in its time; not what the product does by itself. */
   heal?(world: World): void | Promise<void>;
+  /** In place of the load and the expectations of calls that come in. */
+  readonly run?: (world: World) => Promise<DialReport>;
   /** What of the general expectations does not hold for it, and why. */
   readonly excused?: Partial<Readonly<Record<Expectation, string>>>;
 }
 
 export type Expectation =
-  'every call has an answer' | 'no call is stuck' | 'back within 5 s' | 'nothing leaks' | 'every call has its record';
+  | 'every call has an answer'
+  | 'no call is stuck'
+  | 'back within 5 s'
+  | 'nothing leaks'
+  | 'every call has its record'
+  | 'no number is called twice, none forgotten';
+
+/** Of calls that are placed. */
+export type DialReport = Pick<FaultReport, 'long' | 'short' | 'reasons' | 'backMs' | 'broken'>;
 
 export interface FaultReport {
   readonly fault: Fault;
@@ -38,8 +48,8 @@ export interface FaultReport {
   /** Half of them had no longer one. */
   readonly silenceP50Ms: number;
   readonly reasons: Readonly<Record<string, number>>;
-  /** From when the cause was gone until calls were answered again. */
-  readonly backMs: number;
+  /** From when the cause was gone until calls were answered again; null: not measured. */
+  readonly backMs: number | null;
   readonly readyz: readonly string[];
   readonly events: Readonly<Record<string, number>>;
   /** What was logged of calls without an answer. */
@@ -64,6 +74,7 @@ const MORE_FILES = 12;
 const RECORDED_WITHIN_MS = 10_000;
 
 export async function runFault(fault: Fault, world: World, load: Load, files: Readonly<Record<string, number>>): Promise<FaultReport> {
+  if (fault.run !== undefined) return runDialFault(fault, world, fault.run);
   const sinceMs = Date.now();
   const { trunk, otherHost, listener } = world;
   const longTrunk = otherHost === null ? trunk : { ...otherHost.trunk, number: trunk.number };
@@ -112,6 +123,23 @@ export async function runFault(fault: Fault, world: World, load: Load, files: Re
     ...report,
     broken: broken({ fates, notEnded, during, backMs, left, grown: grown(files, after), missing: records.missing.length, untold }),
     traces: log.of([...during.filter(({ outcome }) => outcome === 'no answer').map(({ sipCallId }) => sipCallId), ...records.missing]),
+  };
+}
+
+/** Calls that are placed. */
+async function runDialFault(fault: Fault, world: World, run: NonNullable<Fault['run']>): Promise<FaultReport> {
+  const log = new LogReader(world);
+  const ready = new ReadyWatch(world.gateway.ready.http);
+  const report = await run(world);
+  ready.stop();
+  const left = await settled(world);
+  const leaks = left.map((what) => ({ expectation: 'nothing leaks' as const, what }));
+  return {
+    ...report,
+    ...{ fault, longestAnswerMs: 0, longestSilenceMs: 0, silenceP50Ms: 0, traces: [] },
+    readyz: [...ready.seen],
+    events: log.events(),
+    broken: [...report.broken, ...leaks],
   };
 }
 
@@ -193,7 +221,7 @@ function broken({ fates, notEnded, during, backMs, left, grown, missing, untold 
   return all.filter(([isBroken]) => isBroken).map(([, expectation, what]) => ({ expectation, what }));
 }
 
-function tally(names: readonly string[]): Record<string, number> {
+export function tally(names: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
   return counts;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { createServer, type Server } from 'node:tls';
+import { createServer, type Server, type TlsOptions, type TLSSocket } from 'node:tls';
 import { testCertificates } from './certificates.js';
 import { PeerDialog, respond } from './peer-dialog.js';
 import { SipPeer, type WireMessage } from './sip-peer.js';
@@ -19,10 +19,14 @@ export class OutboundTrunk {
     });
   }
 
-  /** Its certificate is for 127.0.0.1. */
-  static async open(): Promise<OutboundTrunk> {
+  /** @param more left out: its certificate is for 127.0.0.1 */
+  static async open({
+    onConnection,
+    ...more
+  }: TlsOptions & { readonly onConnection?: (socket: TLSSocket) => void } = {}): Promise<OutboundTrunk> {
     const { cert, key } = await testCertificates();
-    const server = createServer({ cert, key, minVersion: 'TLSv1.2' });
+    const server = createServer({ cert, key, minVersion: 'TLSv1.2', ...more });
+    if (onConnection !== undefined) server.on('secureConnection', onConnection);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return new OutboundTrunk(server);

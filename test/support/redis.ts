@@ -87,13 +87,20 @@ export interface TestSentinels {
   close(): Promise<void>;
 }
 
+/** A replica that has all that the primary has. */
+export async function startRedisReplica(primary: TestRedis): Promise<TestRedis> {
+  const [port = 0] = await freePorts(1);
+  const replica = await startNode(port, ['--replicaof', '127.0.0.1', String(primary.port)]);
+  await answers(replica, 'INFO replication', /master_link_status:up/);
+  return replica;
+}
+
 /** A primary with a replica, and three Sentinels that watch them. */
 export async function startRedisSentinels(): Promise<TestSentinels> {
   const name = 'trunkline';
   const primary = await startRedis();
-  const [replicaPort = 0, ...sentinelPorts] = await freePorts(4);
-  const replica = await startNode(replicaPort, ['--replicaof', '127.0.0.1', String(primary.port)]);
-  await answers(replica, 'INFO replication', /master_link_status:up/);
+  const replica = await startRedisReplica(primary);
+  const sentinelPorts = await freePorts(3);
   const sentinels = await Promise.all(sentinelPorts.map((port) => startSentinel(port, name, primary.port)));
   for (const sentinel of sentinels)
     await answers(sentinel, `SENTINEL MASTER ${name}`, /num-slaves\r\n\$1\r\n1\r\n[^]*num-other-sentinels\r\n\$1\r\n2\r\n/);

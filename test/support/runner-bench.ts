@@ -297,6 +297,7 @@ export class RunnerBench {
       restore: () => this.#dialog(),
       snapshot: () => ({ id: 'd', invite: '', localTag: '', contact: '' }),
       place: none,
+      register: none,
       forget: () => {
         this.hasDialog = false;
       },

@@ -1,3 +1,6 @@
+import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
+import type { VoiceApplication } from '../model/voice-application.js';
+import { detected, type AnsweredBy } from '../twilio/answered-by.js';
 import type { ProviderLimit } from '../model/provider-usage.js';
 import type { Route } from '../model/records.js';
 import type { Clock } from '../../lib/clock.js';
@@ -60,16 +63,25 @@ export class ProviderLimitError extends Error {
   }
 }
 
+/** Until it is known who answered: longer than that takes. */
+const WAITING = '<Response><Pause length="120"/></Response>';
+
 /** Makes ready and connects the agent of one call, or one after the other as its voice webhook says. */
 export class CallAgent {
   #hasSession = false;
   /** Set once a voice webhook, or the API, decides what the caller gets to hear. */
   #voice: VoiceCall | null = null;
+  #answeredBy: AnsweredBy | null = null;
 
   constructor(
     private readonly services: AgentServices,
     private readonly call: CallParts,
   ) {}
+
+  /** Who answered, in Twilio's words, once its application got to know it. */
+  get answeredBy(): AnsweredBy | null {
+    return this.#answeredBy;
+  }
 
   /** Part of the call's snapshot; `null`: no document decides. */
   get script(): VoiceScript | null {
@@ -82,7 +94,7 @@ export class CallAgent {
    * @param kept the script of the process before
    */
   async connect(choice: AgentChoice, isResumed = false, kept: VoiceScript | null = null): Promise<CallEvent | null> {
-    const { first = null } = voiceApplicationOf(this.call.origin, this.call.state().route) ?? {};
+    const { first = null } = this.#application ?? {};
     const script = choice === 'own' ? (this.script ?? kept) : null;
     if (script !== null) {
       await this.#voiceCall().resume(script);
@@ -93,7 +105,8 @@ export class CallAgent {
       this.#voice = null;
       return this.#connect(choice, isResumed);
     }
-    const refusal = await this.call.trace.timeline.step('agent connect', this.#voiceCall().begin(first));
+    const begins = this.#application?.machineDetection === undefined ? first : { twiml: WAITING };
+    const refusal = await this.call.trace.timeline.step('agent connect', this.#voiceCall().begin(begins));
     if (refusal === null) return { type: 'agent-connected' };
     return { type: 'agent-refused', reason: refusal === 'busy' ? 'AGENT_BUSY' : 'AGENT_DECLINED' };
   }
@@ -116,6 +129,18 @@ export class CallAgent {
       const isLost = event.type === 'conversation-ended' ? event.error !== null : event.type === 'agent-lost';
       this.call.dispatch({ type: 'hangup', reason: isLost ? 'AGENT_LOST' : 'AGENT_HANGUP' });
     }
+  }
+
+  /** What is found out of who answered: the first document may have waited for it. */
+  onAnswerer(event: AnswererEvent): void {
+    const { first = null, machineDetection } = this.#application ?? {};
+    if (machineDetection === undefined || first === null || this.#answeredBy !== null) return;
+    this.#answeredBy = detected(machineDetection, event);
+    if (this.#answeredBy !== null) this.redirect(first);
+  }
+
+  get #application(): VoiceApplication | null {
+    return voiceApplicationOf(this.call.origin, this.call.state().route);
   }
 
   /** The answer to a request of the agent. */
@@ -153,11 +178,15 @@ export class CallAgent {
 
   #voiceHost(): VoiceHost {
     const { call, services } = this;
+    const answeredBy = (): AnsweredBy | null => this.#answeredBy;
     const speech = speechOf(services.operatorAgent, call.state().route);
     return {
       speech,
       get isAnswered() {
         return call.isAnswered();
+      },
+      get answeredBy() {
+        return answeredBy();
       },
       connect: async (agent) => {
         const permitted = await this.#permitted(agent);

@@ -34,8 +34,8 @@ export interface DialogServices {
   readonly srf: SrfApp;
   /** 1 to 10 s, jittered, so that refused callers do not come back together. */
   readonly retryAfterSeconds: () => number;
-  /** RFC 3261 §14.1: the wait after a 491, of the side that did not make the Call-ID. */
-  readonly glareDelayMs: () => number;
+  /** RFC 3261 §14.1: the wait after a 491, of the side that made the Call-ID or of the other. */
+  readonly glareDelayMs: (madeCallId: boolean) => number;
   /** What a REFER gets. */
   readonly referReason: Extract<Reason, 'DECLINED' | 'METHOD_NOT_ALLOWED'>;
 }
@@ -44,8 +44,12 @@ export interface DialogServices {
 export interface DialogOwner {
   dispatch(event: CallEvent): void;
   onDigit(digit: InfoDigit): void;
+  /** We placed the call, and made its Call-ID. */
+  readonly isPlaced: boolean;
   /** For the trunk of a call that we place; `null`: challenges are not answered. */
   credentials(): TrunkCredentials | null;
+  /** Of each request to that trunk. */
+  trunkHeaders(): SrfHeaders;
   /** Another host has the call. */
   onTaken(): void;
 }
@@ -109,6 +113,7 @@ export class CallDialog {
 
   /** INVITE of a call that we place. */
   dial(target: DialTarget, sdp: string): void {
+    const onUpdate = this.#traced((request, response) => this.#onEarlyUpdate(request, response));
     const owner = {
       onProceeding: (status: number) => this.owner.dispatch({ type: 'dial-proceeding', status }),
       onAnswered: (dialog: SrfDialog, answer: string) => {
@@ -117,8 +122,9 @@ export class CallDialog {
         this.owner.dispatch({ type: 'dial-answered', sdp: answer });
       },
       onRefused: (status: number, isLocal: boolean) => this.owner.dispatch({ type: 'dial-refused', status, isLocal }),
-      // RFC 3311 §5.2: our offer is not answered yet.
-      onUpdate: this.#traced((request, response) => this.refuse(request, response, 'REQUEST_PENDING')),
+      request: (dialogId: string, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2]) =>
+        this.#request(dialogId, request, onAnswer, onUpdate),
+      onUpdate,
     };
     this.#placed = new PlacedInvite(this.services.srf, target, sdp, this.#authorization(), owner, this.trace, this.log);
     this.#placed.send();
@@ -186,13 +192,19 @@ export class CallDialog {
     dialog.local.sdp = sdp;
     const request = { method: 'INVITE', headers: this.#answerHeaders(), body: sdp } as const;
     this.#request(
-      dialog,
+      dialog.id,
       request,
       (error, answer) => {
         if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.reinvite.failed');
         // Without a connection to the SIP server it is tried again later, as after a glare.
         const { status, body } = answer ?? { status: error instanceof ConnectionLostError ? 491 : 408, body: '' };
-        this.owner.dispatch({ type: 'reinvite-answered', status, sdp: body, retryAfterMs: this.services.glareDelayMs(), attempt });
+        this.owner.dispatch({
+          type: 'reinvite-answered',
+          status,
+          sdp: body,
+          retryAfterMs: this.services.glareDelayMs(this.owner.isPlaced),
+          attempt,
+        });
       },
       this.#traced((update, response) => this.#onReoffer(update, response)),
     );
@@ -206,7 +218,7 @@ export class CallDialog {
     const { contact, peerHost } = this.own;
     const uri = target.kind === 'uri' ? target.uri : `sip:${target.number}@${peerHost};user=phone`;
     const headers = { 'Refer-To': `<${uri}>`, 'Referred-By': contact, Contact: contact, Allow: `${ALLOWED_METHODS}, NOTIFY` };
-    this.#request(dialog, { method: 'REFER', headers }, (error, answer) => {
+    this.#request(dialog.id, { method: 'REFER', headers }, (error, answer) => {
       if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.refer.failed');
       this.owner.dispatch({ type: 'refer-answered', status: answer?.status ?? null, referId });
     });
@@ -216,7 +228,7 @@ export class CallDialog {
     const dialog = this.#dialog;
     if (dialog === null) return;
     this.#byeAnswered = new Promise((resolve) => {
-      this.#request(dialog, { method: 'BYE', headers: { Reason: reasonHeaderOf(reason) } }, (error) => {
+      this.#request(dialog.id, { method: 'BYE', headers: { Reason: reasonHeaderOf(reason) } }, (error) => {
         // Whatever the answer: a 401 or 407 ends our side too.
         this.services.srf.forget(dialog);
         if (error !== null && error !== undefined) this.log.warn({ error: errorText(error) }, 'call.bye.failed');
@@ -232,7 +244,7 @@ export class CallDialog {
   ping(lost: 'INTERNAL_ERROR' | 'GATEWAY_RESTARTED'): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
-    this.#request(dialog, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
+    this.#request(dialog.id, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
       // The next connection asks again.
       if (error instanceof ConnectionLostError) return;
       const isUnsent = answer === undefined && !/unable to find dialog/i.test(errorText(error));
@@ -252,7 +264,7 @@ export class CallDialog {
   pingHeld(): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
-    this.#request(dialog, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
+    this.#request(dialog.id, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
       if (answer?.status === 481) return this.owner.dispatch({ type: 'server-lost', reason: 'INTERNAL_ERROR' });
       // 408 is the SIP server's own: nobody answered. Without a connection to it nobody was asked.
       const isAnswered = error instanceof ConnectionLostError || (answer !== undefined && answer.status !== 408);
@@ -291,7 +303,7 @@ export class CallDialog {
     };
   }
 
-  #request(dialog: SrfDialog, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2], onUpdate?: SrfHandler): void {
+  #request(dialogId: string, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2], onUpdate?: SrfHandler): void {
     const done = this.trace.expect();
     const authorization = this.#authorization();
     const { method } = request;
@@ -306,8 +318,8 @@ export class CallDialog {
       onAnswer(error, answer);
     };
     const send = (): void => {
-      const headers = { ...request.headers, ...authorization.headers };
-      this.services.srf.request(dialog.id, { ...request, headers }, settle, onUpdate, onMessage);
+      const headers = { ...request.headers, ...this.owner.trunkHeaders(), ...authorization.headers };
+      this.services.srf.request(dialogId, { ...request, headers }, settle, onUpdate, onMessage);
     };
     send();
   }
@@ -318,16 +330,16 @@ export class CallDialog {
     return credentials === null ? NO_AUTHORIZATION : new TrunkAuthorization(credentials);
   }
 
+  /** UPDATE before the 2xx. RFC 3311 §5.2: our offer may not be answered yet; without an offer, only target and session timer change. */
+  #onEarlyUpdate(request: SrfRequest, response: SrfResponse): void {
+    const reoffer = reofferOf(request);
+    if (!reoffer.ok) return this.refuse(request, response, reoffer.error);
+    if (reoffer.value.sdp !== '') return this.refuse(request, response, 'REQUEST_PENDING');
+    response.send(200, 'OK', { headers: { ...this.#answerHeaders(), ...reoffer.value.sessionTimer } });
+  }
+
   #onReoffer(request: SrfRequest, response: SrfResponse): void {
-    const reoffer = readReoffer({
-      require: request.get('Require'),
-      supported: request.get('Supported'),
-      sessionExpires: sessionExpiresOf(request),
-      contentType: request.get('Content-Type'),
-      contentDisposition: request.get('Content-Disposition'),
-      contentEncoding: request.get('Content-Encoding') ?? request.get('e'),
-      body: request.body,
-    });
+    const reoffer = reofferOf(request);
     if (!reoffer.ok) return this.refuse(request, response, reoffer.error);
     const { sdp, sessionTimer } = reoffer.value;
     const requestId = this.#wait({ request, response, sessionTimer });
@@ -378,6 +390,18 @@ export class CallDialog {
   #capabilities(): SrfHeaders {
     return { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') };
   }
+}
+
+function reofferOf(request: SrfRequest): ReturnType<typeof readReoffer> {
+  return readReoffer({
+    require: request.get('Require'),
+    supported: request.get('Supported'),
+    sessionExpires: sessionExpiresOf(request),
+    contentType: request.get('Content-Type'),
+    contentDisposition: request.get('Content-Disposition'),
+    contentEncoding: request.get('Content-Encoding') ?? request.get('e'),
+    body: request.body,
+  });
 }
 
 /** drachtio-srf gives the text of the Reason header of a BYE that the SIP server sent by itself. */

@@ -20,6 +20,7 @@ import { agentLegRules, CallLegs } from './call-legs.js';
 import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import { trunkCredentials } from './trunk-authorization.js';
+import { trunkTlsHeaders } from './trunk-tls.js';
 import { type CallEffect, type CallEvent, type CallState } from './state.js';
 import type { InfoDigit } from './info-digit.js';
 import { permission, type PlaceContext } from './place-context.js';
@@ -84,29 +85,26 @@ export class CallRunner {
     this.#timers = new CallTimers(services.clock, (timer) => this.dispatch({ type: 'timer', timer }));
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
     const seen = { origin, state: () => this.#state, wallMs: () => this.#timeMs(), log: this.#log };
-    this.#reports = new StatusReports(services.voiceServer, seen);
-    const timeLeft = {
-      callId: origin.callId,
-      remainingMs: () => this.#remainingMs(),
-      dispatch: (event: CallEvent) => this.dispatch(event),
-    };
-    this.#legs = new CallLegs(services, { ...seen, ...timeLeft });
+    this.#reports = new StatusReports(services.voiceServer, { ...seen, answeredBy: () => this.#agent.answeredBy });
+    const dispatch = (event: CallEvent): void => this.dispatch(event);
+    this.#legs = new CallLegs(services, { ...seen, callId: origin.callId, remainingMs: () => this.#remainingMs(), dispatch });
     const owner = {
       dispatch: (event: CallEvent) => {
         this.#noteDial(event);
         this.dispatch(event);
       },
       onDigit: ({ event, durationMs }: InfoDigit) => services.endpoint.takeDigit(origin.callId, event, durationMs),
+      isPlaced: origin.direction === 'outbound',
       credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
+      trunkHeaders: () => (origin.direction === 'inbound' ? {} : trunkTlsHeaders(this.#state.route?.number.outbound)),
       onTaken: () => this.#drop(),
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
-    const tell = (answer: AgentAnswer): void => this.#notifyAgent(answer);
     this.#requests = new AgentRequests(
       { tools: services.tools, toolRunner: tracedTools(services, origin.callId), doNotCall: services.doNotCall },
       origin.direction === 'outbound' ? origin.to : origin.caller.number,
       () => this.#state.route,
-      tell,
+      (answer) => this.#notifyAgent(answer),
       () => this.#keep(),
       this.#log,
     );
@@ -121,7 +119,7 @@ export class CallRunner {
       // A call that we place: once it is acknowledged.
       isAnswered: () => this.#kept !== null,
       resumed: () => this.#progress.resumed,
-      dispatch: (event) => this.dispatch(event),
+      dispatch,
       onAgentError: (text) => (this.#progress = { ...this.#progress, agentError: text }),
       keep: () => this.#keep(),
       lastLeg: () => this.#legs.notes.at(-1) ?? null,
@@ -242,6 +240,8 @@ export class CallRunner {
       this.#dialog.ping('GATEWAY_RESTARTED');
     } else this.dispatch(moved);
     this.#legs.resume();
+    // Who answered is not found out any more.
+    if (this.#progress.answeredBy === null) this.#agent.onAnswerer({ type: 'verdict', answerer: 'unknown' });
     this.#trace.add('gateway', null, 'resumed after a restart of the gateway');
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
   }
@@ -504,6 +504,7 @@ export class CallRunner {
   #onAnswerer(event: AnswererEvent): void {
     if (event.type === 'verdict') this.#progress = { ...this.#progress, answeredBy: event.answerer };
     this.#notifyAgent({ type: 'answered-by', requestId: null, event });
+    this.#agent.onAnswerer(event);
   }
 
   #onAgentRequest(request: AgentRequest): void {

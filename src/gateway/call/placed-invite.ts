@@ -5,6 +5,7 @@ import { reasonHeaderOf } from '../model/reasons.js';
 import {
   ConnectionLostError,
   type InviteResponse,
+  type RequestInDialog,
   type SentInvite,
   type SrfApp,
   type SrfDialog,
@@ -28,11 +29,18 @@ export interface PlacedInviteOwner {
   onAnswered(dialog: SrfDialog, sdp: string): void;
   /** @param isLocal the SIP server's own status, in place of a response */
   onRefused(status: number, isLocal: boolean): void;
+  /** Sends a request in the early dialog, and answers its challenges. */
+  request(dialogId: string, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2]): void;
   readonly onUpdate: SrfHandler;
 }
 
 /** Early dialogs whose description is remembered. */
 const MAX_FORKS = 8;
+/** RFC 4028 §4: recommended; and the longest that a 422 can ask for. Seconds. */
+const SESSION_SECONDS = 1_800;
+const MAX_MIN_SE_SECONDS = 86_400;
+/** A PRACK and its repetitions after challenges. */
+const CSEQS_PER_PRACK = 3;
 /** In the place of a response that never came. */
 const NO_RESPONSE = 408;
 const NOT_SENT = 503;
@@ -44,6 +52,10 @@ export class PlacedInvite {
   #isCancelled = false;
   /** By To tag: a 2xx may leave out what its 18x had. */
   readonly #earlySdp = new Map<string, string>();
+  /** Of this INVITE, since it was sent last. */
+  #pracks = 0;
+  /** After a 422: what it asked for. */
+  #sessionTimer: SrfHeaders = {};
   readonly #settled: () => void;
 
   constructor(
@@ -87,7 +99,8 @@ export class PlacedInvite {
   /** @param again of the INVITE that was challenged: its tag, and the next CSeq (RFC 3261 §8.1.3.5) */
   #send(again: SrfHeaders): void {
     const { uri, headers } = this.target;
-    const invite = { uri, headers: { ...headers, ...again, ...this.authorization.headers }, body: this.sdp };
+    const invite = { uri, headers: { ...headers, ...again, ...this.#sessionTimer, ...this.authorization.headers }, body: this.sdp };
+    this.#pracks = 0;
     this.srf.place(invite, {
       onSent: (sent) => {
         this.#sent = sent;
@@ -117,7 +130,19 @@ export class PlacedInvite {
   #onProvisional(response: InviteResponse): void {
     const tag = tagOf(response);
     if (response.body !== '' && this.#earlySdp.size < MAX_FORKS) this.#earlySdp.set(tag, response.body);
+    this.#acknowledgeProvisional(response);
     this.owner.onProceeding(response.status);
+  }
+
+  /** RFC 3262 §4. The SIP server shows each reliable response once, and in order. */
+  #acknowledgeProvisional(response: InviteResponse): void {
+    const rseq = response.get('RSeq');
+    if (rseq === undefined) return;
+    this.#pracks += 1;
+    const headers = { RAck: `${rseq.trim()} ${response.get('CSeq') ?? ''}` };
+    this.owner.request(response.dialogId, { method: 'PRACK', headers }, (error, answer) => {
+      if (answer === undefined || answer.status >= 300) this.log.warn({ error: answer?.status ?? errorText(error) }, 'call.prack.failed');
+    });
   }
 
   #onSuccess(response: InviteResponse): void {
@@ -136,11 +161,22 @@ export class PlacedInvite {
     this.owner.onAnswered(dialog, sdp);
   }
 
-  /** After a challenge that can be answered. */
-  #sendsAgain({ status, raw = '' }: InviteResponse): boolean {
-    if (!this.authorization.answers({ method: 'INVITE', uri: this.target.uri }, status, raw)) return false;
-    const cseq = Number.parseInt(this.#sent?.get('CSeq') ?? '', 10);
-    this.#send({ From: this.#sent?.get('From') ?? '', CSeq: `${String(cseq + 1)} INVITE` });
+  /** After a challenge that can be answered, or a session interval that is too small. */
+  #sendsAgain(response: InviteResponse): boolean {
+    const { status, raw = '' } = response;
+    if (!this.#lengthensSession(response) && !this.authorization.answers({ method: 'INVITE', uri: this.target.uri }, status, raw))
+      return false;
+    const cseq = Number.parseInt(this.#sent?.get('CSeq') ?? '', 10) + 1 + CSEQS_PER_PRACK * this.#pracks;
+    this.#send({ From: this.#sent?.get('From') ?? '', CSeq: `${String(cseq)} INVITE` });
+    return true;
+  }
+
+  /** RFC 4028 §7.3, once: a proxy had set an interval that the next one refused. */
+  #lengthensSession(response: InviteResponse): boolean {
+    const least = /^\s*(\d{1,6})\s*(?:;|$)/.exec(response.get('Min-SE') ?? '')?.[1];
+    if (response.status !== 422 || least === undefined || Number(least) > MAX_MIN_SE_SECONDS) return false;
+    if (this.#sessionTimer['Min-SE'] !== undefined) return false;
+    this.#sessionTimer = { 'Session-Expires': String(Math.max(SESSION_SECONDS, Number(least))), 'Min-SE': least };
     return true;
   }
 }

@@ -1,6 +1,7 @@
 import type { CallRecord } from '../model/call-record.js';
 import type { StatusCallbackEvent } from '../model/records.js';
 import type { VoiceRequest } from '../ports/ports.js';
+import type { AnsweredBy } from '../twilio/answered-by.js';
 import { callParameters } from '../twilio/call-parameters.js';
 import { callStatusOf, type CallStatus } from '../twilio/call-status.js';
 import type { CallOrigin } from './call-record.js';
@@ -29,6 +30,7 @@ export function statusCallback(
   origin: CallOrigin,
   { route, identity }: Pick<CallState, 'route' | 'identity'>,
   { event, atMs, sequence, record }: CallMoment,
+  answeredBy: AnsweredBy | null,
 ): VoiceRequest | null {
   const { callId, direction, to, caller } = origin;
   const { token, statusCallback: callback = null } = voiceApplicationOf(origin, route) ?? {};
@@ -40,7 +42,7 @@ export function statusCallback(
     method: callback.method,
     token,
     parameters: {
-      ...callParameters({ callId, orgId, direction, to, caller, identity }, status),
+      ...callParameters({ callId, orgId, direction, to, caller, identity, answeredBy }, status),
       ...(record === null ? {} : { CallDuration: String(secondsOf(record)) }),
       Timestamp: new Date(atMs).toUTCString(),
       CallbackSource: 'call-progress-events',

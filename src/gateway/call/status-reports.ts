@@ -1,6 +1,7 @@
 import type { Log } from '../../lib/log.js';
 import type { CallRecord } from '../model/call-record.js';
 import type { StatusCallbackEvent } from '../model/records.js';
+import type { AnsweredBy } from '../twilio/answered-by.js';
 import type { VoiceServer } from '../ports/ports.js';
 import type { CallOrigin } from './call-record.js';
 import type { CallState } from './state.js';
@@ -17,6 +18,8 @@ export class StatusReports {
       readonly state: () => CallState;
       readonly wallMs: () => number;
       readonly log: Log;
+      /** In the words of Twilio. */
+      readonly answeredBy: () => AnsweredBy | null;
     },
   ) {}
 
@@ -30,8 +33,9 @@ export class StatusReports {
   }
 
   send(event: StatusCallbackEvent, record: CallRecord | null = null): void {
-    const { origin, state, wallMs, log } = this.call;
-    const callback = statusCallback(origin, state(), { event, atMs: wallMs(), sequence: this.#count, record });
+    const { origin, state, wallMs, log, answeredBy } = this.call;
+    const moment = { event, atMs: wallMs(), sequence: this.#count, record };
+    const callback = statusCallback(origin, state(), moment, answeredBy());
     if (callback === null) return;
     this.#count += 1;
     void this.server.notify(callback).then((sent) => {

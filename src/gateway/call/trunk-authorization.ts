@@ -55,8 +55,8 @@ export class TrunkAuthorization {
   }
 }
 
-/** All values of a header of a message, in order: drachtio-srf keeps one of them. */
-function headerValues(text: string, name: string): string[] {
+/** All values of a header of a message, in order: drachtio-srf keeps one of them. @param name in lower case */
+export function headerValues(text: string, name: string): string[] {
   const head = text.split('\r\n\r\n', 1)[0]?.replace(/\r\n[ \t]+/g, ' ') ?? '';
   return head.split('\r\n').flatMap((line) => {
     const colon = line.indexOf(':');

@@ -13,6 +13,7 @@ import type { VoiceApplication } from '../model/voice-application.js';
 import type { LegEvent } from '../model/media.js';
 import { AgentUnavailableError, type VoiceServer } from '../ports/ports.js';
 import { cookieHeader } from '../twilio/cookies.js';
+import type { AnsweredBy } from '../twilio/answered-by.js';
 import { callParameters, type VoiceFacts } from '../twilio/call-parameters.js';
 import type { Clip, ConversationNoun, GatherRules, StreamNoun } from '../twilio/twiml.js';
 import {
@@ -56,6 +57,8 @@ export interface VoiceHost {
   keep(): void;
   /** Milliseconds of the epoch. */
   wallMs(): number;
+  /** Who answered, in Twilio's words; `null`: nobody asked, or it is not known yet. */
+  readonly answeredBy: AnsweredBy | null;
 }
 
 export interface VoiceSettings {
@@ -421,7 +424,10 @@ export class VoiceCall {
   #request({ url, method, parameters }: DocumentRequest): ReturnType<VoiceServer['document']> {
     const { facts, application } = this.settings;
     // Only whoever answered hears a document of a placed call.
-    const call = callParameters(facts, this.host.isAnswered || facts.direction === 'outbound' ? 'in-progress' : 'ringing');
+    const call = callParameters(
+      { ...facts, answeredBy: this.host.answeredBy },
+      this.host.isAnswered || facts.direction === 'outbound' ? 'in-progress' : 'ringing',
+    );
     const cookie = cookieHeader(this.#script?.cookies ?? {}, url) ?? undefined;
     const request = { url, method, parameters: { ...call, ...parameters }, token: application.token };
     return this.server.document(cookie === undefined ? request : { ...request, cookie }, this.#ended.signal);

@@ -32,7 +32,7 @@ import {
 import type { PlaceRequest } from '../ports/place-call.js';
 import { placeContext, trunkUri } from './outbound.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/admission.js';
-import { IDENTITY_HEADER, PING_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
+import { IDENTITY_HEADER, isOwnServer, PING_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 import type { SrfRequest, SrfResponse } from '../ports/signalling.js';
 
@@ -62,6 +62,7 @@ export interface InboundOptions {
 const PING_STEP_MS = 10;
 const PINGED_WITHIN_MS = 8_000;
 const PARK_POLL_MS = 10;
+const NO_HEAD = { requestUri: '', topRecordRoute: undefined, contactUri: undefined };
 
 /** What the gateway checks before it accepts a call. */
 export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaHeadroom'>;
@@ -99,12 +100,13 @@ export class Inbound implements LiveCalls {
     private readonly probe: EdgeProbe,
     private readonly log: Log,
   ) {
-    // 0 to 2 s in steps of 10 ms, for the side that did not create the Call-ID.
+    // In steps of 10 ms: 2.1 to 4 s for the side that made the Call-ID, 0 to 2 s for the other.
+    const glareDelayMs = (madeCallId: boolean): number => 10 * (madeCallId ? randomInt(210, 401) : randomInt(0, 201));
     const others: OtherCalls = {
       placeLeg: (request, joins) => (this.#isTrunk(request) ? this.#place(request, joins) : 'DIAL_NOT_ALLOWED'),
       tell: (callId, event) => this.#tell(callId, event),
     };
-    this.#services = { ...services, others, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs: () => 10 * randomInt(0, 201) };
+    this.#services = { ...services, others, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs };
     const { maxCallsPerSecond } = options.edge;
     this.#rate = maxCallsPerSecond === null ? null : new SourceRates(maxCallsPerSecond, services.clock);
     const { srf } = services;
@@ -126,6 +128,17 @@ export class Inbound implements LiveCalls {
 
   get isConnected(): boolean {
     return this.#isConnected;
+  }
+
+  /** Our Contact over TLS with this user; `null`: the SIP server is not connected. */
+  contactOf(user: string): string | null {
+    if (!this.#isConnected) return null;
+    return ownContact(this.#contactAddress(this.#ownAddress('tls')), NO_HEAD).replace('<sip:', `<sip:${user}@`);
+  }
+
+  /** Connected to Trunkline's SIP server, at least when it was connected last. */
+  get isOwnServer(): boolean {
+    return this.#isOwnServer;
   }
 
   get callCount(): number {
@@ -352,7 +365,7 @@ export class Inbound implements LiveCalls {
       return;
     }
     this.#own = hostPorts.flatMap(parseHostPort);
-    this.#isOwnServer = /-trunkline\b/.test(version);
+    this.#isOwnServer = isOwnServer(version);
     this.#isConnected = true;
     if (this.#isRetired && !this.#isWithdrawn) this.#withdraw();
     // The embedded SIP server keeps the calls of a gateway that was away; drachtio-server forgets their application.

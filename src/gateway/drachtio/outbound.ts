@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { newUuid } from '../../lib/ids.js';
+import { trunkTlsHeaders } from '../call/trunk-tls.js';
 import type { PlaceContext } from '../call/place-context.js';
-import { ALLOWED_METHODS, ownContact, type ContactAddress } from '../call/invite.js';
+import { ALLOWED_METHODS, SUPPORTED_OPTIONS, ownContact, type ContactAddress } from '../call/invite.js';
 import { maxDurationMs, type CallFacts, type JoinedCall } from '../call/state.js';
-import type { E164 } from '../model/e164.js';
 import type { PlaceRequest } from '../ports/place-call.js';
 
 export interface OwnEnd {
@@ -47,7 +47,9 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
         'Call-ID': sipCallId,
         Contact: contact,
         Allow: ALLOWED_METHODS,
-        Supported: 'timer',
+        Supported: SUPPORTED_OPTIONS.join(', '),
+        ...(trunk.caller_id_header === 'P-Asserted-Identity' ? { 'P-Asserted-Identity': `<sip:${from}@${host}>` } : {}),
+        ...trunkTlsHeaders(trunk),
       },
     },
   };
@@ -59,7 +61,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
  */
 export function trunkUri(
   endpoint: string,
-  to: E164,
+  to: string,
 ): { readonly uri: string; readonly host: string; readonly port: number; readonly hostPort: string } {
   const [, scheme = '', host = '', port] = /^(sips?:)?(?:[^@]*@)?(\[[^\]]+\]|[^:;?]+)(?::(\d+))?/i.exec(endpoint) ?? [];
   const hostPort = port === undefined ? host : `${host}:${port}`;

@@ -1,4 +1,5 @@
 import Srf from 'drachtio-srf';
+import { isOwnServer, TRUNK_TLS_HEADER } from '../../lib/own-headers.js';
 import { errorText } from '../../lib/result.js';
 import { gatherWrites, type CorkedStream } from '../../lib/turn-batch.js';
 import {
@@ -22,6 +23,7 @@ import {
 // (drachtio-srf 5.0.29).
 
 const MAX_RECONNECT_MS = 1_000;
+const NEEDS_OWN_SERVER = "ca, tls_names and client_certificate of a trunk need Trunkline's SIP server";
 /** The SIP server sends nothing now, for another host may have taken the call. */
 const MAY_BE_ELSEWHERE = /another cell may have the dialog/;
 
@@ -107,6 +109,7 @@ export function createSrfApp(): SrfApp {
     request: (dialogId, request, onAnswer, onUpdate, onMessage) => requests.send(dialogId, request, onAnswer, onUpdate, onMessage),
     forget: (dialog) => srf.removeDialog(dialog),
     place: (invite, listener) => requests.place(invite, listener),
+    register: (request, onAnswer) => requests.register(request, onAnswer),
     snapshot: (dialog, invite) => {
       const { type, res } = dialog as RawDialog;
       const kept = { id: dialog.id, invite, localTag: dialog.sip.localTag, contact: dialog.local.contact };
@@ -134,7 +137,10 @@ function indexHeaders(request: SrfRequest): void {
 
 /** Our requests without a final response. The package forgets them when the connection breaks. */
 class OwnRequests {
+  /** Connected to Trunkline's SIP server, which takes the settings of a trunk's connection off. */
+  #isOwnServer = false;
   readonly #waiting = new Set<OnAnswer>();
+  /** INVITEs and REGISTERs. */
   readonly #invites = new Set<(error: unknown) => void>();
   /** BYEs to send again. Otherwise a carrier would stay in an ended call, which the SIP server returns with the connection. */
   readonly #unsaidByes = new Map<string, RequestInDialog>();
@@ -144,12 +150,16 @@ class OwnRequests {
       const lost = new ConnectionLostError('the connection to the SIP server was lost');
       for (const fail of [...this.#waiting, ...this.#invites]) fail(lost);
     });
-    srf.on('connect', (error: unknown) => {
+    srf.on('connect', (error: unknown, _hostPorts: string | undefined, version: string | undefined) => {
+      this.#isOwnServer = isOwnServer(version ?? '');
       if (error === null || error === undefined) this.#sendByes();
     });
   }
 
-  send(dialogId: string, request: RequestInDialog, onAnswer: OnAnswer, onUpdate?: SrfHandler, onMessage?: OnMessage): void {
+  send(dialogId: string, given: RequestInDialog, onAnswer: OnAnswer, onUpdate?: SrfHandler, onMessage?: OnMessage): void {
+    // Any other server would show the carrier the key.
+    const { [TRUNK_TLS_HEADER]: tls, ...headers } = given.headers ?? {};
+    const request = tls === undefined || this.#isOwnServer ? given : { ...given, headers };
     const settle: OnAnswer = (error, answer) => {
       if (!this.#waiting.delete(settle)) return;
       const isLost =
@@ -173,6 +183,7 @@ class OwnRequests {
       if (this.#invites.delete(fail)) listener.onFailed(error);
     };
     this.#invites.add(fail);
+    if (this.#isForeign(headers)) return fail(new Error(NEEDS_OWN_SERVER));
     try {
       this.srf.request(uri, { method: 'INVITE', headers: { ...headers }, body }, (error, sent) => {
         if (sent === undefined) return fail(error ?? new Error('the SIP server did not return the INVITE that it sent'));
@@ -191,6 +202,34 @@ class OwnRequests {
       // Without a connection the package throws.
       fail(new ConnectionLostError(errorText(error)));
     }
+  }
+
+  register({ uri, headers }: Omit<SrfInvite, 'body'>, onAnswer: Parameters<SrfApp['register']>[1]): void {
+    let isAnswered = false;
+    const settle: typeof onAnswer = (error, answer) => {
+      this.#invites.delete(fail);
+      if (!isAnswered) onAnswer(error, answer);
+      isAnswered = true;
+    };
+    const fail = (error: unknown): void => settle(error);
+    if (this.#isForeign(headers)) return fail(new Error(NEEDS_OWN_SERVER));
+    this.#invites.add(fail);
+    try {
+      this.srf.request(uri, { method: 'REGISTER', headers: { ...headers } }, (error, sent) => {
+        if (sent === undefined) return fail(error ?? new Error('the SIP server did not return the REGISTER that it sent'));
+        sent.on('response', ({ status, raw = '', source_address: source = '' }) => {
+          if (status >= 200) settle(null, { status, body: '', raw, isLocal: source === '' });
+        });
+      });
+    } catch (error) {
+      // Without a connection the package throws.
+      fail(new ConnectionLostError(errorText(error)));
+    }
+  }
+
+  /** Settings of a trunk's connection for a server that would send them to the carrier. */
+  #isForeign(headers: SrfHeaders): boolean {
+    return headers[TRUNK_TLS_HEADER] !== undefined && !this.#isOwnServer;
   }
 
   #sendByes(): void {

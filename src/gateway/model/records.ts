@@ -3,6 +3,7 @@ import type { AgentRecord } from './agent-record.js';
 import type { Dialling } from './dialling.js';
 import type { E164 } from './e164.js';
 import type { ProviderKeys } from './provider.js';
+import type { TrunkTls } from '../../lib/own-headers.js';
 
 /** Moments of a call of which a status callback can tell. */
 export const STATUS_CALLBACK_EVENTS = ['initiated', 'ringing', 'answered', 'completed'] as const;
@@ -36,16 +37,43 @@ export const EXAMPLE_OPTIONS = {
   media_encryption: 'required' as const,
 };
 
+/** How a trunk gets the number that calls. */
+export const CALLER_ID_HEADERS = ['From', 'P-Asserted-Identity'] as const;
+
 const trunkSchema = z.object({
   sip_endpoint: z.string(),
   username: z.string().optional().describe('Answers challenges of the trunk'),
   realm: z.string().optional().describe('Only challenges of this realm are answered'),
+  ca: z.string().optional().describe("PEM: the trunk's certificate is from one of these CAs"),
+  tls_names: z.array(z.string()).readonly().optional().describe("The trunk's certificate has one of these names"),
+  client_certificate: z.object({ certificate: z.string() }).optional().describe('PEM: shown to the trunk'),
+  caller_id_header: z.enum(CALLER_ID_HEADERS).optional(),
+  registrar: z.string().optional().describe('Where the gateway registers `username`'),
 });
 
-/** Where a number's calls go out. The password is never shown. */
-export interface OutboundTrunk extends Readonly<z.output<typeof trunkSchema>> {
+type ShownTrunk = Readonly<z.output<typeof trunkSchema>>;
+
+/** Where a number's calls go out. Password and key are never shown. */
+export interface OutboundTrunk extends Omit<ShownTrunk, 'client_certificate'> {
   readonly password?: string;
+  readonly client_certificate?: { readonly certificate: string; readonly key: string };
 }
+
+/** Settings of the TLS connection to the trunk; `null`: it has none. Only Trunkline's SIP server takes them. */
+export function ownTlsOf({ ca, tls_names: names, client_certificate: own }: OutboundTrunk): TrunkTls | null {
+  if (ca === undefined && names === undefined && own === undefined) return null;
+  return { ...(ca === undefined ? {} : { ca }), ...(names === undefined ? {} : { names }), ...own };
+}
+
+const registrationSchema = z.object({
+  state: z.enum(['registered', 'refused', 'unreachable']),
+  status: z.int().nullable().describe('SIP status of the answer; null: there was none'),
+  expires_at: z.string().nullable().describe('ISO 8601; null: not registered'),
+  changed_at: z.string().describe('ISO 8601'),
+});
+
+/** How a trunk's registration stands. */
+export type TrunkRegistration = Readonly<z.output<typeof registrationSchema>>;
 
 /** The SIP configuration of one number, as it is stored and as `GET /sip` returns it. */
 export const sipConfigurationSchema = z
@@ -54,7 +82,10 @@ export const sipConfigurationSchema = z
     phone_number: z.string().describe('E.164 with the plus'),
     org_id: z.string(),
     inbound: z.object({ agent_id: z.string().nullable(), options: optionsSchema }).nullable().describe('null: not attached inbound'),
-    outbound: trunkSchema.nullable().describe('null: not attached outbound'),
+    outbound: trunkSchema
+      .extend({ registration: registrationSchema.optional().describe('Of the last REGISTER; left out: there is none') })
+      .nullable()
+      .describe('null: not attached outbound'),
     created_at: z.string().describe('ISO 8601'),
     updated_at: z.string().describe('ISO 8601'),
   })
@@ -96,10 +127,17 @@ export interface NumberRecord extends Readonly<Omit<z.output<typeof sipConfigura
 }
 
 /** As the API shows it. */
-export function shownNumber(record: NumberRecord): z.output<typeof sipConfigurationSchema> {
-  if (record.outbound === null) return record;
-  const { password: _secret, ...outbound } = record.outbound;
-  return { ...record, outbound };
+export function shownNumber(record: NumberRecord, registration: TrunkRegistration | null = null): z.output<typeof sipConfigurationSchema> {
+  if (record.outbound === null) return { ...record, outbound: null };
+  const { password: _secret, client_certificate: own, ...outbound } = record.outbound;
+  return {
+    ...record,
+    outbound: {
+      ...outbound,
+      ...(own === undefined ? {} : { client_certificate: { certificate: own.certificate } }),
+      ...(registration === null ? {} : { registration }),
+    },
+  };
 }
 
 export interface OrgRecord {

@@ -7,12 +7,17 @@ export interface CallbackUrl {
   readonly method: 'GET' | 'POST';
 }
 
+/** https://www.twilio.com/docs/voice/answering-machine-detection */
+export type MachineDetection = 'Enable' | 'DetectMessageEnd';
+
 /** The application that gets requests about a call, and answers them with TwiML. Plain data: part of the call's snapshot. */
 export interface VoiceApplication {
   /** Signs the requests. */
   readonly token: string;
   /** What the call begins with; `null`: its agent. */
   readonly first: CallTarget | null;
+  /** The first document waits until it is known who answered, or a machine's greeting is over too; left out: it does not wait. */
+  readonly machineDetection?: MachineDetection;
   /** DTMF before the first document; `w`: half a second of silence. `null`: none. */
   readonly sendDigits: string | null;
   /** Requested when a document cannot be had, or not read; `null`: none. */

@@ -64,7 +64,7 @@ export interface SrfAnswer {
 }
 
 export interface RequestInDialog {
-  readonly method: 'BYE' | 'INVITE' | 'OPTIONS' | 'REFER';
+  readonly method: 'BYE' | 'INVITE' | 'OPTIONS' | 'PRACK' | 'REFER';
   readonly headers?: SrfHeaders;
   readonly body?: string;
 }
@@ -85,11 +85,17 @@ export interface DialogSnapshot {
   readonly contact: string;
 }
 
-/** An INVITE of ours, outside dialogs. */
+/** A request of ours, outside dialogs. */
 export interface SrfInvite {
   readonly uri: string;
   readonly headers: SrfHeaders;
   readonly body: string;
+}
+
+/** A final answer to a REGISTER. */
+export interface RegisterAnswer extends SrfAnswer {
+  /** The SIP server's own, in place of one. */
+  readonly isLocal: boolean;
 }
 
 /** The same, as the SIP server sent it. */
@@ -158,6 +164,8 @@ export interface SrfApp {
   ): void;
   /** Sends an INVITE outside dialogs, over the connection to the SIP server that there is now. */
   place(invite: SrfInvite, listener: InviteListener): void;
+  /** Sends a REGISTER. `onAnswer` runs once. */
+  register(request: Omit<SrfInvite, 'body'>, onAnswer: (error: unknown, answer?: RegisterAnswer) => void): void;
   /** Forgets the dialog: later requests in it are unknown. */
   forget(dialog: SrfDialog): void;
   /** @param invite as it came, or as we sent it */

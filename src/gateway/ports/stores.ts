@@ -10,6 +10,7 @@ import type { ProviderLimits } from '../model/provider-usage.js';
 import type { InboundOptions, NumberRecord, OrgRecord, OutboundTrunk } from '../model/records.js';
 import type { Throughput } from '../model/throughput.js';
 import type { BatchRuns, DoNotCallList } from './batches.js';
+import type { RegistrationStore } from './registrations.js';
 import type { CallStore, ProviderSessions, RouteStore, SnapshotStore, ToolDirectory } from './ports.js';
 import type { Result } from '../../lib/result.js';
 import type { AgentContent, RecordRefusal } from '../model/agent-update.js';
@@ -27,7 +28,7 @@ export interface InboundSetting {
 
 /** What an outbound update leaves out keeps its value; `null` takes it away. */
 export type TrunkChange = Pick<OutboundTrunk, 'sip_endpoint'> & {
-  readonly [Field in 'username' | 'password' | 'realm']?: string | null | undefined;
+  readonly [Field in Exclude<keyof OutboundTrunk, 'sip_endpoint'>]?: OutboundTrunk[Field] | null | undefined;
 };
 
 /** Directions to set; one that is left out stays as it is. At least one is given. */
@@ -383,6 +384,7 @@ export interface GatewayBus {
 
 export interface Stores {
   readonly placements: PlacementStore;
+  readonly registrations: RegistrationStore;
   readonly outbox: Outbox;
   readonly numbers: NumberStore;
   readonly orgs: OrgStore;

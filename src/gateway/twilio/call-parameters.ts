@@ -1,4 +1,5 @@
 import type { CallerIdentity, CallRecord } from '../model/call-record.js';
+import type { AnsweredBy } from './answered-by.js';
 import { twilioDirection, type CallStatus } from './call-status.js';
 import { accountSidOf, callSidOf } from '../model/twilio-ids.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
@@ -11,13 +12,15 @@ export interface VoiceFacts {
   readonly to: string;
   readonly caller: CallerIdentity;
   readonly identity: VerifiedIdentity | null;
+  /** `null` or left out: it is not known, or nobody asked. */
+  readonly answeredBy?: AnsweredBy | null;
 }
 
 const STIR: Readonly<Record<string, string>> = { A: 'TN-Validation-Passed-A', B: 'TN-Validation-Passed-B', C: 'TN-Validation-Passed-C' };
 
 /** The parameters that Twilio sends with each request: https://www.twilio.com/docs/voice/twiml#request-parameters */
 export function callParameters(
-  { callId, orgId, direction, to, caller, identity }: VoiceFacts,
+  { callId, orgId, direction, to, caller, identity, answeredBy = null }: VoiceFacts,
   status: CallStatus | 'initiated',
 ): Readonly<Record<string, string>> {
   const [forwarder] = caller.diversions;
@@ -36,6 +39,7 @@ export function callParameters(
     ...(caller.display_name === null ? {} : { CallerName: caller.display_name }),
     ...(forwarder === undefined ? {} : { ForwardedFrom: forwarder.uri }),
     ...(verstat === undefined ? {} : { StirVerstat: verstat }),
+    ...(answeredBy === null ? {} : { AnsweredBy: answeredBy }),
     ...Object.fromEntries(custom),
   };
 }

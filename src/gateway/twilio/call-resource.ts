@@ -1,5 +1,6 @@
 import type { CallRecord } from '../model/call-record.js';
 import { accountSidOf, callSidOf } from '../model/twilio-ids.js';
+import { answeredBy, type Answerer } from './answered-by.js';
 import { callStatusOf, twilioDirection, type CallStatus } from './call-status.js';
 
 /** What Twilio's resource of a call shows of it. Times are milliseconds of the epoch. */
@@ -14,6 +15,8 @@ export interface CallSeen {
   readonly answeredAtMs: number | null;
   /** `null`: in progress. */
   readonly endedAtMs: number | null;
+  /** Left out or `null`: not known, or nobody asked. */
+  readonly answerer?: Answerer | null;
 }
 
 /** RFC 2822, as Twilio's libraries read it. */
@@ -36,12 +39,13 @@ export function endedCallSeen(record: CallRecord): CallSeen {
     startedAtMs: Date.parse(startedAt),
     answeredAtMs: answeredAt === null ? null : Date.parse(answeredAt),
     endedAtMs: Date.parse(endedAt),
+    answerer: record.answered_by ?? null,
   };
 }
 
 /** Fields that Twilio has and Trunkline has nothing to say about are null. */
 export function callResource(call: CallSeen, orgId: string) {
-  const { callId, direction, from, to, status, startedAtMs, answeredAtMs, endedAtMs } = call;
+  const { callId, direction, from, to, status, startedAtMs, answeredAtMs, endedAtMs, answerer = null } = call;
   return {
     sid: callSidOf(callId),
     account_sid: accountSidOf(orgId),
@@ -58,7 +62,7 @@ export function callResource(call: CallSeen, orgId: string) {
     start_time: answeredAtMs === null ? null : twilioDate(answeredAtMs),
     end_time: endedAtMs === null ? null : twilioDate(endedAtMs),
     duration: endedAtMs === null ? null : String(answeredAtMs === null ? 0 : Math.max(0, Math.round((endedAtMs - answeredAtMs) / 1_000))),
-    answered_by: null,
+    answered_by: answerer === null ? null : answeredBy(answerer),
     caller_name: null,
     forwarded_from: null,
     group_sid: null,

@@ -2,6 +2,7 @@ import type { Config } from '../../config/schema.js';
 import type { Clock } from '../../lib/clock.js';
 import type { OverloadDetector } from '../admission/overload-detector.js';
 import type { Inbound } from '../drachtio/inbound.js';
+import type { TrunkRegistrar } from '../drachtio/trunk-registrar.js';
 import type { MediaService } from '../media-thread/media-service.js';
 import type { SrfApp } from '../ports/signalling.js';
 import type { BatchDialling } from './batches.js';
@@ -15,6 +16,7 @@ interface Closable {
 interface GatewayParts {
   readonly inbound: Inbound;
   readonly batches: BatchDialling;
+  readonly registrar: Pick<TrunkRegistrar, 'stop'>;
   readonly srf: Pick<SrfApp, 'disconnect'>;
   readonly overload: OverloadDetector;
   readonly endpoint: MediaService;
@@ -45,8 +47,9 @@ export async function retireGateway(
 
 /** Closes everything in order. Parked calls have media until the process exits. */
 export async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
-  const { inbound, batches, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } = parts;
+  const { inbound, batches, registrar, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } = parts;
   await batches.stop();
+  await registrar.stop(how === 'drain');
   if (how === 'park') {
     await inbound.park(PARK_MS);
     srf.disconnect();

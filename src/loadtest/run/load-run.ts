@@ -7,6 +7,8 @@ import type { StageRecorder } from '../recorder.js';
 import { connectionsFor, type SippJob } from '../sipp-command.js';
 import { afterTrial, nextValue, NOTHING_TRIED, type Search, type SearchLimits } from '../stages.js';
 import type { Thresholds } from '../verdict.js';
+import type { AnsweringCarrier } from './answering-carrier.js';
+import { PlacedCalls, type CallPlacing } from './placed-calls.js';
 import { ProcessWatch } from './process-watch.js';
 import { installedSipp, localAddressTo, reachTarget, Ways } from './programs.js';
 import { Stage, type StageSite } from './stage.js';
@@ -39,6 +41,8 @@ export interface LoadOptions {
   readonly mediaPorts: { readonly min: number; readonly max: number };
   readonly batchId: string | null;
   readonly notes: readonly string[];
+  /** The API places the calls, and this carrier answers them; null: SIPp calls. */
+  readonly outbound: { readonly carrier: AnsweringCarrier; readonly api: CallPlacing } | null;
 }
 
 /** Where the run tells what happens, beside its result. */
@@ -73,8 +77,9 @@ export class LoadRun {
     const { options, clock } = this;
     const { target } = options;
     const startedAt = isoNow(clock);
-    const build = await installedSipp();
-    await reachTarget(target, options.caFile);
+    const { outbound } = options;
+    const build = outbound === null ? await installedSipp() : { version: 'none', speaksTls: true };
+    if (outbound === null) await reachTarget(target, options.caFile);
     const directory = await mkdtemp(join(tmpdir(), 'trunkline-load-'));
     const watch = new ProcessWatch(options.gatewayPid);
     watch.add(process.pid, 'load runner');
@@ -92,7 +97,8 @@ export class LoadRun {
     return {
       target: `${target.host}:${String(target.port)}`,
       number: options.called,
-      scenario: options.scenario ?? 'built-in',
+      scenario: outbound === null ? (options.scenario ?? 'built-in') : 'outbound',
+      measured: outbound === null ? 'INVITE to 200' : 'request to ACK',
       sipp: `${build.version}, ${build.speaksTls ? 'TLS of its own' : 'TLS by stunnel'}`,
       connections: options.connections ?? connectionsFor(Math.max(...this.#stages.map(({ plan }) => plan.cps), options.cps)),
       startedAt,
@@ -110,6 +116,7 @@ export class LoadRun {
 
   async #site(directory: string, watch: ProcessWatch, ways: Ways): Promise<StageSite> {
     const { options, clock, signal, observer } = this;
+    const { outbound } = options;
     const { target, called, caller, setupTimeoutMs, scenario, scenarioDirectory } = options;
     return {
       clock,
@@ -118,7 +125,8 @@ export class LoadRun {
       watch,
       thresholds: options.thresholds,
       connections: options.connections,
-      ways: (count) => ways.get(count),
+      ways: (count) => (outbound === null ? ways.get(count) : Promise.resolve([{ kind: 'tunnel', port: 0 }])),
+      source: outbound === null ? null : (job, listener) => new PlacedCalls(job, outbound.carrier, outbound.api, listener, clock),
       job: { target, localAddress: await localAddressTo(target.host, target.port), called, caller, setupTimeoutMs },
       scenarios: {
         plain: scenario ?? join(scenarioDirectory, 'answered.xml'),

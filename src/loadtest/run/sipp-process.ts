@@ -3,25 +3,10 @@ import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Clock } from '../../lib/clock.js';
 import { CALLS_FILE, ERROR_FILE, sippArguments, STAT_FILE, type SippJob } from '../sipp-command.js';
-import {
-  ErrorLog,
-  parseCallLine,
-  parseRttLine,
-  StatLines,
-  type AnsweredLine,
-  type CallError,
-  type EndingLine,
-  type SippCounters,
-} from '../sipp-files.js';
+import { ErrorLog, parseCallLine, parseRttLine, StatLines } from '../sipp-files.js';
+import type { CallSource, CallSourceListener } from './call-source.js';
 import { FileFollower } from './file-follower.js';
 import { atMost, ownedChild, whenGone } from './owned-child.js';
-
-/** Told of what SIPp writes, as it is read. */
-export interface SippListener {
-  call(line: AnsweredLine | EndingLine): void;
-  error(error: CallError): void;
-  counters(counters: SippCounters): void;
-}
 
 const BETWEEN_MS = 100;
 const BYE_TIME_MS = 1_500;
@@ -29,7 +14,7 @@ const BYE_TIME_MS = 1_500;
 const ORDERLY = [0, 1, 97, 99];
 
 /** One SIPp in a directory of its own. */
-export class SippProcess {
+export class SippProcess implements CallSource {
   readonly #child: ChildProcess;
   readonly #calls: FileFollower;
   readonly #errors: FileFollower;
@@ -44,7 +29,7 @@ export class SippProcess {
   constructor(
     job: SippJob,
     private readonly directory: string,
-    private readonly listener: SippListener,
+    private readonly listener: CallSourceListener,
     private readonly clock: Clock,
   ) {
     mkdirSync(directory, { recursive: true, mode: 0o700 });

@@ -10,6 +10,7 @@ import type { AnsweredLine, EndingLine } from '../sipp-files.js';
 import { verdictOf, type Thresholds } from '../verdict.js';
 import { MediaGenerator } from './media-generator.js';
 import { CORES, type ProcessWatch } from './process-watch.js';
+import type { CallSource, CallSourceListener } from './call-source.js';
 import { SippProcess } from './sipp-process.js';
 
 /** What all stages of a run share. */
@@ -24,6 +25,8 @@ export interface StageSite {
   readonly connections: number | null;
   /** Ways for so many SIPp processes. */
   readonly ways: (count: number) => Promise<readonly SippWay[]>;
+  /** In place of SIPp; null: SIPp. */
+  readonly source: ((job: SippJob, listener: CallSourceListener) => CallSource) | null;
   readonly job: Pick<SippJob, 'target' | 'localAddress' | 'called' | 'caller' | 'setupTimeoutMs'>;
   readonly scenarios: { readonly plain: string; readonly tellsAnswers: boolean; readonly media: string };
   readonly direction: (holdMs: number) => SippJob['direction'];
@@ -42,7 +45,7 @@ const OVERDUE_MS = 30_000;
 /** Places the calls of one stage and looks at everything meanwhile. */
 export class Stage {
   readonly recorder: StageRecorder;
-  readonly #sipps: SippProcess[] = [];
+  readonly #sipps: CallSource[] = [];
   readonly #tally = new MediaTally();
   #generator: MediaGenerator | undefined;
   #cancelRead: () => void = () => undefined;
@@ -72,7 +75,7 @@ export class Stage {
     } finally {
       this.#cancelRead();
       this.#cancelLook();
-      for (const sipp of this.#sipps) this.site.watch.remove(sipp.pid);
+      if (this.site.source === null) for (const sipp of this.#sipps) this.site.watch.remove(sipp.pid);
       await this.#generator?.close();
       if (this.#generator !== undefined) this.site.watch.remove(this.#generator.pid);
     }
@@ -141,18 +144,14 @@ export class Stage {
   #start(index: number, job: SippJob): void {
     const { site, recorder } = this;
     const directory = join(site.directory, `sipp-${String(recorder.stage)}-${String(index)}`);
-    const sipp = new SippProcess(
-      job,
-      directory,
-      {
-        call: (line) => this.#onCall(line),
-        error: (error) => recorder.error(error),
-        counters: (counters) => recorder.counters(index, counters),
-      },
-      site.clock,
-    );
+    const listener: CallSourceListener = {
+      call: (line) => this.#onCall(line),
+      error: (error) => recorder.error(error),
+      counters: (counters) => recorder.counters(index, counters),
+    };
+    const sipp = site.source?.(job, listener) ?? new SippProcess(job, directory, listener, site.clock);
     recorder.begin(index, job, site.clock.wallMs());
-    site.watch.add(sipp.pid, `sipp ${String(index + 1)}`);
+    if (site.source === null) site.watch.add(sipp.pid, `sipp ${String(index + 1)}`);
     this.#sipps.push(sipp);
   }
 

@@ -46,6 +46,13 @@ export class StreamFramer {
     return this.#pending !== '' && this.#pending !== '\r\n';
   }
 
+  /** Whether the bytes end with a CRLF that no others followed: a pong, which is taken. */
+  takePong(): boolean {
+    const isPong = this.#pending === '\r\n';
+    if (isPong) this.#pending = '';
+    return isPong;
+  }
+
   /** Appends bytes (a byte string) and returns the complete items. */
   push(bytes: string): StreamItem[] {
     if (this.#spoiled) return [];

@@ -30,6 +30,8 @@ export interface Flow {
   readonly tlsIdentity?: string;
   /** `null` or unset: no TLS. */
   readonly tls?: TlsFacts | null;
+  /** Of an outgoing connection with settings of its own. */
+  readonly peerTls?: PeerTls | undefined;
   /** Queues a message (a byte string); one turn of the event loop makes one write. */
   send(text: string): void;
   close(): void;
@@ -43,6 +45,18 @@ export interface FlowListener {
   onClose(flow: Flow): void;
 }
 
+/** How one TLS peer is checked, and what it is shown. PEM texts. */
+export interface PeerTls {
+  /** One for one content: connections are not shared between two. */
+  readonly id: string;
+  /** `null`: the transport's. */
+  readonly ca: string | null;
+  /** The certificate must have one of them (RFC 5922 §7); none: the target's host. */
+  readonly names: readonly string[];
+  /** `null`: we show none. */
+  readonly own: { readonly certificate: string; readonly key: string } | null;
+}
+
 /** Destination of a request without a flow. */
 export interface Target {
   readonly transport: TransportName;
@@ -52,6 +66,10 @@ export interface Target {
   readonly port: number | null;
   /** The host's address, if known. */
   readonly address?: string;
+  /** In place of the transport's own settings. */
+  readonly tls?: PeerTls;
+  /** The connection is kept open and watched (RFC 5626 §3.5.1) as long as it is used. */
+  readonly isKept?: boolean;
   /** An alternative exists: a short connect timeout applies, and no retry soon after a failure. */
   readonly isAttempt?: boolean;
 }

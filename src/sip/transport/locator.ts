@@ -1,6 +1,14 @@
 import { isIP } from 'node:net';
 import type { Clock } from '../../lib/clock.js';
-import { defaultPort, distinctEndpoints, orderServers, serviceName, type SrvRecord } from './service-location.js';
+import {
+  defaultPort,
+  distinctEndpoints,
+  orderServers,
+  secureServices,
+  serviceName,
+  type NaptrRecord,
+  type SrvRecord,
+} from './service-location.js';
 import type { Endpoint, Target } from './flow.js';
 
 export interface Found<T> {
@@ -9,8 +17,9 @@ export interface Found<T> {
   readonly ttlMs: number;
 }
 
-/** DNS queries for locating a server. Both reject without a DNS answer; a name without such records yields none. */
+/** DNS queries for locating a server. All reject without a DNS answer; a name without such records yields none. */
 export interface NameResolver {
+  naptr(name: string): Promise<Found<NaptrRecord>>;
   srv(name: string): Promise<Found<SrvRecord>>;
   addresses(name: string): Promise<Found<string>>;
 }
@@ -52,12 +61,21 @@ export class Locator {
   }
 
   async #servers(target: Target, fallback: SrvRecord): Promise<readonly SrvRecord[]> {
-    const name = serviceName(target.transport, target.host);
-    const { records } = await this.#ask(`SRV ${name}`, () => this.options.resolver.srv(name)).catch(() => ({ records: [] }));
-    if (records.length === 0) return [fallback];
-    // RFC 2782: a target of "." means that the service is not available.
-    const usable = records.filter((record) => record.name !== '' && record.name !== '.');
-    return orderServers(usable, this.options.random).slice(0, MAX_ENDPOINTS);
+    for (const name of [...(await this.#services(target)), serviceName(target.transport, target.host)]) {
+      const { records } = await this.#ask(`SRV ${name}`, () => this.options.resolver.srv(name)).catch(() => ({ records: [] }));
+      if (records.length === 0) continue;
+      // RFC 2782: a target of "." means that the service is not available.
+      const usable = records.filter((record) => record.name !== '' && record.name !== '.');
+      return orderServers(usable, this.options.random).slice(0, MAX_ENDPOINTS);
+    }
+    return [fallback];
+  }
+
+  /** RFC 3263 §4.1, for TLS alone: nothing in clear is looked up. */
+  async #services({ transport, host }: Target): Promise<readonly string[]> {
+    if (transport !== 'TLS') return [];
+    const { records } = await this.#ask(`NAPTR ${host}`, () => this.options.resolver.naptr(host)).catch(() => ({ records: [] }));
+    return secureServices(records);
   }
 
   async #endpoints({ name, port }: SrvRecord): Promise<Endpoint[]> {

@@ -1,9 +1,10 @@
+import { randomInt } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { defaultPort } from './service-location.js';
-import type { Endpoint, Flow, FlowListener, Target, TlsFacts } from './flow.js';
+import type { Endpoint, Flow, FlowListener, PeerTls, Target, TlsFacts } from './flow.js';
 import { StreamFlow, type StreamFlowLimits } from './stream-flow.js';
 
 export interface OutgoingLimits extends StreamFlowLimits {
@@ -23,6 +24,13 @@ export interface Dialing {
   readonly log: Log;
 }
 
+/** RFC 5626 §4.4.1: between two pings. */
+const PING_MS = [95_000, 120_000] as const;
+/** RFC 5626 §4.4.1: for the pong. */
+const PONG_LIMIT_MS = 10_000;
+/** A kept connection without a message for so long is kept no more. */
+const UNUSED_MS = 3_600_000;
+
 /**
  * A connection that we open. It queues messages until connected and tries the addresses in turn (RFC 3263 §4.3). If all fail, the flow
  * closes: a transport error for its transactions.
@@ -36,6 +44,11 @@ export class OutgoingFlow implements Flow {
   #waitingBytes = 0;
   #connecting: Socket | undefined;
   #stream: StreamFlow | undefined;
+  #isKept = false;
+  /** The peer has answered a ping: from then on it must (RFC 5626 §3.5.1, for peers that do not say whether they can). */
+  #answersPings = false;
+  #usedMs = 0;
+  #cancelPing: CancelTimer | undefined;
 
   constructor(
     private readonly target: Target & { readonly transport: 'TLS' | 'TCP' },
@@ -74,8 +87,21 @@ export class OutgoingFlow implements Flow {
     return this.#stream?.tls ?? null;
   }
 
+  get peerTls(): PeerTls | undefined {
+    return this.target.tls;
+  }
+
+  /** From now on the connection is kept open and watched. */
+  keep(): void {
+    if (this.#isKept) return;
+    this.#isKept = true;
+    this.#usedMs = this.dialing.clock.nowMs();
+    if (this.#stream !== undefined) this.#pingLater();
+  }
+
   send(text: string): void {
     if (!this.#isOpen) return;
+    if (this.#isKept) this.#usedMs = this.dialing.clock.nowMs();
     if (this.#stream !== undefined) return this.#stream.send(text);
     this.#waiting.push(text);
     this.#waitingBytes += text.length;
@@ -122,17 +148,46 @@ export class OutgoingFlow implements Flow {
     this.#connecting = undefined;
     this.#remote = endpoint;
     const own: FlowListener = {
-      onMessage: (_stream, text) => listener.onMessage(this, text),
+      onMessage: (_stream, text) => {
+        if (this.#isKept) this.#usedMs = clock.nowMs();
+        listener.onMessage(this, text);
+      },
       onSpoiled: (_stream, problem) => listener.onSpoiled(this, problem),
       onClose: () => this.#ended(),
     };
     const stream = new StreamFlow(socket, this.transport, this.local, endpoint, own, limits, clock);
     socket.setTimeout(limits.idleTimeoutMs, () => stream.close());
     this.#stream = stream;
+    if (this.#isKept) this.#pingLater();
     for (const text of this.#waiting.splice(0)) stream.send(text);
   }
 
+  #pingLater(): void {
+    const [least, most] = PING_MS;
+    this.#cancelPing = this.dialing.clock.setTimer(randomInt(least, most + 1), () => this.#ping());
+  }
+
+  #ping(): void {
+    const { clock, log } = this.dialing;
+    const atMs = clock.nowMs();
+    if (atMs - this.#usedMs > UNUSED_MS) {
+      this.#isKept = false;
+      return;
+    }
+    this.#stream?.takePong();
+    this.#stream?.send('\r\n\r\n');
+    this.#cancelPing = clock.setTimer(PONG_LIMIT_MS, () => {
+      const hasPong = this.#stream?.takePong() === true;
+      this.#answersPings ||= hasPong;
+      // A message meanwhile shows as much.
+      if (hasPong || !this.#answersPings || this.#usedMs > atMs) return this.#pingLater();
+      log.warn({ host: this.target.host, ...this.#remote, transport: this.transport }, 'sip.connection.pong_missing');
+      this.close();
+    });
+  }
+
   #ended(): void {
+    this.#cancelPing?.();
     this.#isOpen = false;
     this.#waiting = [];
     this.dialing.listener.onClose(this);

@@ -9,6 +9,27 @@ export interface SrvRecord {
   readonly weight: number;
 }
 
+/** A NAPTR record (RFC 3403). */
+export interface NaptrRecord {
+  readonly order: number;
+  readonly preference: number;
+  readonly flags: string;
+  readonly service: string;
+  readonly replacement: string;
+}
+
+/** Services among those of more than so many records are not asked for. */
+const MAX_SERVICES = 4;
+
+/** Names of the SRV records of a domain's SIP over TLS, in the order to try (RFC 3263 §4.1). */
+export function secureServices(records: readonly NaptrRecord[]): string[] {
+  return records
+    .filter(({ flags, service, replacement }) => /^s$/i.test(flags) && /^SIPS\+D2T$/i.test(service) && replacement !== '')
+    .sort((one, other) => one.order - other.order || one.preference - other.preference)
+    .slice(0, MAX_SERVICES)
+    .map(({ replacement }) => replacement);
+}
+
 /** Owner name of the SRV records of a domain and transport (RFC 3263 §4.2). */
 export function serviceName(transport: TransportName, domain: string): string {
   const service = { TLS: '_sips._tcp', TCP: '_sip._tcp', UDP: '_sip._udp' }[transport];

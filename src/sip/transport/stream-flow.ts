@@ -25,6 +25,7 @@ export class StreamFlow implements Flow {
   #cancelMessageTimer: CancelTimer | undefined;
   #isOpen = true;
   #hasSpoken = false;
+  #hasPong = false;
   #tlsIdentity: string | undefined;
   #tls: TlsFacts | null | undefined;
 
@@ -79,6 +80,13 @@ export class StreamFlow implements Flow {
     return this.#tls;
   }
 
+  /** Whether a pong came since the last call. */
+  takePong(): boolean {
+    const hadPong = this.#hasPong;
+    this.#hasPong = false;
+    return this.#framer.takePong() || hadPong;
+  }
+
   send(text: string): void {
     if (!this.#isOpen) return;
     this.#writer.push(text);
@@ -109,6 +117,7 @@ export class StreamFlow implements Flow {
           this.send('\r\n');
           break;
         case 'pong':
+          this.#hasPong = true;
           break;
         case 'error':
           this.#listener.onSpoiled(this, item);

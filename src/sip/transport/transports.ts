@@ -3,7 +3,8 @@ import { checkServerIdentity, connect as connectTls, createSecureContext, type S
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { defaultPort } from './service-location.js';
-import type { Endpoint, Flow, FlowListener, Target, TransportName } from './flow.js';
+import { errorText } from '../../lib/result.js';
+import type { Endpoint, Flow, FlowListener, PeerTls, Target, TransportName } from './flow.js';
 import { LocatedUdpFlow } from './located-udp-flow.js';
 import { Locator, type NameResolver } from './locator.js';
 import { OutgoingFlow, type Dialing, type OutgoingLimits } from './outgoing-flow.js';
@@ -40,6 +41,8 @@ export interface BoundTransport {
 
 /** Connect timeout of an attempt. */
 const ATTEMPT_LIMIT_MS = 1_000;
+/** Of peers with settings of their own. */
+const MAX_SECURE_CONTEXTS = 200;
 /** Pause after a failed attempt. */
 const ATTEMPT_PAUSE_MS = 60_000;
 
@@ -47,11 +50,12 @@ const ATTEMPT_PAUSE_MS = 60_000;
 export class Transports {
   readonly #listeners: (StreamListener | UdpListener)[] = [];
   readonly #locator: Locator;
-  // By transport, host, port and, if given, address.
+  // By transport, host, port and, if given, address and TLS settings.
   readonly #opened = new Map<string, OutgoingFlow>();
   /** Targets of recently failed attempts and when their pause ends, oldest first. */
   readonly #failed = new Map<string, number>();
-  #secureContext: SecureContext | undefined;
+  /** By the id of the peer's settings, '' for our own: to read the public CAs takes longer than a handshake. Oldest first. */
+  readonly #secureContexts = new Map<string, SecureContext>();
 
   constructor(
     private readonly options: TransportOptions,
@@ -126,9 +130,13 @@ export class Transports {
   open(target: Target): Flow | undefined {
     const { transport } = target;
     if (transport === 'UDP') return this.#openUdp(target);
-    const key = [transport, target.host, target.port ?? '', target.address ?? ''].join('|');
+    const key = [transport, target.host, target.port ?? '', target.address ?? '', target.tls?.id ?? ''].join('|');
     const known = this.#opened.get(key);
-    if (known?.isOpen === true) return known;
+    if (known?.isOpen === true) {
+      if (target.isKept === true) known.keep();
+      return known;
+    }
+    if (transport === 'TLS' && this.#contextOf(target.tls) === undefined) return undefined;
     const bound = this.#listeners.find((listener) => listener.transport === transport)?.local;
     const { bindAddress, limits, clock, log } = this.options;
     const isAttempt = target.isAttempt === true;
@@ -155,6 +163,7 @@ export class Transports {
       log,
     });
     this.#opened.set(key, flow);
+    if (target.isKept === true) flow.keep();
     return flow;
   }
 
@@ -187,20 +196,46 @@ export class Transports {
 
   #connect({ address, port }: Endpoint, target: Target): ReturnType<Dialing['connect']> {
     if (target.transport !== 'TLS') return { socket: connectTcp({ host: address, port }), ready: 'connect' };
-    const { ca, verify } = this.options.outgoingTls;
-    // Once: to read the public CAs takes longer than a handshake.
-    this.#secureContext ??= createSecureContext({ minVersion: 'TLSv1.2', ...(ca === null ? {} : { ca }) });
+    const { verify } = this.options.outgoingTls;
+    const { host, tls } = target;
+    const names = tls === undefined || tls.names.length === 0 ? [host] : tls.names;
     const socket = connectTls({
       host: address,
       port,
-      secureContext: this.#secureContext,
-      rejectUnauthorized: verify,
+      secureContext: this.#contextOf(tls),
+      // Who names a CA or a name means it.
+      rejectUnauthorized: verify || tls !== undefined,
       // RFC 6066 §3: a name, never an address.
-      ...(isIP(target.host) === 0 ? { servername: target.host } : {}),
+      ...(isIP(host) === 0 ? { servername: host } : {}),
       // RFC 5922 §4: the URI's domain, whatever server SRV named. Accepts wildcards, against §7.2: carriers use them.
-      checkServerIdentity: (_host, certificate) =>
-        namesSipDomain(certificate, target.host) ? undefined : checkServerIdentity(target.host, certificate),
+      checkServerIdentity: (_host, certificate) => {
+        const problems = names.map((name) => (namesSipDomain(certificate, name) ? undefined : checkServerIdentity(name, certificate)));
+        return problems.includes(undefined) ? undefined : problems[0];
+      },
     });
     return { socket, ready: 'secureConnect' };
+  }
+
+  /** `undefined`: the peer's settings are unusable. */
+  #contextOf(tls: PeerTls | undefined): SecureContext | undefined {
+    const id = tls?.id ?? '';
+    const known = this.#secureContexts.get(id);
+    if (known !== undefined) return known;
+    const ca = tls?.ca ?? this.options.outgoingTls.ca;
+    const own = tls?.own ?? null;
+    try {
+      const context = createSecureContext({
+        minVersion: 'TLSv1.2',
+        ...(ca === null ? {} : { ca }),
+        ...(own === null ? {} : { cert: own.certificate, key: own.key }),
+      });
+      this.#secureContexts.set(id, context);
+      const oldest = this.#secureContexts.size > MAX_SECURE_CONTEXTS ? this.#secureContexts.keys().next().value : undefined;
+      if (oldest !== undefined) this.#secureContexts.delete(oldest);
+      return context;
+    } catch (error) {
+      this.options.log.error({ error: errorText(error) }, 'sip.tls.settings_unusable');
+      return undefined;
+    }
   }
 }

@@ -67,8 +67,9 @@ export class SessionRefresher {
     }
     // RFC 4028 §10: the peer has no such call, or is gone.
     if (response.status === 408 || response.status === 481) return this.actions.expire(dialog);
-    // RFC 3261 §14.1: glare; the side that did not generate the Call-ID waits 0 to 2 s.
-    if (response.status === 491) return this.#start(dialog, randomInt(0, 2_000), () => this.#due(dialog));
+    // RFC 3261 §14.1: glare; the side that generated the Call-ID waits 2.1 to 4 s, the other 0 to 2 s.
+    const [leastMs, mostMs] = dialog.state.role === 'uac' ? ([2_100, 4_000] as const) : ([0, 2_000] as const);
+    if (response.status === 491) return this.#start(dialog, randomInt(leastMs, mostMs), () => this.#due(dialog));
     const { sessionTimer } = dialog;
     if (sessionTimer !== null) this.#start(dialog, expiryMs(sessionTimer) - sessionDueMs(sessionTimer), () => this.actions.expire(dialog));
   }

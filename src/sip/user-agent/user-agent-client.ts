@@ -9,28 +9,20 @@ import {
   type SendProblem,
   OutgoingRequest,
   type OutgoingOwner,
+  type RequestToSend,
 } from './user-agent-context.js';
 import { cancelOf, composeRequest, contactOf, viaOf, withoutTag } from './compose.js';
 import { newTag } from '../../lib/ids.js';
 import type { DialogEntry } from '../dialog/dialog-table.js';
 import { refreshTarget, routingOf, uacDialog } from '../dialog/dialog.js';
 import { cseqNumber, parseCSeq, type CoreHeaders } from '../message/core-headers.js';
-import {
-  changed,
-  getHeader,
-  header,
-  type Header,
-  type RequestParts,
-  type SipRequest,
-  type SipResponse,
-  serialize,
-} from '../message/message.js';
+import { changed, getHeader, header, type Header, type SipRequest, type SipResponse, serialize } from '../message/message.js';
 import { tagOf, uriScheme } from '../message/uri.js';
 import { insteadOfUdp, resolveTarget } from '../transport/service-location.js';
 import { RegisteredFlows } from './registered-flows.js';
 import { makeResponse } from '../stack.js';
 import type { ServerTransaction } from '../transaction/transaction-runner.js';
-import type { Flow } from '../transport/flow.js';
+import type { Flow, PeerTls } from '../transport/flow.js';
 
 /** A 481 to them is the dialog's end; others may mean a subscription (RFC 5057 §5.1). */
 const SHOWS_DIALOG = new Set(['INVITE', 'UPDATE', 'OPTIONS']);
@@ -56,9 +48,9 @@ export class UserAgentClient implements OutgoingOwner {
   }
 
   /** Sends a request outside dialogs. */
-  send(uri: string, parts: RequestParts, routeUri: string | null): OutgoingRequest | SendProblem {
+  send(uri: string, parts: RequestToSend, routeUri: string | null): OutgoingRequest | SendProblem {
     const registered = routeUri === null ? this.registered.find(uri) : undefined;
-    const flow = registered ?? this.#flowTo(routeUri ?? uri);
+    const flow = registered ?? this.#flowTo(routeUri ?? uri, parts.tls);
     if (typeof flow === 'string') return flow;
     const own = contactOf(this.#own(flow), uriScheme(uri) === 'sips');
     const from = getHeader(parts, 'from') ?? own;
@@ -81,11 +73,11 @@ export class UserAgentClient implements OutgoingOwner {
   }
 
   /** Sends a request in a dialog; `ACK` without a transaction. */
-  sendInDialog(dialog: DialogEntry, parts: RequestParts): OutgoingRequest | SendProblem {
+  sendInDialog(dialog: DialogEntry, parts: RequestToSend): OutgoingRequest | SendProblem {
     const isAck = parts.method === 'ACK';
     if (!isAck && parts.method !== 'BYE' && dialog.isWritten && !this.context.dialogs.isOwner) return 'not-owner';
     const routing = routingOf(dialog.state);
-    const flow = this.#flowOf(dialog, routing.nextHop);
+    const flow = this.#flowOf(dialog, routing.nextHop, parts.tls);
     if (typeof flow === 'string') return flow;
     if (!isAck) dialog.state = { ...dialog.state, localSeq: dialog.state.localSeq + 1 };
     if (parts.method === 'INVITE') {
@@ -254,10 +246,11 @@ export class UserAgentClient implements OutgoingOwner {
     for (const fork of request.forks) if (!fork.isConfirmed) this.context.dialogs.forget(fork);
   }
 
-  #flowTo(nextHop: string): Flow | SendProblem {
+  /** To a peer that is called again and again. */
+  #flowTo(nextHop: string, tls: PeerTls | undefined): Flow | SendProblem {
     const target = resolveTarget(nextHop);
     if (target === undefined) return 'bad-uri';
-    return this.context.flows.open(target) ?? 'no-transport';
+    return this.context.flows.open({ ...target, ...(tls === undefined ? {} : { tls }), isKept: true }) ?? 'no-transport';
   }
 
   /** RFC 3261 §18.1.1: sends a request too long for UDP over TCP, with a matching Via, if the peer accepts. */
@@ -283,7 +276,7 @@ export class UserAgentClient implements OutgoingOwner {
     return true;
   }
 
-  #flowOf(dialog: DialogEntry, nextHop: string): Flow | SendProblem {
+  #flowOf(dialog: DialogEntry, nextHop: string, given: PeerTls | undefined): Flow | SendProblem {
     // RFC 5923: reuses the peer's connection.
     if (dialog.flow.isOpen && dialog.flow.reliable) return dialog.flow;
     // A Contact without a transport means the dialog's: UDP would send it in clear.
@@ -291,7 +284,8 @@ export class UserAgentClient implements OutgoingOwner {
     if (target === undefined) return 'bad-uri';
     // An encrypted dialog never continues in clear, whatever the Contact: a re-INVITE holds the media keys.
     if (dialog.flow.transport === 'TLS' && target.transport !== 'TLS') return 'no-transport';
-    const flow = this.context.flows.open(target);
+    const tls = given ?? dialog.flow.peerTls;
+    const flow = this.context.flows.open(tls === undefined ? target : { ...target, tls });
     if (flow === undefined) return 'no-transport';
     dialog.flow = flow;
     return flow;
@@ -315,7 +309,7 @@ export class UserAgentClient implements OutgoingOwner {
 }
 
 /** RFC 3261 §8.1.3.5: for a request sent again, as after a challenge, the user sets the same Call-ID and From tag, and the next CSeq. */
-function sentBefore(parts: RequestParts): { readonly tag: string; readonly cseq: number } | undefined {
+function sentBefore(parts: RequestToSend): { readonly tag: string; readonly cseq: number } | undefined {
   const tag = tagOf(getHeader(parts, 'from') ?? '');
   const cseq = parseCSeq(getHeader(parts, 'cseq'));
   return tag === undefined || cseq?.method !== parts.method ? undefined : { tag, cseq: cseq.number };

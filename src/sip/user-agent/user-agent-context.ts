@@ -2,7 +2,7 @@ import type { ReliableProvisionals } from '../dialog/reliable-provisionals.js';
 import type { CoreHeaders } from '../message/core-headers.js';
 import type { OwnTransport } from './compose.js';
 import type { DialogEntry, DialogTable, PendingInvite } from '../dialog/dialog-table.js';
-import { getHeader, type SipRequest, type SipResponse, type Header } from '../message/message.js';
+import { getHeader, type SipRequest, type SipResponse, type Header, type RequestParts } from '../message/message.js';
 import type { SessionRefresher } from './session-refresher.js';
 import type { SipStack } from '../stack.js';
 import type {
@@ -11,7 +11,7 @@ import type {
   ClientTransaction,
   ClientTransactionOwner,
 } from '../transaction/transaction-runner.js';
-import type { Flow, Endpoint, Target, TransportName } from '../transport/flow.js';
+import type { Flow, Endpoint, PeerTls, Target, TransportName } from '../transport/flow.js';
 
 /** Shared by the UAC and UAS sides. */
 export interface UserAgentContext {
@@ -71,6 +71,9 @@ export interface ResponseParts {
   /** Used if no tag was sent yet. */
   readonly localTag?: string | undefined;
 }
+
+/** A request of the user's. `tls`: of the connection, where it has settings of its own. */
+export type RequestToSend = RequestParts & { readonly tls?: PeerTls | undefined };
 
 /** Opens flows and provides the addresses for our URIs. */
 export interface FlowSource {

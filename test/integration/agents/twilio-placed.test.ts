@@ -1,6 +1,7 @@
 import twilio from 'twilio';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { VoiceWebhook } from '../../support/agent/voice-webhook.js';
+import { voiceLikeNoise } from '../../support/media/audio.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { muLawNoise, muLawWav } from '../../support/media/mu-law.js';
 import { FROM, OutboundSite, TO } from '../../support/outbound-site.js';
@@ -9,6 +10,7 @@ import { respond } from '../../support/peer-dialog.js';
 // Calls that an application places with Twilio's own library, unmodified, through a carrier of the test's.
 
 const { VoiceResponse } = twilio.twiml;
+const BEEP = Int16Array.from({ length: 4_000 }, (_, n) => Math.round(8_000 * Math.sin((2 * Math.PI * 1_000 * n) / 8_000)));
 const EVENTS = ['initiated', 'ringing', 'answered', 'completed'];
 let site: OutboundSite;
 let webhook: VoiceWebhook;
@@ -107,6 +109,30 @@ describe('a call that is placed through Twilio’s API', () => {
       await end.close();
     }
     expect((await webhook.at('/fallback')).parameters).toMatchObject({ ErrorUrl: `${webhook.url}/missing` });
+  });
+
+  it.each([
+    ['Enable', 'a person', [voiceLikeNoise(4_800, 3)], 'human', 'human'],
+    ['Enable', 'a machine', [voiceLikeNoise(28_000, 4)], 'machine_start', 'machine_start'],
+    ['DetectMessageEnd', 'a machine', [voiceLikeNoise(28_000, 4), new Int16Array(4_000), BEEP], 'machine_end_beep', 'machine_start'],
+  ])('with MachineDetection %s waits for who answered: %s', async (machineDetection, _who, greeting, answeredBy, shown) => {
+    const played = muLawNoise(0.5, 24);
+    webhook.pages.set('/one.wav', muLawWav(played));
+    webhook.pages.set('/voice', '<Response><Play>/one.wav</Play></Response>');
+    const { sid } = await client().calls.create({
+      ...{ to: TO, from: FROM, url: `${webhook.url}/voice`, machineDetection, statusCallback: `${webhook.url}/status` },
+    });
+    const call = await site.trunk.call();
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    await call.answer(end.sdp());
+    expect(webhook.requests.all.filter(({ path }) => path === '/voice')).toEqual([]);
+    for (const part of greeting) await end.peer.speak(part);
+    expect((await webhook.at('/voice')).parameters).toMatchObject({ AnsweredBy: answeredBy, CallStatus: 'in-progress' });
+    await end.heard(played);
+    respond(call.peer, await call.request('BYE'), '200 OK');
+    expect((await statuses()).at(-1)).toMatchObject({ CallStatus: 'completed', AnsweredBy: answeredBy });
+    expect((await client().calls(sid).fetch()).answeredBy).toBe(shown);
+    await end.close();
   });
 
   it.each([

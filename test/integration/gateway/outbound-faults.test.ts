@@ -26,6 +26,18 @@ describe('a gateway that is killed', () => {
     await nothingLeft(Number(site.gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
   });
 
+  it('[3262 §4] while a number rings reliably: the same, and the early dialog is gone', async () => {
+    const { callId, call } = await site.placed();
+    call.respond('180 Ringing', { extra: ['Require: 100rel', 'RSeq: 1'] });
+    respond(call.peer, await call.request('PRACK'), '200 OK');
+    await expect.poll(async () => (await site.callOf(callId)).state).toBe('ringing');
+    await killGateway(site.gateway);
+    await call.cancelled();
+    expect(await site.ended(callId)).toMatchObject({ reason: 'DIAL_AMBIGUOUS', answered_at: null });
+    expect(call.peer.received.filter(({ startLine }) => startLine.startsWith('BYE '))).toEqual([]);
+    expect((await call.dialog.ask('INFO')).status).toBe(481);
+  });
+
   it('[3261 §13.2.2.4] while it is answered: ACK and BYE within a second', async () => {
     const { callId, call } = await site.placed();
     call.respond('180 Ringing');

@@ -3,8 +3,9 @@ import { CallTrace } from '../../../src/gateway/call/call-trace.js';
 import { PlacedInvite } from '../../../src/gateway/call/placed-invite.js';
 import { TrunkAuthorization } from '../../../src/gateway/call/trunk-authorization.js';
 import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
-import type { SrfApp, SrfDialog } from '../../../src/gateway/ports/signalling.js';
+import type { RequestInDialog, SrfApp, SrfDialog } from '../../../src/gateway/ports/signalling.js';
 import { silentLog } from '../../../src/lib/log.js';
+import { TRUNK_TLS_HEADER, writeTrunkTls } from '../../../src/lib/own-headers.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import { HandMadeServer, refused, sentRequest, shown, type AppFrame } from '../../support/hand-made-server.js';
 import { offerSdp } from '../../support/sdp.js';
@@ -78,6 +79,7 @@ function invite(password: string | null = null): PlacedInvite {
     },
     onRefused: (status: number, isLocal: boolean) =>
       void seen.push(`refused ${String(status)} ${isLocal ? 'by the server' : 'by the trunk'}`),
+    request: (id: string, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2]) => srf.request(id, request, onAnswer),
     onUpdate: () => undefined,
   };
   const credentials = password === null ? null : { username: 'u', password, realm: null };
@@ -119,6 +121,45 @@ describe('an INVITE of ours through drachtio-server', () => {
     await expect.poll(() => seen).toEqual([`answered ${String(SDP.length)}`]);
     placed.acknowledge();
     expect((await frame(3)).text).toMatch(/^Proxy-Authorization: Digest /im);
+  });
+
+  it('[3262 §4] each reliable response gets its PRACK in its dialog, which the server numbers', async () => {
+    invite();
+    await frame(1);
+    respond('183 Session Progress', 't1', ['Require: 100rel', 'RSeq: 4711', 'Content-Type: application/sdp'], SDP);
+    const prack = await frame(2);
+    expect([prack.text.split(' ')[0], prack.dialog]).toEqual(['PRACK', DIALOG]);
+    expect(prack.text).toMatch(/^RAck: 4711 100 INVITE\r$/im);
+    respond('180 Ringing', 't1');
+    respond('180 Ringing', 't1', ['Require: 100rel', 'RSeq: 4712']);
+    expect((await frame(3)).text).toMatch(/^RAck: 4712 100 INVITE\r$/im);
+    respond('486 Busy Here', 't1');
+    await expect.poll(() => seen).toContain('refused 486 by the trunk');
+    expect(server.frames).toHaveLength(3);
+  });
+
+  it('[4028 §7.3] is sent again with the interval of a 422', async () => {
+    invite();
+    await frame(1);
+    respond('422 Session Interval Too Small', 't1', ['Min-SE: 2700']);
+    const { text } = await frame(2);
+    expect(text).toMatch(/^Session-Expires: 2700\r$/im);
+    expect(text).toMatch(/^Min-SE: 2700\r$/im);
+    expect(text).toMatch(/^CSeq: 101 INVITE\r$/im);
+  });
+
+  it('shows no server but ours the key of a trunk: an INVITE fails, and a request in a dialog goes without', async () => {
+    const tls = { [TRUNK_TLS_HEADER]: writeTrunkTls({ key: 'secret' }) };
+    const failed: unknown[] = [];
+    const listener = { onSent: () => undefined, onResponse: () => undefined, onUpdate: () => undefined };
+    srf.place({ uri: URI, headers: tls, body: SDP }, { ...listener, onFailed: (error) => void failed.push(error) });
+    srf.register({ uri: URI, headers: tls }, (error) => void failed.push(error));
+    expect(failed.map(String)).toEqual(Array(2).fill(expect.stringMatching(/need Trunkline's SIP server/)));
+    srf.request(DIALOG, { method: 'BYE', headers: { ...tls, Reason: 'x' } }, () => undefined);
+    const { text } = await frame(1);
+    expect(text).toMatch(/^Reason: x\r$/im);
+    expect(text).not.toMatch(new RegExp(TRUNK_TLS_HEADER, 'i'));
+    expect(server.frames).toHaveLength(1);
   });
 
   it('[3261 §9.1] is cancelled by its transaction; the server keeps the CANCEL back as long as it must', async () => {

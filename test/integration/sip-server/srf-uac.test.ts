@@ -97,6 +97,33 @@ describe('createUAC', () => {
     expect((await theirs.ask('BYE')).status).toBe(200);
   });
 
+  it('[3262 §4] [3261 §12.1.2] each fork gets its own PRACK, and the one that answers its ACK', async () => {
+    const { call } = await called();
+    const invite = await peer.request('INVITE');
+    const early = (tag: string, rseq: number): void =>
+      respond(peer, invite, '183 Session Progress', { tag, extra: ['Require: 100rel', `RSeq: ${String(rseq)}`], body: PEER_SDP });
+    const pracked = async (): Promise<string[]> => {
+      const prack = await peer.request('PRACK');
+      respond(peer, prack, '200 OK');
+      return [prack.header('To')!.split(';tag=')[1]!, prack.header('RAck')!.split(' ')[0]!];
+    };
+    early('f1', 3);
+    early('f2', 90);
+    expect([await pracked(), await pracked()]).toEqual([
+      ['f1', '3'],
+      ['f2', '90'],
+    ]);
+    early('f1', 4);
+    expect(await pracked()).toEqual(['f1', '4']);
+    early('f2', 91);
+    expect(await pracked()).toEqual(['f2', '91']);
+    respond(peer, invite, '200 OK', { tag: 'f1', body: PEER_SDP });
+    await call;
+    const theirs = PeerDialog.callee(peer, invite, 'f1');
+    expect((await theirs.request('ACK')).header('To')).toContain(';tag=f1');
+    expect((await theirs.ask('BYE')).status).toBe(200);
+  });
+
   it('[3261 §13.2.1] noAck: no offer in the INVITE, the answer goes in the ACK', async () => {
     peer = await site.udp();
     const offered = srf.createUAC(uri(), { noAck: true }) as unknown as Promise<{

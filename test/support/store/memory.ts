@@ -3,7 +3,8 @@ import type { CallSnapshot } from '../../../src/gateway/model/call-snapshot.js';
 import type { E164 } from '../../../src/gateway/model/e164.js';
 import type { BeginningCall, CallAnswer } from '../../../src/gateway/model/live-calls.js';
 import { NO_PROVIDER_USAGE } from '../../../src/gateway/model/provider-usage.js';
-import type { NumberRecord, OrgRecord, Route } from '../../../src/gateway/model/records.js';
+import type { NumberRecord, OrgRecord, Route, TrunkRegistration } from '../../../src/gateway/model/records.js';
+import type { RegistrationStore } from '../../../src/gateway/ports/registrations.js';
 import { brokenLimit } from '../../../src/gateway/admission/admission.js';
 import type { CallStore, EndedCall, Lookup, RouteStore, SnapshotStore } from '../../../src/gateway/ports/ports.js';
 import { isoNow, type Clock } from '../../../src/lib/clock.js';
@@ -93,6 +94,7 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
     calls,
     throughput,
     placements: new MemoryPlacements(),
+    registrations: new MemoryRegistrations(numbers),
     live: new MemoryLiveCalls(own, (callId) => snapshots.answerOf(callId)),
     routes: meteredRoutes(new MemoryRouteStore(numbers, orgs, agents, own), count),
     snapshots,
@@ -122,9 +124,41 @@ class MemoryPlacements implements PlacementStore {
   }
 }
 
+/** One gateway alone. */
+class MemoryRegistrations implements RegistrationStore {
+  readonly #states = new Map<string, TrunkRegistration>();
+
+  constructor(private readonly numbers: MemoryNumberStore) {}
+
+  registering(): Promise<readonly NumberRecord[]> {
+    return Promise.resolve(this.numbers.all.filter(({ outbound }) => outbound?.registrar !== undefined));
+  }
+
+  claim(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
+  release(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  note(account: string, registration: TrunkRegistration): Promise<void> {
+    this.#states.set(account, registration);
+    return Promise.resolve();
+  }
+
+  states(accounts: readonly string[]): Promise<readonly (TrunkRegistration | null)[]> {
+    return Promise.resolve(accounts.map((account) => this.#states.get(account) ?? null));
+  }
+}
+
 class MemoryNumberStore implements NumberStore {
   readonly #records = new Map<E164, NumberRecord>();
   readonly #clock: Clock;
+
+  get all(): readonly NumberRecord[] {
+    return [...this.#records.values()];
+  }
 
   constructor(clock: Clock) {
     this.#clock = clock;

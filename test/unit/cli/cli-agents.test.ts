@@ -8,6 +8,7 @@ import { toolCommand } from '../../../src/cli/tool.js';
 import { DEFAULT_AGENT_SETTINGS } from '../../../src/gateway/model/agent-record.js';
 import type { E164 } from '../../../src/gateway/model/e164.js';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../src/gateway/model/records.js';
+import type { PlaceRequest } from '../../../src/gateway/ports/place-call.js';
 import type { Stores } from '../../../src/gateway/ports/stores.js';
 import { runCommand } from '../../support/run-command.js';
 import { openApi, type ApiFixture } from '../gateway/api/api-fixture.js';
@@ -19,8 +20,13 @@ let directory: string;
 let printed: string[];
 let errors: string;
 
+/** Why nothing may be dialled; `null`: it may. */
+let refusal: string | null;
+
 beforeEach(async () => {
-  api = await openApi();
+  refusal = null;
+  const place = ({ callId }: PlaceRequest) => ({ ok: true as const, value: callId });
+  api = await openApi({ placeCall: { fromRefusal: () => refusal, refusal: () => null, place } });
   ({ stores, orgId } = api);
   directory = await mkdtemp(join(tmpdir(), 'trunkline-cli-'));
   await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: 'http://127.0.0.1:8080', api_key: api.key }));
@@ -128,5 +134,48 @@ describe('trunkline batch', () => {
     expect(await run('batch', 'logs', 'nothing')).toBe(1);
     expect(printed.join('\n')).toContain('Reminders');
     expect(printed.at(-1)).toBe(`2026-01-01T00:00:00.000Z  lifecycle  ${JSON.stringify(payload)}`);
+  });
+
+  it('dials the numbers of a file with what it is given, pauses, resumes and stops', async () => {
+    const number = '+15550100555' as E164;
+    await stores.numbers.attach(orgId, number, { outbound: { sip_endpoint: 'trunk.example' } });
+    const csv = await file('numbers.csv', 'phone_number,time_zone,name\n+4930123456,Europe/Berlin,Ada\n12,,Bob\n');
+    const options = JSON.stringify({ hours: { from: '09:00', to: '17:00', days: ['mon'] }, do_not_call_digit: '9' });
+    const pace = ['--calls-per-second', '5', '--max-concurrent-calls', '7'];
+    expect(await run('batch', 'dial', 'March', '--from', number, '--csv', csv, ...pace, '--options', options)).toBe(0);
+    const [batch] = await stores.batches.list(orgId, { take: 1, skip: 0 });
+    const id = batch!.batch_id;
+    expect(printed).toEqual([`Batch "March": ${id}`, `Next: trunkline batch show ${id}`]);
+    const shown = async () => (await stores.batchRuns.read(orgId, [id]))[0]!;
+    expect(await shown()).toMatchObject({
+      state: 'in_progress',
+      plan: { from: number, calls_per_second: 5, max_concurrent_calls: 7, do_not_call_digit: '9' },
+      counts: { requested: 2, validated: 1 },
+    });
+    for (const [action, state] of [
+      ['pause', 'paused'],
+      ['resume', 'in_progress'],
+      ['stop', 'stopped'],
+    ] as const) {
+      printed = [];
+      expect(await run('batch', action, id)).toBe(0);
+      expect([printed, (await shown()).state]).toEqual([[`Batch ${id}: ${state}`], state]);
+    }
+    expect(await run('batch', 'resume', id)).toBe(1);
+    expect(await run('batch', 'pause', 'nothing')).toBe(1);
+    printed = [];
+    expect(await run('batch', 'show', id)).toBe(0);
+    expect(printed.join('\n')).toMatch(/^March: stopped\n[^]*validated +1/);
+  });
+
+  it('dials nothing of a file that is not there, or from a number that may not', async () => {
+    expect(await run('batch', 'dial', 'March', '--from', '+15550100555', '--csv', join(directory, 'none.csv'))).toBe(1);
+    const csv = await file('numbers.csv', 'phone_number\n+4930123456\n');
+    await stores.numbers.attach(orgId, '+15550100555' as E164, { outbound: { sip_endpoint: 'trunk.example' } });
+    refusal = 'Not dialled: from has to be verified';
+    expect(await run('batch', 'dial', 'March', '--from', '+15550100555', '--csv', csv)).toBe(1);
+    expect(await run('batch', 'dial', 'March', '--from', '+15550100555', '--csv', csv, '--calls-per-second', '0')).not.toBe(0);
+    expect(errors).toMatch(/none\.csv[^]*from[^]*calls-per-second/);
+    expect(await stores.batches.list(orgId, { take: 1, skip: 0 })).toEqual([]);
   });
 });

@@ -35,7 +35,14 @@ const STAGE: StageFigures = {
   },
 };
 const RUN: RunFigures = {
-  ...{ target: '127.0.0.1:5061', number: '+15550100100', scenario: '</style><script>alert(1)</script>', sipp: 'v3.6.1', connections: 1 },
+  ...{
+    target: '127.0.0.1:5061',
+    number: '+15550100100',
+    scenario: '</style><script>alert(1)</script>',
+    sipp: 'v3.6.1',
+    measured: 'INVITE to 200',
+    connections: 1,
+  },
   ...{
     startedAt: '2026-01-01T00:00:00.000Z',
     seconds: 4,

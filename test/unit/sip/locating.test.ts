@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { orderServers, type SrvRecord } from '../../../src/sip/transport/service-location.js';
+import { orderServers, type NaptrRecord, type SrvRecord } from '../../../src/sip/transport/service-location.js';
 import type { Target } from '../../../src/sip/transport/flow.js';
 import { Locator, type Found, type NameResolver } from '../../../src/sip/transport/locator.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
@@ -36,6 +36,7 @@ describe('the order of servers', () => {
 describe('the locator', () => {
   let clock: VirtualClock;
   let asked: string[];
+  let naptrs: Record<string, readonly NaptrRecord[]>;
   let services: Record<string, readonly SrvRecord[]>;
   let addresses: Record<string, readonly string[]>;
   let ttlMs: number;
@@ -50,10 +51,12 @@ describe('the locator', () => {
   beforeEach(() => {
     clock = new VirtualClock();
     asked = [];
+    naptrs = {};
     services = {};
     addresses = {};
     ttlMs = 60_000;
     const resolver: NameResolver = {
+      naptr: (name) => (naptrs[name] === undefined ? Promise.resolve({ records: [], ttlMs }) : answer(naptrs, 'NAPTR', name)),
       srv: (name) => answer(services, 'SRV', name),
       addresses: (name) => answer(addresses, 'A', name),
     };
@@ -72,6 +75,28 @@ describe('the locator', () => {
     expect(await locator.locate(target(host, 7_000))).toEqual([{ address: host, port: 7_000 }]);
     expect(await locator.locate(target('a.test', 7_000, { address: host }))).toEqual([{ address: host, port: 7_000 }]);
     expect(asked).toEqual([]);
+  });
+
+  it('[3263 §4.1] asks for the services of SIPS+D2T by their order, nothing in clear, and then for _sips._tcp', async () => {
+    const naptr = (order: number, preference: number, service: string, replacement: string, flags = 's'): NaptrRecord => ({
+      ...{ order, preference, flags, service, replacement },
+    });
+    naptrs['a.test'] = [
+      naptr(30, 1, 'SIPS+D2T', '_sips._tcp.third.test'),
+      naptr(10, 1, 'SIP+D2U', '_sip._udp.a.test'),
+      naptr(20, 2, 'sips+d2t', '_sips._tcp.second.test', 'S'),
+      naptr(20, 1, 'SIPS+D2T', '_sips._tcp.first.test'),
+      naptr(1, 1, 'SIPS+D2T', 'a.test', 'u'),
+    ];
+    services['_sips._tcp.first.test'] = [];
+    services['_sips._tcp.second.test'] = [server('one.test', 10, 0)];
+    addresses['one.test'] = ['192.0.2.1'];
+    expect(await locator.locate(target('a.test'))).toEqual([{ address: '192.0.2.1', port: 5_061 }]);
+    expect(asked).toEqual(['NAPTR a.test', 'SRV _sips._tcp.first.test', 'SRV _sips._tcp.second.test', 'A one.test']);
+    naptrs['b.test'] = [naptr(1, 1, 'SIP+D2T', '_sip._tcp.b.test')];
+    services['_sips._tcp.b.test'] = [server('one.test', 10, 0)];
+    expect(await locator.locate(target('b.test'))).toEqual([{ address: '192.0.2.1', port: 5_061 }]);
+    expect(asked.slice(4)).toEqual(['NAPTR b.test', 'SRV _sips._tcp.b.test']);
   });
 
   it('[3263 §4.2] takes every address of every server in order, each once', async () => {

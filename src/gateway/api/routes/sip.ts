@@ -13,6 +13,7 @@ import {
 import { sipRequestSchemas, type AttachBody, type DetachBody, type SipQuery, type UpdateBody } from '../schemas/sip-api.js';
 import { checkBodySchema, checkResultSchema } from '../schemas/sip-check.js';
 import type { RecordRefusal } from '../../model/agent-update.js';
+import { accountOf } from '../../model/trunk-account.js';
 import { attachNumber, updateNumber } from '../naming.js';
 import type { Scope, Stores, AttachChange, DirectionType, Page, TrunkChange, UpdateChange } from '../../ports/stores.js';
 import { dataAnswer, exampleOf, recordAnswer, success, successSchema } from '../answers.js';
@@ -139,12 +140,25 @@ export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy
     handler: async (request, reply) => {
       const scope = scopeOf(request);
       const { inbound_id } = request.query;
-      if (inbound_id === undefined) return success((await reads.numbers(scope, pageOf(request.query))).map(shownNumber));
+      if (inbound_id === undefined) return success(await withRegistrations(stores, await reads.numbers(scope, pageOf(request.query))));
       const record = await findNumber(stores, scope, inbound_id);
       if (record !== null) setEtag(reply, record);
-      return success(record === null ? null : shownNumber(record));
+      const [shown = null] = await withRegistrations(stores, record === null ? [] : [record]);
+      return success(shown);
     },
   });
+}
+
+/** With how the registrations of their trunks stand. */
+async function withRegistrations(
+  { registrations }: Pick<Stores, 'registrations'>,
+  records: readonly NumberRecord[],
+): Promise<ReturnType<typeof shownNumber>[]> {
+  const accounts = records.map(accountOf);
+  const known = accounts.filter((account) => account !== null);
+  const states = known.length === 0 ? [] : await registrations.states(known);
+  const byAccount = new Map(known.map((account, index) => [account, states[index] ?? null]));
+  return records.map((record, index) => shownNumber(record, byAccount.get(accounts[index] ?? '') ?? null));
 }
 
 function numberTaken(): ApiFailure {
@@ -217,16 +231,20 @@ function attachChange(body: AttachBody): AttachChange {
     ...(directions.some(({ type }) => type === 'inbound')
       ? { inbound: { agent_id: agentId(body.agent_id ?? null), options: body.options ?? DEFAULT_INBOUND_OPTIONS } }
       : {}),
-    ...(outbound !== undefined && endpoint !== undefined ? { outbound: { ...credentialsOf(outbound), sip_endpoint: endpoint } } : {}),
+    ...(outbound !== undefined && endpoint !== undefined ? { outbound: trunkOf(outbound, endpoint) } : {}),
   };
 }
 
-function credentialsOf({ username, password, realm }: Omit<TrunkChange, 'sip_endpoint'>): Omit<OutboundTrunk, 'sip_endpoint'> {
-  return {
-    ...(username == null ? {} : { username }),
-    ...(password == null ? {} : { password }),
-    ...(realm == null ? {} : { realm }),
-  };
+function trunkOf(
+  { type: _type, ...options }: Omit<TrunkChange, 'sip_endpoint'> & { readonly type: 'outbound' | 'inbound' },
+  sip_endpoint: string,
+): OutboundTrunk {
+  return { ...trunkOptions(options), sip_endpoint };
+}
+
+/** Without the options that are null. */
+function trunkOptions(options: Omit<TrunkChange, 'sip_endpoint'>): Omit<OutboundTrunk, 'sip_endpoint'> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value != null));
 }
 
 function updateChange({ updates }: UpdateBody): UpdateChange {

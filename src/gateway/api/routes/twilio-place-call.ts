@@ -56,7 +56,7 @@ export function twilioPlaceCallRoute(app: ZodApp, { stores, sipPolicy, placeCall
       const callId = newUuid();
       const startedAtMs = clock.wallMs();
       const placed = placeCall.place({
-        ...{ callId, orgId, from, to, trunk, voice, agent: null, detectAnswerer: false },
+        ...{ callId, orgId, from, to, trunk, voice, agent: null, detectAnswerer: body.MachineDetection !== undefined },
         ...limitsOf(body),
       });
       if (!placed.ok) throw new TwilioFailure(503, TWILIO_CODES.internal, REASONS[placed.error].explanation);
@@ -93,6 +93,7 @@ function voiceOf(form: PlaceForm, token: string, isWebhookHost: (host: string) =
     token,
     first,
     sendDigits: SendDigits ?? null,
+    ...(form.MachineDetection === undefined ? {} : { machineDetection: form.MachineDetection }),
     fallback: callback('FallbackUrl', FallbackUrl, form.FallbackMethod, TWILIO_CODES.badUrl),
     statusCallback: status === null ? null : { ...status, events: eventsOf(form) },
   };

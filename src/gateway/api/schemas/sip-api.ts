@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { orgQuery } from './page-query.js';
 import { parseE164 } from '../../model/e164.js';
-import { DEFAULT_INBOUND_OPTIONS, EXAMPLE_OPTIONS, STATUS_CALLBACK_EVENTS } from '../../model/records.js';
+import { areCertificates, isKeyOf } from '../pem.js';
+import { CALLER_ID_HEADERS, DEFAULT_INBOUND_OPTIONS, EXAMPLE_OPTIONS, STATUS_CALLBACK_EVENTS } from '../../model/records.js';
 import { sipEndpointProblem } from '../../../lib/sip-endpoint.js';
 import { isSourceAddress } from '../../../lib/address.js';
 
@@ -9,6 +10,9 @@ import { isSourceAddress } from '../../../lib/address.js';
 // routes/sip.ts turns a body that passed into what the store takes.
 
 export const MAX_ALLOWED_SOURCES = 256;
+const MAX_PEM = 32_768;
+const MAX_KEY_PEM = 16_384;
+const MAX_TLS_NAMES = 16;
 const MAX_CONCURRENT_CALLS = 100_000;
 const MAX_CALLS_PER_SECOND = 10_000;
 const MAX_SKIP = 10_000_000;
@@ -41,11 +45,38 @@ const sipEndpoint = z
 
 const credential = z.string().regex(/^[\x20-\x7e]{1,128}$/, 'must be 1 to 128 printable ASCII characters');
 
-/** What a trunk asks for when it challenges our calls; a password is never shown again. */
-const credentials = {
+const pem = (most: number) => z.string().max(most);
+
+const certificates = pem(MAX_PEM).refine(areCertificates, 'must be certificates in PEM');
+
+/** What a trunk needs besides its endpoint; passwords and keys are never shown again. */
+const trunkOptions = {
   username: credential.nullable().optional().describe('With `password`, answers challenges of the trunk (RFC 8760: SHA-256 or MD5)'),
   password: credential.nullable().optional().describe('Write-only'),
   realm: credential.nullable().optional().describe('Only challenges of this realm are answered; null: any'),
+  ca: certificates.nullable().optional().describe("PEM: CAs that the trunk's certificate may be from; null: the usual ones"),
+  tls_names: z
+    .array(z.string().regex(/^[A-Za-z0-9*._:-]{1,253}$/, 'must be a name or an address'))
+    .min(1)
+    .max(MAX_TLS_NAMES)
+    .nullable()
+    .optional()
+    .describe("Names of which the trunk's certificate must have one; null: the host of sip_endpoint"),
+  client_certificate: z
+    .strictObject({ certificate: certificates, key: pem(MAX_KEY_PEM).describe('Write-only') })
+    .refine(isKeyOf, { path: ['key'], message: "must be the certificate's private key in PEM, without a passphrase" })
+    .nullable()
+    .optional()
+    .describe('Shown to the trunk; the certificate, then every intermediate'),
+  caller_id_header: z
+    .enum(CALLER_ID_HEADERS)
+    .nullable()
+    .optional()
+    .describe('P-Asserted-Identity is sent besides From, and only to trunks that the operator trusts (RFC 3325). Default: From'),
+  registrar: sipEndpoint
+    .nullable()
+    .optional()
+    .describe('Registers `username` there, over TLS; a gateway of the fleet refreshes it. null: no registration'),
 };
 
 const direction = z.enum(['inbound', 'outbound'], 'must be "inbound" or "outbound"');
@@ -125,12 +156,12 @@ function rejectDuplicates(ctx: RawIssueSink): void {
 }
 
 function attachSchema(policy: SipApiPolicy) {
-  const object = z
-    .strictObject({ type: direction, sip_endpoint: sipEndpoint.optional(), ...credentials })
-    .refine(({ type, username, password, realm }) => type === 'outbound' || (username ?? password ?? realm ?? null) === null, {
-      path: ['username'],
-      message: 'is for a direction of type outbound',
-    });
+  const object = z.strictObject({ type: direction, sip_endpoint: sipEndpoint.optional(), ...trunkOptions }).check((ctx) => {
+    const { type, sip_endpoint: _endpoint, ...options } = ctx.value;
+    const given = Object.entries(options).find(([, value]) => value != null);
+    if (type === 'outbound' || given === undefined) return;
+    ctx.issues.push({ code: 'custom', message: 'is for a direction of type outbound', input: given[1], path: [given[0]] });
+  });
   const member = z.union([direction, object]);
   return z
     .strictObject({
@@ -182,7 +213,7 @@ function updateSchema(policy: SipApiPolicy) {
       updates: z.discriminatedUnion(
         'type',
         [
-          z.strictObject({ type: z.literal('outbound'), sip_endpoint: sipEndpoint, ...credentials }),
+          z.strictObject({ type: z.literal('outbound'), sip_endpoint: sipEndpoint, ...trunkOptions }),
           z.strictObject({
             type: z.literal('inbound'),
             agent_id: agentId.optional(),

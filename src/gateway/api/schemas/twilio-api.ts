@@ -64,6 +64,10 @@ export const placeFormSchema = z
       .describe('`initiated`, `ringing`, `answered`, `completed`; several times or with spaces. Default: `completed`'),
     Timeout: seconds.describe('Seconds until an unanswered call is given up: 60; less than 5 counts as 5, more than 180 as 180'),
     TimeLimit: seconds.describe("The call's length at most, in seconds"),
+    MachineDetection: z
+      .enum(['Enable', 'DetectMessageEnd'], 'must be Enable or DetectMessageEnd')
+      .optional()
+      .describe("`Url` or `Twiml` waits until it is known who answered, or until the end of a machine's greeting"),
     SendDigits: z
       .string()
       .regex(/^[0-9*#A-Dw]{1,32}$/i, 'must be 1 to 32 of 0-9, *, #, A-D, w')
@@ -127,7 +131,7 @@ export const callResourceSchema = z
     start_time: z.string().nullable().meta({ description: RFC_2822 }),
     end_time: z.string().nullable().meta({ description: RFC_2822 }),
     duration: z.string().nullable().meta({ description: 'Seconds since the answer; null: the call has not ended' }),
-    answered_by: nothing,
+    answered_by: z.enum(['human', 'machine_start', 'fax', 'unknown']).nullable(),
     caller_name: nothing,
     forwarded_from: nothing,
     group_sid: nothing,

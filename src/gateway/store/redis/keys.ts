@@ -60,6 +60,15 @@ export const orgDialDayKey = (orgId: string, day: string): string => `org:{${org
 /** String, expires: the digest of a request to place a call, and the call, `<sha256> <call id>`. @param digest of its idempotency key */
 export const orgPlacementKey = (orgId: string, digest: string): string => `org:{${orgId}}:placed:${digest}`;
 
+/** Sorted set, all scores 0: numbers whose trunk has a registrar. */
+export const REGISTERING_KEY = 'trunks:{registering}';
+
+/** String, expires: the gateway that registers the account. @param account digest */
+export const registrarKey = (account: string): string => `trunk:{${account}}:registrar`;
+
+/** String, JSON, expires: how its registration stands. */
+export const registrationKey = (account: string): string => `trunk:{${account}}:registration`;
+
 /** Sorted set, all scores 0: the organization's numbers. */
 export const orgNumbersKey = (orgId: string): string => `org:{${orgId}}:numbers`;
 

@@ -19,6 +19,7 @@ import { RedisDialLedger } from './dials/redis-dials.js';
 import { RedisPlacements } from './dials/redis-placements.js';
 import { RedisBatchLog } from './batches/redis-batches.js';
 import { RedisBatchRuns } from './batches/redis-batch-runs.js';
+import { RedisRegistrations } from './registrations/redis-registrations.js';
 import { RedisDoNotCallList } from './dials/redis-do-not-call.js';
 import { RedisToolStore } from './tools/redis-tools.js';
 import { RedisApiKeyStore } from './api-keys/redis-api-keys.js';
@@ -168,6 +169,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     live: new RedisLiveCalls(api),
     throughput,
     placements: new RedisPlacements(api),
+    registrations: new RedisRegistrations(api, instance),
     routes: meteredRouteStore,
     checkedRoutes,
     snapshots,

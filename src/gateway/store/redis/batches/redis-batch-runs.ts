@@ -25,7 +25,8 @@ const TAKE = new RedisScript('batches/take-numbers');
 const SETTLE = new RedisScript('batches/settle-attempt');
 const MOVE = new RedisScript('batches/move');
 
-const CONFIRM_LIMIT_MS = 500;
+/** Less than a command may take. */
+const CONFIRM_LIMIT_MS = 300;
 const READ_PER_BATCH = 3;
 
 export interface BatchRunParts {
@@ -196,14 +197,17 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
   async #isConfirmed(batchId: string): Promise<boolean> {
     const { redis, confirmedBy } = this.parts;
     if (confirmedBy === 0) return true;
-    const count = await redis.run(async (client) => {
+    const asked = redis.run(async (client) => {
       if (!(client instanceof Cluster)) return client.wait(confirmedBy, CONFIRM_LIMIT_MS);
       const slot = await client.cluster('KEYSLOT', batchRunKey(batchId));
       const [primary] = client.slots[slot] ?? [];
       const node = client.nodes('master').find(({ options: { host, port } }) => `${host ?? ''}:${String(port)}` === primary);
       return node === undefined ? 0 : node.wait(confirmedBy, CONFIRM_LIMIT_MS);
     });
-    return count >= confirmedBy;
+    return asked.then(
+      (count) => count >= confirmedBy,
+      () => false,
+    );
   }
 
   #runOf(batchId: string, fields: ReadonlyMap<string, string>, waiting: number, dialling: number): BatchRun | null {

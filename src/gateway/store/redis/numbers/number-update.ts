@@ -52,7 +52,10 @@ export function decideUpdate(
   if (current?.org_id !== orgId) return err('not-found');
   if (!isMeant(current, terms.ifMatch)) return err('mismatch');
   const now = revisedAt(terms.nowMs, current);
-  if (change.type === 'outbound') return ok({ ...current, outbound: changedTrunk(current.outbound, change), updated_at: now });
+  if (change.type === 'outbound') {
+    const { type: _type, ...trunk } = change;
+    return ok({ ...current, outbound: changedTrunk(current.outbound, trunk), updated_at: now });
+  }
   const inbound = {
     agent_id: change.agent_id === undefined ? (current.inbound?.agent_id ?? null) : change.agent_id,
     options: change.options ?? current.inbound?.options ?? DEFAULT_INBOUND_OPTIONS,
@@ -60,13 +63,11 @@ export function decideUpdate(
   return ok({ ...current, inbound, updated_at: now });
 }
 
-function changedTrunk(before: OutboundTrunk | null, { sip_endpoint, username, password, realm }: TrunkChange): OutboundTrunk {
-  const kept = {
-    username: username === undefined ? before?.username : username,
-    password: password === undefined ? before?.password : password,
-    realm: realm === undefined ? before?.realm : realm,
-  };
-  return { sip_endpoint, ...Object.fromEntries(Object.entries(kept).filter(([, value]) => typeof value === 'string')) };
+function changedTrunk(before: OutboundTrunk | null, { sip_endpoint, ...change }: TrunkChange): OutboundTrunk {
+  const given = Object.entries(change).filter(([, value]) => value !== undefined);
+  const merged: Readonly<Record<string, unknown>> = { ...before, ...Object.fromEntries(given) };
+  const kept = Object.entries(merged).filter(([, value]) => value !== null);
+  return { ...Object.fromEntries(kept), sip_endpoint };
 }
 
 /** `null`: the record goes. */

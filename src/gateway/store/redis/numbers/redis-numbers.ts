@@ -4,7 +4,7 @@ import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
 import type { Result } from '../../../../lib/result.js';
 import { StoreUnavailableError } from '../../../ports/ports.js';
-import { agentNumbersKey, inboundIdKey, numberKey, orgNumbersKey } from '../keys.js';
+import { agentNumbersKey, inboundIdKey, numberKey, orgNumbersKey, REGISTERING_KEY } from '../keys.js';
 import { newInboundId } from '../../new-records.js';
 import type { RecordRefusal } from '../../../model/agent-update.js';
 import type { IfMatch } from '../../../model/revision.js';
@@ -147,7 +147,8 @@ export class RedisNumberStore implements NumberStore {
   /** The record is written and true whatever happens here: reads and the sweep repair what fails. */
   async #settleIndexes({ record, previous }: Written): Promise<void> {
     try {
-      await this.#settleAgent(record ?? previous, previous);
+      await this.#settleUse(record ?? previous, previous, agentNumbersKey, agentsOf);
+      await this.#settleUse(record ?? previous, previous, () => REGISTERING_KEY, registrarsOf);
       if (record !== null) {
         await this.redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number));
         await this.#settleNumber(record.phone_number, record.org_id);
@@ -161,11 +162,17 @@ export class RedisNumberStore implements NumberStore {
     }
   }
 
-  async #settleAgent(written: NumberRecord | null, previous: NumberRecord | null): Promise<void> {
+  /** @param namedIn what a record names */
+  async #settleUse(
+    written: NumberRecord | null,
+    previous: NumberRecord | null,
+    keyOf: (id: string) => string,
+    namedIn: (record: NumberRecord | null) => readonly string[],
+  ): Promise<void> {
     if (written === null) return;
     const number = written.phone_number;
-    const read = async (): Promise<readonly string[]> => agentsOf(await this.#read(number));
-    await settleUsers(this.redis, { user: number, keyOf: agentNumbersKey, read }, agentsOf(previous));
+    const read = async (): Promise<readonly string[]> => namedIn(await this.#read(number));
+    await settleUsers(this.redis, { user: number, keyOf, read }, namedIn(previous));
   }
 
   /**
@@ -183,6 +190,11 @@ export class RedisNumberStore implements NumberStore {
       if (isOwned === wasOwned) return;
     }
   }
+}
+
+/** Whether its trunk has a registrar: there is one index of all. */
+function registrarsOf(record: NumberRecord | null): readonly string[] {
+  return record?.outbound?.registrar === undefined ? [] : ['registrar'];
 }
 
 /** The agent that takes the calls of a number, if there is one. */

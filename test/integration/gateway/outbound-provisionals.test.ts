@@ -1,0 +1,134 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { FROM, OutboundSite } from '../../support/outbound-site.js';
+import { TakenCall } from '../../support/outbound-trunk.js';
+import { respond } from '../../support/peer-dialog.js';
+import { offerSdp } from '../../support/sdp.js';
+import type { WireMessage } from '../../support/sip-peer.js';
+
+let site: OutboundSite;
+
+beforeAll(async () => {
+  site = await OutboundSite.start();
+  return () => site.destroy();
+});
+
+const cseqOf = (message: WireMessage): number => Number.parseInt(message.header('CSeq') ?? '', 10);
+const reliable = (rseq: number): string[] => ['Require: 100rel', `RSeq: ${String(rseq)}`];
+
+/** A reliable response, and its PRACK, which gets 200. */
+async function ring(call: TakenCall, status: string, rseq: number, parts: { body?: string; tag?: string } = {}): Promise<WireMessage> {
+  call.respond(status, { ...parts, extra: reliable(rseq) });
+  const prack = await call.request('PRACK');
+  respond(call.peer, prack, '200 OK');
+  return prack;
+}
+
+/** Both sides hear each other; the callee hangs up. */
+async function talk(end: CarrierEnd, call: TakenCall, callId: string): Promise<void> {
+  await end.hearsAgent();
+  expect((await call.dialog.ask('BYE')).status).toBe(200);
+  expect(await site.ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', sip_status: 200 });
+  await end.close();
+}
+
+describe('[3262 §4] a reliable provisional response', () => {
+  it('gets its PRACK, with the RAck that it asks for; the trace has both', async () => {
+    const { callId, call } = await site.placed();
+    expect(call.invite.header('Supported')).toMatch(/\b100rel\b/);
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const first = await ring(call, '180 Ringing', 7);
+    expect(first.header('RAck')).toBe(`7 ${call.invite.header('CSeq') ?? ''}`);
+    expect([cseqOf(first), first.header('To')]).toEqual([cseqOf(call.invite) + 1, `${call.invite.header('To') ?? ''};tag=${call.tag}`]);
+    const second = await ring(call, '183 Session Progress', 8, { body: end.sdp() });
+    expect([second.header('RAck'), cseqOf(second)]).toEqual([`8 ${call.invite.header('CSeq') ?? ''}`, cseqOf(call.invite) + 2]);
+    const ack = await call.answer('');
+    expect(cseqOf(ack)).toBe(cseqOf(call.invite));
+    await talk(end, call, callId);
+    const { json } = await site.gateway.api('GET', `/v1/calls/${callId}/trace`);
+    expect(JSON.stringify(json)).toMatch(/PRACK sip:.*RAck: 7 /);
+  });
+
+  it('is acknowledged in each of its early dialogs; the one that answers is the call', async () => {
+    const { callId, call } = await site.placed();
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const tagOf = (message: WireMessage): string | undefined => message.header('To')?.split(';tag=')[1];
+    expect(tagOf(await ring(call, '183 Session Progress', 20, { body: offerSdp({ payloads: '0 101', port: 9_998 }) }))).toBe(call.tag);
+    expect(tagOf(await ring(call, '180 Ringing', 500, { tag: 'fork' }))).toBe('fork');
+    expect(tagOf(await ring(call, '180 Ringing', 21))).toBe(call.tag);
+    expect(tagOf(await ring(call, '180 Ringing', 501, { tag: 'fork' }))).toBe('fork');
+    const ack = await call.answer(end.sdp());
+    expect(tagOf(ack)).toBe(call.tag);
+    await talk(end, call, callId);
+  });
+
+  it('[3261 §9.1] does not keep the call from being cancelled', async () => {
+    const { callId, call } = await site.placed();
+    await ring(call, '180 Ringing', 1);
+    await site.gateway.api('POST', `/v1/calls/${callId}/stop`, {});
+    await call.cancelled();
+    expect(await site.ended(callId)).toMatchObject({ reason: 'API_STOPPED', answered_at: null });
+  });
+
+  it('[3311 §5.2] may be followed by an UPDATE: one with an offer has to wait, one without gets 200', async () => {
+    const { callId, call } = await site.placed();
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    await ring(call, '183 Session Progress', 1, { body: end.sdp() });
+    const { dialog } = call;
+    const offered = await dialog.ask('UPDATE', { body: end.sdp() });
+    expect(offered.status).toBe(491);
+    const refreshed = await dialog.ask('UPDATE');
+    expect([refreshed.status, refreshed.header('Contact')]).toEqual([200, call.invite.header('Contact')]);
+    await call.answer('');
+    await end.hearsAgent();
+    expect((await dialog.ask('BYE')).status).toBe(200);
+    await site.ended(callId);
+    await end.close();
+  });
+});
+
+describe('[4028 §7.3] a 422', () => {
+  it('is followed by an INVITE with the interval that it asks for, once', async () => {
+    const { callId, call } = await site.placed();
+    call.respond('422 Session Interval Too Small', { extra: ['Min-SE: 3600'] });
+    await call.request('ACK');
+    const again = new TakenCall(call.peer, await call.request('INVITE'));
+    expect([again.invite.header('Session-Expires'), again.invite.header('Min-SE')]).toEqual(['3600', '3600']);
+    expect([cseqOf(again.invite), again.invite.header('From')]).toEqual([cseqOf(call.invite) + 1, call.invite.header('From')]);
+    again.respond('422 Session Interval Too Small', { extra: ['Min-SE: 7200'] });
+    await again.request('ACK');
+    expect(await site.ended(callId)).toMatchObject({ reason: 'TRUNK_REFUSED', sip_status: 422 });
+  });
+});
+
+describe('[3261 §22] a challenge', () => {
+  beforeAll(async () => {
+    const updates = { type: 'outbound', sip_endpoint: site.trunk.endpoint, username: 'acme', password: 'secret' };
+    await site.gateway.api('POST', '/sip/update', { phone_number: FROM, updates });
+  });
+
+  const challenge = (call: TakenCall, request: WireMessage, nonce: string): void =>
+    respond(call.peer, request, '407 Proxy Authentication Required', {
+      tag: call.tag,
+      extra: [`Proxy-Authenticate: Digest realm="carrier", qop="auth", algorithm=SHA-256, nonce="${nonce}"`],
+    });
+
+  it('of a PRACK is answered; an INVITE that is challenged afterwards has a CSeq above all of them', async () => {
+    const { callId, call } = await site.placed();
+    call.respond('180 Ringing', { extra: reliable(1) });
+    const prack = await call.request('PRACK');
+    challenge(call, prack, 'p1');
+    const again = await call.request('PRACK');
+    expect([again.header('RAck'), cseqOf(again)]).toEqual([prack.header('RAck'), cseqOf(prack) + 1]);
+    expect(again.header('Proxy-Authorization')).toMatch(/nonce="p1"/);
+    respond(call.peer, again, '200 OK');
+    challenge(call, call.invite, 'i1');
+    await call.request('ACK');
+    const second = new TakenCall(call.peer, await call.request('INVITE'));
+    expect(cseqOf(second.invite)).toBeGreaterThan(cseqOf(again));
+    expect(second.invite.header('Proxy-Authorization')).toMatch(/nonce="i1"/);
+    second.respond('486 Busy Here');
+    await second.request('ACK');
+    expect(await site.ended(callId)).toMatchObject({ reason: 'BUSY', sip_status: 486 });
+  });
+});

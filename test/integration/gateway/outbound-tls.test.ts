@@ -1,0 +1,132 @@
+import { mkdtemp, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureCertificates } from '../../../src/tls/certificates.js';
+import { testCertificates } from '../../support/certificates.js';
+import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { FROM, OutboundSite } from '../../support/outbound-site.js';
+import { OutboundTrunk } from '../../support/outbound-trunk.js';
+import { respond } from '../../support/peer-dialog.js';
+
+let site: OutboundSite;
+/** A carrier with a CA of its own, which wants to see a certificate of another one. */
+let carrier: OutboundTrunk;
+let pem: { readonly carrierCa: string; readonly certificate: string; readonly key: string };
+/** Names in the certificates that it was shown. */
+const shown: (string | undefined)[] = [];
+
+beforeAll(async () => {
+  const [theirs, ours] = await Promise.all(
+    ['carrier.example', 'customer.example'].map(async (name) => {
+      const files = await ensureCertificates(await mkdtemp(join(tmpdir(), 'trunkline-test-')), [name], Date.now());
+      const [ca, cert, key] = await Promise.all([files.caFile, files.certFile, files.keyFile].map((file) => readFile(file, 'utf8')));
+      return { ca: ca!, cert: cert!, key: key! };
+    }),
+  );
+  pem = { carrierCa: theirs!.ca, certificate: ours!.cert, key: ours!.key };
+  carrier = await OutboundTrunk.open({
+    ...{ cert: theirs!.cert, key: theirs!.key, ca: ours!.ca, requestCert: true, rejectUnauthorized: true },
+    onConnection: (socket: TLSSocket) => void shown.push(socket.getPeerCertificate().subjectaltname),
+  });
+  site = await OutboundSite.start(true, { TRUNKLINE_TRUNKS_TRUSTED_HOSTS: '[127.0.0.1]' });
+});
+afterAll(async () => {
+  await site.destroy();
+  await carrier.close();
+});
+
+const update = (options: object): Promise<{ status: number; json: Record<string, unknown> }> =>
+  site.gateway.api('POST', '/sip/update', {
+    phone_number: FROM,
+    updates: { type: 'outbound', sip_endpoint: carrier.endpoint, ...options },
+  });
+
+const ownCertificate = (): object => ({ client_certificate: { certificate: pem.certificate, key: pem.key } });
+
+async function reasonOfCall(): Promise<string | null> {
+  const { json } = await site.place();
+  return (await site.ended(String(json['call_id']))).reason;
+}
+
+describe('a trunk with a private CA', () => {
+  it.each([
+    ['without its CA', () => ownCertificate()],
+    ['without the name in its certificate', () => ({ ca: pem.carrierCa, ...ownCertificate() })],
+    ['with another name', () => ({ ca: pem.carrierCa, tls_names: ['other.example'], ...ownCertificate() })],
+    ['without a certificate of ours', () => ({ ca: pem.carrierCa, tls_names: ['carrier.example'] })],
+  ])('[5922 §7] is not called %s', async (_what, options) => {
+    expect((await update({ ca: null, tls_names: null, client_certificate: null, ...options() })).status).toBe(200);
+    expect(await reasonOfCall()).toBe('TRUNK_UNREACHABLE');
+    expect(carrier.invited).toEqual([]);
+  });
+
+  it('[5922 §7] is called with all of them; the key is shown nowhere', async () => {
+    const { json } = await update({ ca: pem.carrierCa, tls_names: ['other.example', 'carrier.example'], ...ownCertificate() });
+    expect(json['data']).toMatchObject({ outbound: { ca: pem.carrierCa, client_certificate: { certificate: pem.certificate } } });
+    const answer = await site.place();
+    const callId = String(answer.json['call_id']);
+    const call = await carrier.call();
+    expect(shown).toEqual(['DNS:customer.example']);
+    expect(call.invite.text).not.toMatch(/X-Trunkline/i);
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    await call.answer(end.sdp());
+    await end.hearsAgent();
+    await site.gateway.api('POST', `/v1/calls/${callId}/stop`, {});
+    const bye = await call.request('BYE');
+    expect(bye.text).not.toMatch(/X-Trunkline/i);
+    respond(call.peer, bye, '200 OK');
+    expect(await site.ended(callId)).toMatchObject({ reason: 'API_STOPPED' });
+    const { json: trace } = await site.gateway.api('GET', `/v1/calls/${callId}/trace`);
+    const { json: number } = await site.gateway.api('GET', `/sip?inbound_id=${FROM.slice(1)}`);
+    const { json: audit } = await site.gateway.api('GET', '/v1/audit?take=100');
+    const logs = await Promise.all(['gateway', 'sip-server'].map((name) => site.gateway.log(name)));
+    const secret = pem.key.split('\n')[3]!;
+    for (const text of [JSON.stringify([json, trace, number, audit]), ...logs]) {
+      expect(text).not.toContain(secret);
+      expect(text).not.toContain(Buffer.from(secret).toString('base64').slice(4, 40));
+    }
+    await end.close();
+  });
+
+  it('keeps its options through a change of another, and loses those set to null', async () => {
+    const { json } = await update({ username: 'acme', tls_names: null });
+    expect(json['data']).toMatchObject({ outbound: { username: 'acme', ca: pem.carrierCa, client_certificate: {} } });
+    expect((json['data'] as { outbound: object }).outbound).not.toHaveProperty('tls_names');
+    expect(await reasonOfCall()).toBe('TRUNK_UNREACHABLE');
+  });
+
+  it('does not take what is no certificate, nor the key of another', async () => {
+    const { key } = await testCertificates();
+    const bad = { ca: 'none', tls_names: ['a b'], client_certificate: { certificate: pem.certificate, key }, caller_id_header: 'X' };
+    const { status, json } = await update(bad);
+    const paths = (json['errors'] as { path: string }[]).map(({ path }) => path);
+    expect([status, paths.sort()]).toEqual([
+      400,
+      ['updates.ca', 'updates.caller_id_header', 'updates.client_certificate.key', 'updates.tls_names[0]'],
+    ]);
+  });
+});
+
+describe('[3325 §5] P-Asserted-Identity', () => {
+  const asserted = async (endpoint: string, options: object): Promise<string | undefined> => {
+    await update({ sip_endpoint: endpoint, ca: null, tls_names: null, client_certificate: null, username: null, ...options });
+    const { callId, call } = await site.placed();
+    call.respond('486 Busy Here');
+    await site.ended(callId);
+    return call.invite.header('P-Asserted-Identity');
+  };
+
+  it('is sent when it is asked for', async () => {
+    expect(await asserted(site.trunk.endpoint, {})).toBeUndefined();
+    expect(await asserted(site.trunk.endpoint, { caller_id_header: 'P-Asserted-Identity' })).toBe(`<sip:${FROM}@127.0.0.1>`);
+    expect(await asserted(site.trunk.endpoint, { caller_id_header: 'From' })).toBeUndefined();
+  });
+
+  it('is for no trunk that the operator does not trust', async () => {
+    await update({ sip_endpoint: 'other.example', caller_id_header: 'P-Asserted-Identity' });
+    const { status, json } = await site.place();
+    expect([status, json['message']]).toEqual([403, expect.stringMatching(/trunks\.trusted_hosts/)]);
+  });
+});

@@ -1,0 +1,102 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { FROM, OutboundSite } from '../../support/outbound-site.js';
+import { respond } from '../../support/peer-dialog.js';
+import { offerSdp } from '../../support/sdp.js';
+import type { WireMessage } from '../../support/sip-peer.js';
+
+let site: OutboundSite;
+
+beforeAll(async () => {
+  site = await OutboundSite.start();
+  return () => site.destroy();
+});
+
+const update = (updates: object): Promise<unknown> =>
+  site.gateway.api('POST', '/sip/update', {
+    phone_number: FROM,
+    updates: { type: 'outbound', sip_endpoint: site.trunk.endpoint, ...updates },
+  });
+
+const registration = async (): Promise<unknown> => {
+  const { json } = await site.gateway.api('GET', `/sip?inbound_id=${FROM.slice(1)}`);
+  return (json['data'] as { outbound: { registration?: unknown } }).outbound.registration;
+};
+
+describe('a trunk that wants a registration', () => {
+  let contact = '';
+
+  it('[3261 §10.2] gets REGISTER over the connection to it, with credentials once it asks; its state shows that', async () => {
+    expect(await registration()).toBeUndefined();
+    await update({ username: 'acme', password: 'secret', registrar: site.trunk.endpoint });
+    const peer = await site.trunk.peer();
+    const register = await peer.request('REGISTER', 10_000);
+    expect(register.startLine).toBe(`REGISTER sip:${site.trunk.endpoint};transport=tls SIP/2.0`);
+    expect([register.header('To'), register.header('Expires')]).toEqual(['<sip:acme@127.0.0.1>', '600']);
+    contact = /<(sip:[^>]*)>/.exec(register.header('Contact') ?? '')?.[1] ?? '';
+    expect(contact).toMatch(new RegExp(`^sip:\\${FROM}@127\\.0\\.0\\.1:\\d+;transport=tls$`));
+    const challenge = 'WWW-Authenticate: Digest realm="carrier", qop="auth", algorithm=SHA-256, nonce="r1"';
+    respond(peer, register, '401 Unauthorized', { tag: 'reg', extra: [challenge] });
+    const again = await peer.request('REGISTER', 10_000);
+    const sameDialog = (message: WireMessage): unknown[] => [message.header('Call-ID'), message.header('From')];
+    expect(sameDialog(again)).toEqual(sameDialog(register));
+    expect(again.header('Authorization')).toMatch(/^Digest username="acme", realm="carrier", nonce="r1"/);
+    respond(peer, again, '200 OK', { tag: 'reg', extra: [`Contact: <${contact}>;expires=300`] });
+    await expect.poll(registration).toMatchObject({ state: 'registered', status: 200 });
+    const { expires_at: expiresAt } = (await registration()) as { expires_at: string };
+    expect(Date.parse(expiresAt) - Date.now()).toBeLessThan(300_000);
+    expect(Date.parse(expiresAt) - Date.now()).toBeGreaterThan(280_000);
+    expect(site.trunk.peers).toHaveLength(1);
+  });
+
+  it('[5923] may send its requests over that connection: a call to the registered number is taken', async () => {
+    const directions = ['inbound', { type: 'outbound', sip_endpoint: site.trunk.endpoint, username: 'acme', password: 'secret' }];
+    await site.gateway.api('POST', '/sip/attach', { phone_number: FROM, directions, service: 'sip' });
+    const peer = await site.trunk.peer();
+    const head = [
+      `INVITE ${contact} SIP/2.0`,
+      'Via: SIP/2.0/TLS 127.0.0.1:5061;branch=z9hG4bK-in1',
+      'Max-Forwards: 70',
+      'From: <sip:+4930123456@127.0.0.1>;tag=in1',
+      `To: <sip:${FROM}@127.0.0.1>`,
+      'Call-ID: in1',
+      'CSeq: 1 INVITE',
+      'Contact: <sip:carrier@127.0.0.1:5061;transport=tls>',
+      'Content-Type: application/sdp',
+    ];
+    peer.send(head, offerSdp());
+    const answer = await peer.next('200', (message) => message.status >= 200 && message.header('Call-ID') === 'in1', 10_000);
+    expect(answer.status).toBe(200);
+    const inDialog = (method: string, branch: string): void =>
+      peer.send([
+        `${method} ${contact} SIP/2.0`,
+        `Via: SIP/2.0/TLS 127.0.0.1:5061;branch=z9hG4bK-${branch}`,
+        'Max-Forwards: 70',
+        'From: <sip:+4930123456@127.0.0.1>;tag=in1',
+        `To: ${answer.header('To') ?? ''}`,
+        'Call-ID: in1',
+        `CSeq: ${method === 'ACK' ? '1' : '2'} ${method}`,
+      ]);
+    inDialog('ACK', 'in2');
+    inDialog('BYE', 'in3');
+    expect((await peer.next('200 to BYE', (message) => message.header('CSeq') === '2 BYE', 5_000)).status).toBe(200);
+    expect(site.trunk.peers).toHaveLength(1);
+  });
+
+  it('[3261 §10.2.2] is told when the registration goes; what it refuses is shown', async () => {
+    const peer = await site.trunk.peer();
+    const gone = await peer.request('REGISTER', 10_000);
+    expect([gone.header('Expires'), gone.header('To')]).toEqual(['0', '<sip:acme@127.0.0.1>']);
+    respond(peer, gone, '200 OK', { tag: 'reg' });
+    await update({ registrar: site.trunk.endpoint });
+    const register = await peer.next(
+      'REGISTER',
+      (message) => message.startLine.startsWith('REGISTER ') && message.header('Expires') === '600',
+      10_000,
+    );
+    respond(peer, register, '403 Forbidden', { tag: 'reg' });
+    await expect.poll(registration).toMatchObject({ state: 'refused', status: 403, expires_at: null });
+    const logs = await site.gateway.log('gateway');
+    expect(logs).toMatch(/"msg":"trunk\.not_registered"/);
+    expect(logs).not.toMatch(/secret|response=/);
+  });
+});

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { batchAttemptsKey } from '../../../src/gateway/store/redis/keys.js';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { BatchWorld } from '../../support/batch-world.js';
+import { startRedis, startRedisReplica, type TestRedis } from '../../support/redis.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+
+let primary: TestRedis;
+let replica: TestRedis;
+let stores: RedisStores;
+let world: BatchWorld;
+const clock = new VirtualClock();
+
+beforeAll(async () => {
+  primary = await startRedis();
+  replica = await startRedisReplica(primary);
+  stores = openRedisStores({ url: primary.url, clock, log: silentLog, confirmedBy: 1 });
+  await stores.ready();
+  world = await BatchWorld.open(stores, clock);
+});
+afterAll(async () => {
+  await world.close();
+  await stores.close();
+  await replica.close();
+  await primary.close();
+});
+
+const attemptsAt = async (node: TestRedis, batchId: string): Promise<string> =>
+  (await node.command(`HLEN ${batchAttemptsKey(batchId)}`)).trim();
+
+describe('a batch whose attempts a replica confirms (WAIT 1)', () => {
+  it('dials once the replica has the attempt', async () => {
+    const batchId = await world.batch(3);
+    await world.gateway('a').tick();
+    expect(world.open.size).toBe(3);
+    expect(await attemptsAt(replica, batchId)).toBe(':3');
+    for (const callId of [...world.open.keys()]) world.end(callId, 'CALLER_HANGUP');
+  });
+
+  it('dials nothing while the replica does not answer, and everything once it does', async () => {
+    const batchId = await world.batch(4);
+    const gateway = world.gateway('b');
+    const before = world.invites.size;
+    replica.freeze();
+    await gateway.tick();
+    expect([world.open.size, world.invites.size]).toEqual([0, before]);
+    // Not as an attempt that may have been made: they wait as before.
+    expect((await world.run(batchId)).counts).toMatchObject({ waiting: 4, dialling: 0, ambiguous: 0 });
+    expect(await attemptsAt(primary, batchId)).toBe(':0');
+    replica.thaw();
+    await expect
+      .poll(
+        async () => {
+          clock.advance(1_000);
+          await gateway.tick();
+          return world.open.size;
+        },
+        { timeout: 10_000 },
+      )
+      .toBe(4);
+    expect(await attemptsAt(replica, batchId)).toBe(':4');
+    for (const callId of [...world.open.keys()]) world.end(callId, 'CALLER_HANGUP');
+  });
+
+  it('dials nothing without a replica', async () => {
+    await replica.stopServer();
+    await world.batch(2);
+    const before = world.invites.size;
+    const gateway = world.gateway('c');
+    for (let round = 0; round < 3; round += 1) {
+      clock.advance(1_000);
+      await gateway.tick();
+    }
+    expect([world.open.size, world.invites.size]).toEqual([0, before]);
+  });
+});

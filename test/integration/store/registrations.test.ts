@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TrunkRegistration } from '../../../src/gateway/model/records.js';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { startRedis } from '../../support/redis.js';
+import { freshNumber } from '../../unit/gateway/store/store-contract.js';
+
+let redis: Awaited<ReturnType<typeof startRedis>>;
+let gateways: readonly [RedisStores, RedisStores];
+
+beforeAll(async () => {
+  redis = await startRedis();
+  const open = (instance: string): RedisStores => openRedisStores({ url: redis.url, clock: systemClock, log: silentLog, instance });
+  gateways = [open('a'), open('b')];
+  await Promise.all(gateways.map((stores) => stores.ready()));
+});
+afterAll(async () => {
+  await Promise.all(gateways.map((stores) => stores.close()));
+  await redis.close();
+});
+
+describe('registrations of trunks', () => {
+  it('are one gateway’s at a time, until it gives one up or its time is over', async () => {
+    const [one, other] = gateways.map(({ registrations }) => registrations);
+    expect(await one!.claim('account', 60_000)).toBe(true);
+    expect(await other!.claim('account', 60_000)).toBe(false);
+    await other!.release('account');
+    expect(await one!.claim('account', 60_000)).toBe(true);
+    expect(await other!.claim('account', 60_000)).toBe(false);
+    await one!.release('account');
+    expect(await other!.claim('account', 50)).toBe(true);
+    await expect.poll(() => one!.claim('account', 60_000)).toBe(true);
+  });
+
+  it('are of the numbers whose trunk has a registrar, whatever becomes of them', async () => {
+    const [{ numbers, registrations }] = gateways;
+    const number = freshNumber();
+    const registering = async (): Promise<unknown[]> => (await registrations.registering()).map(({ outbound }) => outbound?.registrar);
+    await numbers.attach('org', number, { outbound: { sip_endpoint: 'trunk.test', username: 'acme' } });
+    expect(await registering()).toEqual([]);
+    for (const registrar of ['one.test', 'two.test']) {
+      await numbers.update('org', number, { type: 'outbound', sip_endpoint: 'trunk.test', registrar });
+      expect(await registering()).toEqual([registrar]);
+    }
+    await numbers.update('org', number, { type: 'outbound', sip_endpoint: 'trunk.test', registrar: null });
+    expect(await registering()).toEqual([]);
+    await numbers.update('org', number, { type: 'outbound', sip_endpoint: 'trunk.test', registrar: 'three.test' });
+    await numbers.detach('org', number, ['outbound']);
+    expect(await registering()).toEqual([]);
+  });
+
+  it('have a state that every gateway reads', async () => {
+    const state: TrunkRegistration = { state: 'refused', status: 403, expires_at: null, changed_at: '2026-01-01T00:00:00.000Z' };
+    await gateways[0].registrations.note('shown', state);
+    expect(await gateways[1].registrations.states(['shown', 'unknown'])).toEqual([state, null]);
+  });
+});
