@@ -27,7 +27,8 @@ const PROVIDERS = ['openai-realtime', 'deepgram', 'gemini-live'] as const;
 /** Percent of a core a call more than a bot costs. */
 const PROVIDER_GOAL = 0.05;
 const BATCH = 25;
-const SETTLE_MS = 3_000;
+/** Also for what calls had waiting while the others began: the queue of speech makes up for it in pauses, which it looks for each 2 s. */
+const SETTLE_MS = 10_000;
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 

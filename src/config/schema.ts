@@ -246,7 +246,10 @@ export const configSchema = z
         max_silence_ms: milliseconds,
         end_of_speech_ms: z
           .string()
-          .regex(/^\d{1,4}=\d{1,5}(?:,\d{1,4}=\d{1,5}){0,9}$/, 'must be up to 10 pairs of threshold and milliseconds, such as 50=250,200=1000'),
+          .regex(
+            /^\d{1,4}=\d{1,5}(?:,\d{1,4}=\d{1,5}){0,9}$/,
+            'must be up to 10 pairs of threshold and milliseconds, such as 50=250,200=1000',
+          ),
       })
       .refine(({ url, allow_private }) => allow_private || !url?.toLowerCase().startsWith('ws://'), {
         path: ['url'],

@@ -33,7 +33,9 @@ export const PROVIDER_FIELDS: Readonly<Record<AgentProviderName, Readonly<Record
     voice: provider('`audio.output.voice`'),
     language: provider('`audio.input.transcription.language`, and in `instructions`'),
     model: provider('`openai.model` or `openai.turbo_model`'),
-    first_sentence: gateway('word for word by OpenAI’s speech (`openai.speech_url`), if there is a key for it; else the model is asked, not word for word'),
+    first_sentence: gateway(
+      'word for word by OpenAI’s speech (`openai.speech_url`), if there is a key for it; else the model is asked, not word for word',
+    ),
     wait_for_greeting: gateway('no first response is requested'),
     interruption_threshold: provider('`silence_duration_ms` of `server_vad` by `agents.end_of_speech_ms`; 100 leaves the default'),
     pronunciation_guide: provider('in `instructions`'),
