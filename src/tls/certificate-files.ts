@@ -21,7 +21,9 @@ export interface CertificateFacts {
 
 /** Reads a certificate with its chain and its key. Throws a `ConfigError` that names the file and its fault. */
 export async function readCertificatePair(certFile: SettingFile, keyFile: SettingFile): Promise<TlsCertificate> {
-  const [cert, key] = await Promise.all([readCertificates(certFile), readSettingFile(keyFile)]);
+  // One after the other: of two faults the same one is always named.
+  const cert = await readCertificates(certFile);
+  const key = await readSettingFile(keyFile);
   let isKeyOf: boolean;
   try {
     isKeyOf = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
