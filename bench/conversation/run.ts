@@ -9,7 +9,7 @@ import { latencyOf } from '../../src/loadtest/percentiles.js';
 import { AgentSite, type AgentCall } from '../../test/support/agent/agent-site.js';
 import { voiceLikeNoise } from '../../test/support/media/audio.js';
 import { FakeFluxSession } from '../../test/support/provider/fake-flux.js';
-import { FakeServer } from '../../test/support/provider/fake-server.js';
+import { FakeServer, startSessions } from '../../test/support/provider/fake-server.js';
 import { FakeSpeech } from '../../test/support/provider/fake-speech.js';
 import { lastVoicedMs } from '../support/last-voiced.js';
 
@@ -28,15 +28,7 @@ const NOISES: readonly Int16Array[] = [
 ];
 
 const spoken = (text: string): Buffer => Buffer.from(g711.mulaw.encode(new Int16Array(160 * text.length).fill(2_000)));
-const flux = await FakeServer.start((socket, upgrade) => {
-  const end = {
-    send: (message: string | Uint8Array): void => socket.send(message),
-    close: (code: number, reason: string): void => socket.close(code, reason),
-  };
-  const session = new FakeFluxSession(end, upgrade);
-  socket.on('message', (data: Buffer, isBinary: boolean) => (isBinary ? session.receiveBytes(data) : session.receive(data.toString())));
-  return session;
-});
+const flux = await startSessions((end, upgrade) => new FakeFluxSession(end, upgrade));
 const speech = await FakeSpeech.start(({ text }) => spoken(text));
 const app = await FakeServer.start((socket) => {
   const session = { socket, setup: once(socket, 'message'), interrupts: 0 };

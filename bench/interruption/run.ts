@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { latencyOf } from '../../src/loadtest/percentiles.js';
 import { AgentSite, type AgentCall } from '../../test/support/agent/agent-site.js';
 import { FakeDeepgramSession } from '../../test/support/provider/fake-deepgram.js';
-import { FakeServer } from '../../test/support/provider/fake-server.js';
+import { startSessions } from '../../test/support/provider/fake-server.js';
 import { startFakeOpenAi } from '../../test/support/provider/openai-server.js';
 import { lastVoicedMs } from '../support/last-voiced.js';
 
@@ -27,15 +27,7 @@ interface Talker {
 }
 
 const openAi = await startFakeOpenAi();
-const deepgram = await FakeServer.start((socket, upgrade) => {
-  const end = {
-    send: (message: string | Uint8Array): void => socket.send(message),
-    close: (code: number, reason: string): void => socket.close(code, reason),
-  };
-  const session = new FakeDeepgramSession(end, upgrade);
-  socket.on('message', (data: Buffer, isBinary: boolean) => (isBinary ? session.receiveBytes(data) : session.receive(data.toString())));
-  return session;
-});
+const deepgram = await startSessions((end, upgrade) => new FakeDeepgramSession(end, upgrade));
 
 const PROVIDERS = {
   'openai-realtime': {

@@ -68,7 +68,7 @@ interface ChildFile {
   readonly isRetired: boolean;
 }
 
-/** Of the last process with this name, if it was not stopped: whether it had a successor. `null`: there was none. */
+/** Whether the last process with this name had a successor, if it was not stopped. `null`: there was none. */
 export function wasRetired(directory: string, name: string): boolean | null {
   return readChildFile(childFile(directory, name))?.isRetired ?? null;
 }

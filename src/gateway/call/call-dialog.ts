@@ -48,7 +48,7 @@ export interface DialogOwner {
   readonly isPlaced: boolean;
   /** For the trunk of a call that we place; `null`: challenges are not answered. */
   credentials(): TrunkCredentials | null;
-  /** Of each request to that trunk. */
+  /** Each request to that trunk has them. */
   trunkHeaders(): SrfHeaders;
   /** Another host has the call. */
   onTaken(): void;

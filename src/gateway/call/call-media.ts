@@ -219,7 +219,7 @@ export class CallMedia {
   }
 }
 
-/** Of two legs, one after the other. */
+/** Adds up two legs, one after the other. */
 function sumOf(before: LegFigures | null, later: LegFigures | null): LegFigures | null {
   if (before === null || later === null) return later ?? before;
   return {

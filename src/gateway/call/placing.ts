@@ -122,7 +122,7 @@ function onPermitted(state: PlacedCall, { route, permit }: EventOf<'permitted'>)
   };
 }
 
-/** Of a call that we place. */
+/** What we offer in a call that we place. */
 export function offerOf({ facts }: Pick<CallState, 'facts'>): typeof OWN_OFFER {
   return facts.joins === undefined ? OWN_OFFER : offerInFormat(facts.joins.format);
 }

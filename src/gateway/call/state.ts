@@ -104,7 +104,7 @@ export interface Briefing {
 
 /** How a second leg is dialled. */
 export interface LegRules {
-  /** Of the new call: UUID. */
+  /** The new call's UUID. */
   readonly callId: string;
   /** `null`: the number of this call. */
   readonly from: E164 | null;

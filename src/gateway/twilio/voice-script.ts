@@ -19,7 +19,7 @@ export interface VoiceScript {
   readonly forks: readonly RunningFork[];
   /** Forks that were started so far. */
   readonly started: number;
-  /** Of the servers of its documents, which get them back. */
+  /** The servers of its documents set them, and get them back. */
   readonly cookies: Cookies;
 }
 

@@ -7,7 +7,7 @@ import type { CallSource, CallSourceListener } from './call-source.js';
 
 /** Why a call was not placed, as the API says. */
 export interface Refusal {
-  /** Of the answer; null: there was none. */
+  /** The answer's; null: there was none. */
   readonly status: number | null;
   readonly code: string;
 }

@@ -30,7 +30,7 @@ export interface Flow {
   readonly tlsIdentity?: string;
   /** `null` or unset: no TLS. */
   readonly tls?: TlsFacts | null;
-  /** Of an outgoing connection with settings of its own. */
+  /** For an outgoing connection with settings of its own. */
   readonly peerTls?: PeerTls | undefined;
   /** Queues a message (a byte string); one turn of the event loop makes one write. */
   send(text: string): void;

@@ -12,7 +12,7 @@ import { VoiceWebhook } from '../../support/agent/voice-webhook.js';
 import { Arrivals } from '../../support/arrivals.js';
 import { voiceLikeNoise } from '../../support/media/audio.js';
 import { FakeFluxSession } from '../../support/provider/fake-flux.js';
-import { FakeServer } from '../../support/provider/fake-server.js';
+import { FakeServer, startSessions } from '../../support/provider/fake-server.js';
 import { FakeSpeech } from '../../support/provider/fake-speech.js';
 
 // The whole product with an application as it would be written for Twilio's ConversationRelay, and strict fakes of the providers, which
@@ -67,16 +67,7 @@ const muLawOf = (text: string): Buffer => Buffer.from(mulaw.encode(new Int16Arra
 const pcmOf = (text: string): Buffer => Buffer.from(new Int16Array(480 * text.length).fill(levelOf(text)).buffer);
 
 beforeAll(async () => {
-  flux = await FakeServer.start((socket, upgrade) => {
-    const end = {
-      send: (message: string | Uint8Array): void => socket.send(message),
-      close: (code: number, reason: string): void => socket.close(code, reason),
-    };
-    const session = new FakeFluxSession(end, upgrade);
-    socket.on('message', (data: Buffer, isBinary: boolean) => (isBinary ? session.receiveBytes(data) : session.receive(data.toString())));
-    socket.on('close', (code) => session.closed.add(code));
-    return session;
-  });
+  flux = await startSessions((end, upgrade) => new FakeFluxSession(end, upgrade));
   speech = await FakeSpeech.start(({ provider, text }) => (provider === 'openai' ? pcmOf(text) : muLawOf(text)));
   app = await FakeServer.start((socket, upgrade) => new AppCall(socket, String(upgrade.headers['x-twilio-signature'])));
   site = await AgentSite.start({

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Arrivals } from '../../support/arrivals.js';
 import { AgentSite } from '../../support/agent/agent-site.js';
 import { FakeDeepgramSession } from '../../support/provider/fake-deepgram.js';
-import { FakeServer } from '../../support/provider/fake-server.js';
+import { type FakeServer, startSessions } from '../../support/provider/fake-server.js';
 
 // The whole product with an agent at a strict fake of Deepgram's Voice Agent, which Deepgram's own library talks to.
 
@@ -12,16 +12,7 @@ let fake: FakeServer<FakeDeepgramSession>;
 let site: AgentSite;
 
 beforeAll(async () => {
-  fake = await FakeServer.start((socket, upgrade) => {
-    const end = {
-      send: (message: string | Uint8Array): void => socket.send(message),
-      close: (code: number, reason: string): void => socket.close(code, reason),
-    };
-    const session = new FakeDeepgramSession(end, upgrade);
-    socket.on('message', (data: Buffer, isBinary: boolean) => (isBinary ? session.receiveBytes(data) : session.receive(data.toString())));
-    socket.on('close', (code) => session.closed.add(code));
-    return session;
-  });
+  fake = await startSessions((end, upgrade) => new FakeDeepgramSession(end, upgrade));
   site = await AgentSite.start();
 });
 afterAll(async () => {

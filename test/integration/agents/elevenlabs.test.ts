@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import { Arrivals } from '../../support/arrivals.js';
 import { AgentSite } from '../../support/agent/agent-site.js';
 import { FakeElevenLabsSession } from '../../support/provider/fake-elevenlabs.js';
-import { FakeServer } from '../../support/provider/fake-server.js';
+import { type FakeServer, startSessions } from '../../support/provider/fake-server.js';
 
 // The whole product with an agent at a strict fake of ElevenLabs Agents, which ElevenLabs' own library talks to.
 
@@ -17,16 +17,7 @@ let url: string;
 let needsKey = true;
 
 beforeAll(async () => {
-  fake = await FakeServer.start((socket, upgrade) => {
-    const end = {
-      send: (message: string): void => socket.send(message),
-      close: (code: number, reason: string): void => socket.close(code, reason),
-    };
-    const session = new FakeElevenLabsSession(end, { url: upgrade.url ?? '', headers: upgrade.headers }, {}, needsKey);
-    socket.on('message', (data: Buffer) => session.receive(data.toString()));
-    socket.on('close', (code) => session.closed.add(code));
-    return session;
-  });
+  fake = await startSessions((end, upgrade) => new FakeElevenLabsSession(end, upgrade, {}, needsKey));
   url = `ws://127.0.0.1:${String(fake.port)}/v1/convai/conversation`;
   site = await AgentSite.start();
 });

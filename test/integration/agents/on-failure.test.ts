@@ -3,7 +3,7 @@ import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { answerWith } from '../../support/invite.js';
 import { FakeDeepgramSession } from '../../support/provider/fake-deepgram.js';
 import type { FakeOpenAiSession } from '../../support/provider/fake-openai.js';
-import { FakeServer } from '../../support/provider/fake-server.js';
+import { type FakeServer, startSessions } from '../../support/provider/fake-server.js';
 import { startFakeOpenAi } from '../../support/provider/openai-server.js';
 
 // What answers in place of an agent that its provider refuses, or that is gone in a call.
@@ -17,16 +17,7 @@ const numbers = { agent: '' };
 
 beforeAll(async () => {
   first = await startFakeOpenAi({ refusal: () => refusal });
-  second = await FakeServer.start((socket, upgrade) => {
-    const end = {
-      send: (message: string | Uint8Array): void => socket.send(message),
-      close: (code: number, reason: string): void => socket.close(code, reason),
-    };
-    const session = new FakeDeepgramSession(end, upgrade);
-    socket.on('message', (data: Buffer, isBinary: boolean) => (isBinary ? session.receiveBytes(data) : session.receive(data.toString())));
-    socket.on('close', (code) => session.closed.add(code));
-    return session;
-  });
+  second = await startSessions((end, upgrade) => new FakeDeepgramSession(end, upgrade));
 });
 afterEach(() => (refusal = null));
 afterAll(async () => {

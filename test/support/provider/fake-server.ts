@@ -53,3 +53,34 @@ export class FakeServer<Session> {
     await new Promise((done) => this.#server.close(done));
   }
 }
+
+/** Where a session's messages go. */
+interface SessionEnd {
+  send(message: string | Uint8Array): void;
+  close(code: number, reason: string): void;
+}
+
+interface PlayedSession {
+  receive(text: string): void;
+  receiveBytes?(bytes: Buffer): void;
+  readonly closed: Arrivals<number>;
+}
+
+/** A provider whose sessions are played: each gets the messages of its connection, and how that ended. */
+export function startSessions<Session extends PlayedSession>(
+  open: (end: SessionEnd, upgrade: { readonly url: string; readonly headers: IncomingMessage['headers'] }) => Session,
+  options: FakeOptions = {},
+): Promise<FakeServer<Session>> {
+  return FakeServer.start((socket, upgrade) => {
+    const end: SessionEnd = {
+      send: (message) => socket.send(message),
+      close: (code, reason) => (code === 1_006 ? socket.terminate() : socket.close(code, reason)),
+    };
+    const session = open(end, { url: upgrade.url ?? '', headers: upgrade.headers });
+    socket.on('message', (data: Buffer, isBinary: boolean) =>
+      isBinary && session.receiveBytes !== undefined ? session.receiveBytes(data) : session.receive(data.toString()),
+    );
+    socket.on('close', (code) => session.closed.add(code));
+    return session;
+  }, options);
+}
