@@ -92,7 +92,7 @@ export async function startGateway(
   stores.startSweeping();
   webhooks.start();
   return {
-    retire: () => retireGateway(clock, { inbound, batches, api }),
+    retire: () => retireGateway(clock, { inbound, batches, registrar, api }),
     whenIdle: () => inbound.whenIdle(),
     facts:
       api.port === null

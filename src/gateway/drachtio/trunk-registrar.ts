@@ -80,6 +80,7 @@ export class TrunkRegistrar {
     this.#cancel?.();
     await this.#ticking;
     if (isOver) await Promise.all([...this.#own.values()].map((own) => this.#give(own).catch(() => undefined)));
+    this.#own.clear();
   }
 
   async #tick(): Promise<void> {

@@ -37,12 +37,13 @@ const PARK_MS = 2_000;
 /** Takes no more calls and gives the control API up to a successor. */
 export async function retireGateway(
   clock: Clock,
-  { inbound, batches, api }: Pick<GatewayParts, 'inbound' | 'batches' | 'api'>,
+  { inbound, batches, registrar, api }: Pick<GatewayParts, 'inbound' | 'batches' | 'registrar' | 'api'>,
 ): Promise<void> {
   inbound.retire();
   // It listens no more; requests that take longer get their answers meanwhile.
   const closed = Promise.race([api.close(), new Promise<void>((resolve) => void clock.setTimer(API_CLOSE_MS, resolve))]);
-  await Promise.all([batches.stop(), closed]);
+  // The successor claims the registrations, which last until then.
+  await Promise.all([batches.stop(), registrar.stop(false), closed]);
 }
 
 /** Closes everything in order. Parked calls have media until the process exits. */

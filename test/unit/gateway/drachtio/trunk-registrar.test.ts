@@ -168,6 +168,9 @@ describe('a trunk with a registrar', () => {
     await first.stop(false);
     expect(expiries()).toEqual(['600']);
     expect([...owners.values()]).toEqual(['a']);
+    // At a reload it ends later than its successor begins, which has the binding then.
+    await first.stop(true);
+    expect(expiries()).toEqual(['600']);
   });
 
   it('is registered again when its settings change or the SIP server is a new one, and no more when they go', async () => {
