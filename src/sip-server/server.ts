@@ -120,6 +120,7 @@ export class SipServer {
       this.#stack,
       {
         open: (target) => this.#transports.open(target),
+        openNext: (target, tried, from, restMs) => this.#transports.openNext(target, tried, from, restMs),
         advertised: (transport) => this.#advertised(transport),
       },
       { key: sha256(`proxy|${options.control.secret}`).toString('hex'), isSelf: ({ host, port }) => this.#isSelf(host, port) },

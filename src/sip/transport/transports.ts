@@ -43,6 +43,8 @@ export interface BoundTransport {
 const ATTEMPT_LIMIT_MS = 1_000;
 /** Of peers with settings of their own. */
 const MAX_SECURE_CONTEXTS = 200;
+/** Servers that rest. */
+const MAX_RESTING = 1_000;
 /** Pause after a failed attempt. */
 const ATTEMPT_PAUSE_MS = 60_000;
 
@@ -54,6 +56,11 @@ export class Transports {
   readonly #opened = new Map<string, OutgoingFlow>();
   /** Targets of recently failed attempts and when their pause ends, oldest first. */
   readonly #failed = new Map<string, number>();
+  /** Servers that want no requests for now, by address and port, and until when. */
+  readonly #resting = new Map<string, number>();
+  /** Connections to them: they carry what they have, and nothing new. */
+  readonly #left = new Set<OutgoingFlow>();
+  #isClosed = false;
   /** By the id of the peer's settings, '' for our own: to read the public CAs takes longer than a handshake. Oldest first. */
   readonly #secureContexts = new Map<string, SecureContext>();
 
@@ -112,13 +119,13 @@ export class Transports {
   }
 
   get connectionCount(): number {
-    let count = this.#opened.size;
+    let count = this.#opened.size + this.#left.size;
     for (const listener of this.#listeners) if (listener instanceof StreamListener) count += listener.connectionCount;
     return count;
   }
 
   get #handleCount(): number {
-    let count = this.#opened.size;
+    let count = this.#opened.size + this.#left.size;
     for (const listener of this.#listeners) if (listener instanceof StreamListener) count += listener.handleCount;
     return count;
   }
@@ -129,8 +136,9 @@ export class Transports {
    */
   open(target: Target): Flow | undefined {
     const { transport } = target;
+    if (this.#isClosed) return undefined;
     if (transport === 'UDP') return this.#openUdp(target);
-    const key = [transport, target.host, target.port ?? '', target.address ?? '', target.tls?.id ?? ''].join('|');
+    const key = keyOf(target);
     const known = this.#opened.get(key);
     if (known?.isOpen === true) {
       if (target.isKept === true) known.keep();
@@ -141,19 +149,20 @@ export class Transports {
     const { bindAddress, limits, clock, log } = this.options;
     const isAttempt = target.isAttempt === true;
     if (isAttempt && (bound === undefined || this.#failedLately(key))) return undefined;
-    if (this.#opened.size >= limits.maxConnections) {
+    if (this.#opened.size + this.#left.size >= limits.maxConnections) {
       log.warn({ host: target.host, limit: limits.maxConnections }, 'sip.connection.not_opened');
       return undefined;
     }
     const local = bound ?? { address: bindAddress, port: 0 };
     const flow: OutgoingFlow = new OutgoingFlow({ ...target, transport }, local, {
-      locate: (wanted) => this.#locator.locate(wanted),
+      locate: (wanted) => this.#locate(wanted),
       connect: (endpoint) => this.#connect(endpoint, target),
       listener: {
         onMessage: (from, text) => this.listener.onMessage(from, text),
         onSpoiled: (from, problem) => this.listener.onSpoiled(from, problem),
         onClose: (closed) => {
           if (this.#opened.get(key) === flow) this.#opened.delete(key);
+          this.#left.delete(flow);
           if (isAttempt && !flow.wasConnected) this.#failed.set(key, clock.nowMs() + ATTEMPT_PAUSE_MS);
           this.listener.onClose(closed);
         },
@@ -167,13 +176,49 @@ export class Transports {
     return flow;
   }
 
+  /**
+   * A flow to a server of the target that was not tried and does not rest (RFC 3263 §4.3); `undefined`: there is none. The server at `from`
+   * rests for `restMs` then. Rejects as locating does.
+   */
+  async openNext(target: Target, tried: readonly Endpoint[], from: Flow, restMs: number): Promise<Flow | undefined> {
+    const endpoints = await this.#locate(target);
+    const next = endpoints.find((endpoint) => !this.#rests(endpoint) && !tried.some((one) => serverKey(one) === serverKey(endpoint)));
+    if (next === undefined) return undefined;
+    if (restMs > 0) this.#rest(target, from, restMs);
+    return this.open({ ...target, ...next });
+  }
+
+  /** Its other servers, if it has any, go first. */
+  async #locate(target: Target): Promise<Endpoint[]> {
+    const endpoints = await this.#locator.locate(target);
+    return [...endpoints.filter((one) => !this.#rests(one)), ...endpoints.filter((one) => this.#rests(one))];
+  }
+
+  #rests(endpoint: Endpoint): boolean {
+    return (this.#resting.get(serverKey(endpoint)) ?? -Infinity) > this.options.clock.nowMs();
+  }
+
+  #rest(target: Target, from: Flow, restMs: number): void {
+    const server = serverKey(from.remote);
+    this.#resting.delete(server);
+    this.#resting.set(server, this.options.clock.nowMs() + restMs);
+    const oldest = this.#resting.size > MAX_RESTING ? this.#resting.keys().next().value : undefined;
+    if (oldest !== undefined) this.#resting.delete(oldest);
+    const key = keyOf(target);
+    const known = this.#opened.get(key);
+    if (known === undefined || known !== from) return;
+    this.#opened.delete(key);
+    this.#left.add(known);
+  }
+
   /** What comes over TLS and TCP from now on is for the next process. */
   quiesce(): void {
     for (const listener of this.#listeners) if (listener instanceof StreamListener) listener.quiesce();
   }
 
   async close(): Promise<void> {
-    for (const flow of [...this.#opened.values()]) flow.close();
+    this.#isClosed = true;
+    for (const flow of [...this.#opened.values(), ...this.#left]) flow.close();
     await Promise.all(this.#listeners.map((listener) => listener.close()));
   }
 
@@ -238,4 +283,13 @@ export class Transports {
       return undefined;
     }
   }
+}
+
+/** Requests of one key share a connection. */
+function keyOf({ transport, host, port, address, tls }: Target): string {
+  return [transport, host, port ?? '', address ?? '', tls?.id ?? ''].join('|');
+}
+
+function serverKey({ address, port }: Endpoint): string {
+  return `${address}|${String(port)}`;
 }

@@ -22,10 +22,12 @@ import { insteadOfUdp, resolveTarget } from '../transport/service-location.js';
 import { RegisteredFlows } from './registered-flows.js';
 import { makeResponse } from '../stack.js';
 import type { ServerTransaction } from '../transaction/transaction-runner.js';
-import type { Flow, PeerTls } from '../transport/flow.js';
+import type { Flow, PeerTls, Target } from '../transport/flow.js';
 
 /** A 481 to them is the dialog's end; others may mean a subscription (RFC 5057 §5.1). */
 const SHOWS_DIALOG = new Set(['INVITE', 'UPDATE', 'OPTIONS']);
+/** No server is left alone for longer, whatever it asks for. */
+const MAX_REST_MS = 300_000;
 const WANTS_CONTACT = new Set(['INVITE', 'SUBSCRIBE', 'REFER', 'UPDATE']);
 
 export interface ClientEnds {
@@ -50,8 +52,10 @@ export class UserAgentClient implements OutgoingOwner {
   /** Sends a request outside dialogs. */
   send(uri: string, parts: RequestToSend, routeUri: string | null): OutgoingRequest | SendProblem {
     const registered = routeUri === null ? this.registered.find(uri) : undefined;
-    const flow = registered ?? this.#flowTo(routeUri ?? uri, parts.tls);
-    if (typeof flow === 'string') return flow;
+    const target = registered === undefined ? targetOf(routeUri ?? uri, parts.tls) : null;
+    if (target === undefined) return 'bad-uri';
+    const flow = registered ?? (target === null ? undefined : this.context.flows.open(target));
+    if (flow === undefined) return 'no-transport';
     const own = contactOf(this.#own(flow), uriScheme(uri) === 'sips');
     const from = getHeader(parts, 'from') ?? own;
     const callId = getHeader(parts, 'call-id');
@@ -67,6 +71,7 @@ export class UserAgentClient implements OutgoingOwner {
     });
     if (parts.method === 'SUBSCRIBE') this.context.earlyNotifies.set(earlyNotifyKey(message), []);
     const request = new OutgoingRequest(message, serialize(message), null, flow, this);
+    request.target = target;
     // A peer that registered over UDP may be behind a NAT, unreachable by TCP.
     if (registered === undefined) this.#preferTcp(request, routeUri ?? uri);
     return this.#launch(request);
@@ -106,11 +111,13 @@ export class UserAgentClient implements OutgoingOwner {
   /** Cancels our INVITE: immediately after a provisional response, otherwise on its arrival (RFC 3261 §9.1). Returns the CANCEL. */
   cancel(request: OutgoingRequest, extra: readonly Header[] = []): OutgoingRequest | undefined {
     const { transaction } = request;
-    if (transaction?.isInvite !== true || !transaction.isUnanswered || request.cancel !== null) return undefined;
+    const isBetweenServers = transaction === null && request.refusal !== null;
+    const isUnanswered = isBetweenServers ? request.message.method === 'INVITE' : transaction?.isInvite === true && transaction.isUnanswered;
+    if (!isUnanswered || request.cancel !== null) return undefined;
     const message = cancelOf(request.message, extra);
     const cancel = new OutgoingRequest(message, serialize(message), null, request.flow, this);
     request.cancel = cancel;
-    if (transaction.isProceeding) this.#launchCancel(request, cancel);
+    if (transaction?.isProceeding === true) this.#launchCancel(request, cancel);
     return cancel;
   }
 
@@ -127,13 +134,21 @@ export class UserAgentClient implements OutgoingOwner {
   onResponse(request: OutgoingRequest, response: SipResponse): void {
     const { cancel } = request;
     if (cancel !== null && cancel.transaction === null && response.status < 200) this.#launchCancel(request, cancel);
+    if (response.status === 503 && this.#movesOn(request, response)) return;
     if (response.status > 100) this.#receive(request, response, false);
   }
 
   onFailure(request: OutgoingRequest, why: 'timeout' | 'transport-error'): void {
     // Only its ACK was lost: the user has the response.
     if (request.hasFinal || this.#fallBack(request)) return;
-    const [status, reason] = why === 'timeout' ? ([408, 'Request Timeout'] as const) : ([503, 'Service Unavailable'] as const);
+    const { refusal, flow, message } = request;
+    if (refusal !== null && flow.wasConnected === false) {
+      if (!this.#movesOn(request, refusal)) this.#receive(request, refusal, false);
+      return;
+    }
+    // The peer may have taken an INVITE whose connection is lost: nobody may send it elsewhere.
+    const isInDoubt = why === 'timeout' || (flow.wasConnected === true && message.method === 'INVITE' && !request.isInDialog);
+    const [status, reason] = isInDoubt ? ([408, 'Request Timeout'] as const) : ([503, 'Service Unavailable'] as const);
     this.#receive(request, makeResponse(request.message, status, reason, newTag()), true);
   }
 
@@ -144,6 +159,7 @@ export class UserAgentClient implements OutgoingOwner {
   #receive(request: OutgoingRequest, response: SipResponse, synthesized: boolean): void {
     const { message } = request;
     const isFinal = response.status >= 200;
+    request.hasProgress ||= !isFinal;
     if (!synthesized && response.status < 300 && !this.#onProgress(request, response, isFinal)) return;
     request.hasFinal ||= isFinal;
     const { dialog } = request;
@@ -166,6 +182,31 @@ export class UserAgentClient implements OutgoingOwner {
     this.context.listener?.onResponse(request, response, synthesized);
     if (response.status >= 300) this.#forgetEarly(request);
     if (isFinal && message.method === 'SUBSCRIBE' && !request.isInDialog) this.#takeEarlyNotifies(request);
+  }
+
+  /**
+   * RFC 3263 §4.3: the next server gets the same request under a new branch, if this one certainly did not take it. Without another one
+   * the user gets the refusal. False: it stays here.
+   */
+  #movesOn(request: OutgoingRequest, refusal: SipResponse): boolean {
+    const { target, flow, tried } = request;
+    const { flows } = this.context;
+    const isUntaken = !request.hasProgress && request.cancel === null;
+    if (flows.openNext === undefined || target === null || target.transport === 'UDP' || !isUntaken) return false;
+    const restMs = flow.wasConnected === false ? 0 : retryAfterMs(refusal);
+    tried.push(flow.remote);
+    request.refusal = refusal;
+    request.transaction = null;
+    const goOn = (next: Flow | undefined): void => {
+      // The user gave up meanwhile.
+      if (next === undefined || request.cancel !== null) return this.#receive(request, refusal, false);
+      request.flow = next;
+      request.message = changed(request.message, { headers: [viaOf(this.#own(next)), ...request.message.headers.slice(1)] });
+      request.text = serialize(request.message);
+      this.#launch(request);
+    };
+    flows.openNext(target, tried, flow, restMs).then(goOn, () => goOn(undefined));
+    return true;
   }
 
   /** Lets the user answer a 401 or 407 to BYE; without credentials it sends no other. */
@@ -246,13 +287,6 @@ export class UserAgentClient implements OutgoingOwner {
     for (const fork of request.forks) if (!fork.isConfirmed) this.context.dialogs.forget(fork);
   }
 
-  /** To a peer that is called again and again. */
-  #flowTo(nextHop: string, tls: PeerTls | undefined): Flow | SendProblem {
-    const target = resolveTarget(nextHop);
-    if (target === undefined) return 'bad-uri';
-    return this.context.flows.open({ ...target, ...(tls === undefined ? {} : { tls }), isKept: true }) ?? 'no-transport';
-  }
-
   /** RFC 3261 §18.1.1: sends a request too long for UDP over TCP, with a matching Via, if the peer accepts. */
   #preferTcp(request: OutgoingRequest, nextHop: string): void {
     if (request.flow.transport !== 'UDP') return;
@@ -306,6 +340,18 @@ export class UserAgentClient implements OutgoingOwner {
     process.nextTick(() => request.transaction?.start());
     return request;
   }
+}
+
+/** A peer that is called again and again. */
+function targetOf(nextHop: string, tls: PeerTls | undefined): Target | undefined {
+  const target = resolveTarget(nextHop);
+  return target && { ...target, ...(tls === undefined ? {} : { tls }), isKept: true };
+}
+
+/** RFC 3261 §21.5.4: how long a server wants no other requests; 0: it does not say. */
+function retryAfterMs(response: SipResponse): number {
+  const seconds = /^\s*(\d{1,9})/.exec(getHeader(response, 'retry-after') ?? '')?.[1];
+  return Math.min(1_000 * Number(seconds ?? 0), MAX_REST_MS);
 }
 
 /** RFC 3261 §8.1.3.5: for a request sent again, as after a challenge, the user sets the same Call-ID and From tag, and the next CSeq. */

@@ -78,6 +78,11 @@ export type RequestToSend = RequestParts & { readonly tls?: PeerTls | undefined 
 /** Opens flows and provides the addresses for our URIs. */
 export interface FlowSource {
   open(target: Target): Flow | undefined;
+  /**
+   * A flow to a server of the target that was not tried (RFC 3263 §4.3); `undefined`: there is none. It leaves the server at `from` alone
+   * for `restMs`, where the target has another. Left out: each target is one server.
+   */
+  openNext?(target: Target, tried: readonly Endpoint[], from: Flow, restMs: number): Promise<Flow | undefined>;
   /** Address in Via and Contact. */
   advertised(transport: TransportName): Endpoint;
 }
@@ -165,6 +170,13 @@ export class OutgoingRequest implements ClientTransactionOwner {
   readonly forks = new Set<DialogEntry>();
 
   hasFinal = false;
+  /** A provisional response above 100 arrived. */
+  hasProgress = false;
+  /** Where its next server is found when one is unavailable (RFC 3263 §4.3); `null`: it goes to `flow` alone. */
+  target: Target | null = null;
+  /** Servers of the target that did not take it, and the 503 of the last that answered. */
+  readonly tried: Endpoint[] = [];
+  refusal: SipResponse | null = null;
   /** For the record of the dialog that its 2xx creates; `null`: the dialog ends with the process. */
   userData: string | null = null;
   /** Sent over TCP for its length: the UDP version, in case TCP fails (RFC 3261 §18.1.1). */

@@ -191,6 +191,14 @@ describe('a trunk that cannot be used', () => {
     const { json } = await place();
     expect(await ended(String(json['call_id']))).toMatchObject({ reason: 'TRUNK_UNREACHABLE', sip_status: 504 });
   });
+
+  it('since its connection is lost after the INVITE is DIAL_AMBIGUOUS', async () => {
+    await attach(trunk.endpoint);
+    const { json } = await place();
+    const { peer } = await trunk.call();
+    peer.close();
+    expect(await ended(String(json['call_id']))).toMatchObject({ reason: 'DIAL_AMBIGUOUS' });
+  });
 });
 
 describe('a challenge of the trunk', () => {
