@@ -110,6 +110,101 @@ describe('an INVITE of the application', () => {
   });
 });
 
+describe('the session timer of a call that the application placed', () => {
+  const sessionOf = (value: string): { tag: string; extra: string[]; body: string } => ({
+    tag: 'one',
+    extra: ['Contact: <sip:peer@10.0.0.9>', 'Require: timer', `Session-Expires: ${value}`, 'Content-Type: application/sdp'],
+    body: SDP,
+  });
+
+  async function answered(value: string): Promise<void> {
+    const invite = await invited();
+    await call.answer(invite, '200 OK', sessionOf(value));
+    await call.send('ACK sip:placeholder', dialogOf(invite));
+    call.forget();
+  }
+
+  /** A request of the callee's in the call. */
+  const ofCallee = (method: string, cseq: number): string =>
+    [
+      `${method} sip:us@server SIP/2.0`,
+      `Via: SIP/2.0/TLS 10.0.0.9;branch=z9hG4bKcallee${String(cseq)}`,
+      `From: ${headerOf(first, 'To')};tag=one`,
+      `To: ${headerOf(first, 'From')}`,
+      `Call-ID: ${headerOf(first, 'Call-ID')}`,
+      `CSeq: ${String(cseq)} ${method}`,
+      ...['Contact: <sip:peer@10.0.0.9>', 'Supported: timer', 'Session-Expires: 90;refresher=uac', 'Content-Length: 0', '', ''],
+    ].join('\r\n');
+  let first: string;
+
+  beforeEach(() => {
+    first = '';
+  });
+
+  it('[4028 §7.2] [4028 §10] refresher=uac: we refresh at half the interval, by a re-INVITE with our SDP', async () => {
+    await answered('90;refresher=uac');
+    await call.bench.pass(44_999);
+    expect(call.sent).toEqual([]);
+    await call.bench.pass(2);
+    const refresh = call.lastSent('INVITE ');
+    expect(headerOf(refresh, 'Session-Expires')).toBe('90;refresher=uac');
+    expect(refresh.endsWith(SDP)).toBe(true);
+    await call.answer(refresh, '200 OK', sessionOf('90;refresher=uac'));
+    expect(call.sent.at(-1)).toMatch(/^ACK /);
+    expect(call.shown).toEqual([]);
+    await call.bench.pass(45_001);
+    expect(call.sent.at(-1)).toMatch(/^INVITE /);
+  });
+
+  it('[4028 §10] refresher=uas: without a refresh of the callee the call ends before the interval is over', async () => {
+    await answered('90;refresher=uas');
+    await call.bench.pass(59_999);
+    expect(call.sent).toEqual([]);
+    await call.bench.pass(2);
+    expect(headerOf(call.lastSent('BYE '), 'Reason')).toBe('SIP;cause=200;text="Session timer expired"');
+  });
+
+  it.each(['UPDATE', 'INVITE'])('[4028 §10] refresher=uas: an %s of the callee begins the interval anew', async (method) => {
+    first = await invited();
+    await call.answer(first, '200 OK', sessionOf('90;refresher=uas'));
+    await call.send('ACK sip:placeholder', dialogOf(first));
+    await call.bench.pass(50_000);
+    await call.receive(ofCallee(method, 500));
+    await call.respond(call.transactionId, '200 OK', 'Session-Expires: 90;refresher=uac\r\n', method === 'INVITE' ? SDP : '');
+    if (method === 'INVITE') await call.receive(ofCallee('ACK', 500));
+    await call.bench.pass(50_000);
+    expect(call.bench.left.calls).toBe(1);
+    await call.bench.pass(10_001);
+    expect(call.bench.left.calls).toBe(0);
+  });
+
+  it('[4028 §7.4] a 422 to our refresh: again at once with the interval that it asks for, one time', async () => {
+    await answered('90;refresher=uac');
+    await call.bench.pass(45_001);
+    await call.answer(call.lastSent('INVITE '), '422 Session Interval Too Small', { extra: ['Min-SE: 600'] });
+    const again = call.lastSent('INVITE ');
+    expect([headerOf(again, 'Session-Expires'), headerOf(again, 'Min-SE')]).toEqual(['600;refresher=uac', '600']);
+    const count = call.sent.length;
+    await call.answer(again, '422 Session Interval Too Small', { extra: ['Min-SE: 1200'] });
+    expect(call.sent.slice(count)).toEqual([expect.stringMatching(/^ACK /)]);
+    expect(call.bench.left.calls).toBe(1);
+  });
+
+  it('[4028 §10] our UPDATE before half the interval is a refresh, too', async () => {
+    const invite = await invited();
+    await call.answer(invite, '200 OK', sessionOf('90;refresher=uac'));
+    await call.send('ACK sip:placeholder', dialogOf(invite));
+    await call.bench.pass(36_000);
+    await call.send('UPDATE sip:placeholder', dialogOf(invite), 'Supported: timer\r\nSession-Expires: 90;refresher=uac\r\n');
+    await call.answer(call.lastSent('UPDATE '), '200 OK', { extra: ['Session-Expires: 90;refresher=uac'] });
+    call.forget();
+    await call.bench.pass(44_999);
+    expect(call.sent).toEqual([]);
+    await call.bench.pass(2);
+    expect(call.sent).toEqual([expect.stringMatching(/^INVITE /)]);
+  });
+});
+
 describe('non-INVITE requests', () => {
   it('[3261 §8.1.3.5] one that goes again keeps Call-ID and From tag and has the CSeq that the application states', async () => {
     const stated = (callId: string): string => `${callId}From: <sip:us@here>;tag=mine\r\nCSeq: 42 REGISTER\r\n`;

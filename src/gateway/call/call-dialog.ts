@@ -1,8 +1,10 @@
+import type { Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { CallTrace } from './call-trace.js';
 import { PlacedInvite, type DialTarget } from './placed-invite.js';
-import { TrunkAuthorization, type TrunkCredentials } from './trunk-authorization.js';
+import { SessionRefresh } from './session-refresh.js';
+import { headerValues, TrunkAuthorization, type TrunkCredentials } from './trunk-authorization.js';
 import type { CallEvent } from './state.js';
 import { readInfoDigit, type InfoDigit } from './info-digit.js';
 import { ALLOWED_METHODS, SUPPORTED_OPTIONS, refusalHeaders, readReoffer, sessionExpiresOf } from './invite.js';
@@ -11,6 +13,7 @@ import { readReferProgress, type TransferTarget } from './transfer-target.js';
 import {
   ConnectionLostError,
   type DialogSnapshot,
+  type InviteResponse,
   type SrfApp,
   type SrfDialog,
   type OnMessage,
@@ -31,6 +34,7 @@ export interface OwnSide {
 }
 
 export interface DialogServices {
+  readonly clock: Clock;
   readonly srf: SrfApp;
   /** 1 to 10 s, jittered, so that refused callers do not come back together. */
   readonly retryAfterSeconds: () => number;
@@ -82,6 +86,8 @@ export class CallDialog {
   #byeAnswered: Promise<void> = Promise.resolve();
   /** A REFER of ours is the only subscription that there can be. */
   #hasReferred = false;
+  /** `null`: the SIP server does it alone. */
+  #refresh: SessionRefresh | null = null;
 
   constructor(
     private readonly services: DialogServices,
@@ -116,9 +122,11 @@ export class CallDialog {
     const onUpdate = this.#traced((request, response) => this.#onEarlyUpdate(request, response));
     const owner = {
       onProceeding: (status: number) => this.owner.dispatch({ type: 'dial-proceeding', status }),
-      onAnswered: (dialog: SrfDialog, answer: string) => {
+      onAnswered: (dialog: SrfDialog, answer: string, response: InviteResponse) => {
         this.#dialog = dialog;
         this.#listen(dialog);
+        if (this.owner.credentials() !== null) this.#refresh = this.#sessionRefresh(dialog);
+        this.#refresh?.settled(sessionExpiresOf(response), response.get('Allow'), true);
         this.owner.dispatch({ type: 'dial-answered', sdp: answer });
       },
       onRefused: (status: number, isLocal: boolean) => this.owner.dispatch({ type: 'dial-refused', status, isLocal }),
@@ -128,6 +136,21 @@ export class CallDialog {
     };
     this.#placed = new PlacedInvite(this.services.srf, target, sdp, this.#authorization(), owner, this.trace, this.log);
     this.#placed.send();
+  }
+
+  #sessionRefresh({ id }: SrfDialog): SessionRefresh {
+    return new SessionRefresh(this.services.clock, (headers, onAnswer) =>
+      this.#request(id, { method: 'UPDATE', headers: { ...this.#answerHeaders(), ...headers } }, (error, answer) => {
+        if (answer === undefined || answer.status >= 300)
+          this.log.warn({ error: answer?.status ?? errorText(error) }, 'call.session.not_refreshed');
+        onAnswer(answer);
+      }),
+    );
+  }
+
+  /** The call is over: nothing more is sent by itself. */
+  close(): void {
+    this.#refresh?.stop();
   }
 
   cancelDial(reason: Reason): void {
@@ -175,8 +198,10 @@ export class CallDialog {
   accept(requestId: number, sdp: string | null): void {
     const waiting = this.#take(requestId);
     if (waiting === undefined) return;
-    const headers = { ...this.#answerHeaders(), ...waiting.sessionTimer };
+    const headers: SrfHeaders = { ...this.#answerHeaders(), ...waiting.sessionTimer };
     if (sdp !== null && this.#dialog !== null) this.#dialog.local.sdp = sdp;
+    const { request } = waiting;
+    if (request.method !== 'NOTIFY') this.#refresh?.settled(headers['Session-Expires'], request.get('Allow'), false);
     waiting.response.send(200, 'OK', sdp === null ? { headers } : { headers, body: sdp });
   }
 
@@ -196,6 +221,9 @@ export class CallDialog {
       request,
       (error, answer) => {
         if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.reinvite.failed');
+        // Without Session-Expires the peer decides whether there still is a timer (RFC 4028 §9).
+        if (answer !== undefined && answer.status < 300)
+          this.#refresh?.settled(sessionExpiresOf({ get: (name) => headerValues(answer.raw, name.toLowerCase())[0] }), undefined, true);
         // Without a connection to the SIP server it is tried again later, as after a glare.
         const { status, body } = answer ?? { status: error instanceof ConnectionLostError ? 491 : 408, body: '' };
         this.owner.dispatch({

@@ -552,6 +552,7 @@ export class CallRunner {
     this.#timers.close();
     this.#requests.close();
     this.#agent.close();
+    this.#dialog.close();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
   }

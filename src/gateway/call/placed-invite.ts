@@ -26,7 +26,7 @@ export interface DialTarget {
 export interface PlacedInviteOwner {
   /** A provisional response above 100. */
   onProceeding(status: number): void;
-  onAnswered(dialog: SrfDialog, sdp: string): void;
+  onAnswered(dialog: SrfDialog, sdp: string, response: InviteResponse): void;
   /** @param isLocal the SIP server's own status, in place of a response */
   onRefused(status: number, isLocal: boolean): void;
   /** Sends a request in the early dialog, and answers its challenges. */
@@ -158,7 +158,7 @@ export class PlacedInvite {
       this.srf.request(response.dialogId, { method: 'BYE' }, () => undefined);
       return this.owner.onRefused(response.status, false);
     }
-    this.owner.onAnswered(dialog, sdp);
+    this.owner.onAnswered(dialog, sdp, response);
   }
 
   /** After a challenge that can be answered, or a session interval that is too small. */

@@ -64,7 +64,7 @@ export interface SrfAnswer {
 }
 
 export interface RequestInDialog {
-  readonly method: 'BYE' | 'INVITE' | 'OPTIONS' | 'PRACK' | 'REFER';
+  readonly method: 'BYE' | 'INVITE' | 'OPTIONS' | 'PRACK' | 'REFER' | 'UPDATE';
   readonly headers?: SrfHeaders;
   readonly body?: string;
 }

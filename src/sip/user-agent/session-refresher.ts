@@ -71,18 +71,27 @@ export class SessionRefresher {
     const [leastMs, mostMs] = dialog.state.role === 'uac' ? ([2_100, 4_000] as const) : ([0, 2_000] as const);
     if (response.status === 491) return this.#start(dialog, randomInt(leastMs, mostMs), () => this.#due(dialog));
     const { sessionTimer } = dialog;
+    // RFC 4028 §7.4: the peer wants a longer interval. Once for each refresh.
+    const isFirst = response.status === 422 && getHeader(refresh, 'min-se') === undefined;
+    const minSe = isFirst ? (/^\s*(\d{1,5})\s*(?:;|$)/.exec(getHeader(response, 'min-se') ?? '')?.[1] ?? null) : null;
+    if (sessionTimer !== null && minSe !== null && 1_000 * Number(minSe) > sessionTimer.intervalMs) {
+      dialog.sessionTimer = { ...sessionTimer, intervalMs: 1_000 * Number(minSe) };
+      return this.#due(dialog, minSe);
+    }
     if (sessionTimer !== null) this.#start(dialog, expiryMs(sessionTimer) - sessionDueMs(sessionTimer), () => this.actions.expire(dialog));
   }
 
-  #due(dialog: DialogEntry): void {
+  /** @param minSe from a 422, in seconds; `null`: none came */
+  #due(dialog: DialogEntry, minSe: string | null = null): void {
     const { sessionTimer } = dialog;
     if (sessionTimer === null || dialog.isEnded) return;
     if (!sessionTimer.weRefresh) return this.actions.expire(dialog);
     const isBusy = dialog.hasOwnInvite || dialog.invite !== null || dialog.awaitsAck;
-    if (isBusy || !this.actions.mayRefresh(dialog)) return this.#start(dialog, 2_000, () => this.#due(dialog));
+    if (isBusy || !this.actions.mayRefresh(dialog)) return this.#start(dialog, 2_000, () => this.#due(dialog, minSe));
     const headers = [
       header('Supported', 'timer'),
       header('Session-Expires', `${String(sessionTimer.intervalMs / 1_000)};refresher=uac`),
+      ...(minSe === null ? [] : [header('Min-SE', minSe)]),
       ...(dialog.lastContact === undefined ? [] : [header('Contact', dialog.lastContact)]),
       ...(dialog.lastSdp === '' ? [] : [header('Content-Type', 'application/sdp')]),
     ];

@@ -112,7 +112,9 @@ export class UserAgentClient implements OutgoingOwner {
   cancel(request: OutgoingRequest, extra: readonly Header[] = []): OutgoingRequest | undefined {
     const { transaction } = request;
     const isBetweenServers = transaction === null && request.refusal !== null;
-    const isUnanswered = isBetweenServers ? request.message.method === 'INVITE' : transaction?.isInvite === true && transaction.isUnanswered;
+    const isUnanswered = isBetweenServers
+      ? request.message.method === 'INVITE'
+      : transaction?.isInvite === true && transaction.isUnanswered;
     if (!isUnanswered || request.cancel !== null) return undefined;
     const message = cancelOf(request.message, extra);
     const cancel = new OutgoingRequest(message, serialize(message), null, request.flow, this);

@@ -101,6 +101,29 @@ describe('[4028 §7.3] a 422', () => {
   });
 });
 
+describe('[4028] the session timer of a call', () => {
+  it.each(['INVITE', 'UPDATE'])('is settled anew by an %s of the trunk; an interval that is too short gets 422', async (method) => {
+    const { callId, call } = await site.placed();
+    expect(call.invite.header('Supported')).toMatch(/\btimer\b/);
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    call.respond('200 OK', { body: end.sdp(), extra: ['Require: timer', 'Session-Expires: 1800;refresher=uas'] });
+    await call.request('ACK', 10_000);
+    await end.hearsAgent();
+    const { dialog } = call;
+    const ask = async (value: string): Promise<(number | string | undefined)[]> => {
+      const extra = ['Supported: timer', `Session-Expires: ${value}`];
+      const answer = await dialog.ask(method, { extra, body: method === 'INVITE' ? end.sdp() : '' });
+      return [answer.status, answer.header('Session-Expires'), answer.header('Min-SE')];
+    };
+    expect(await ask('600;refresher=uas')).toEqual([200, '600;refresher=uas', undefined]);
+    expect(await ask('600')).toEqual([200, '600;refresher=uac', undefined]);
+    expect(await ask('89;refresher=uac')).toEqual([422, undefined, '90']);
+    expect((await dialog.ask('BYE')).status).toBe(200);
+    await site.ended(callId);
+    await end.close();
+  });
+});
+
 describe('[3261 §22] a challenge', () => {
   beforeAll(async () => {
     const updates = { type: 'outbound', sip_endpoint: site.trunk.endpoint, username: 'acme', password: 'secret' };
@@ -112,6 +135,23 @@ describe('[3261 §22] a challenge', () => {
       tag: call.tag,
       extra: [`Proxy-Authenticate: Digest realm="carrier", qop="auth", algorithm=SHA-256, nonce="${nonce}"`],
     });
+
+  it('[4028 §7.4] of the refresh of a session is answered', async () => {
+    const { callId, call } = await site.placed();
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    call.respond('200 OK', { body: end.sdp(), extra: ['Allow: INVITE, ACK, BYE, UPDATE', 'Session-Expires: 5;refresher=uac'] });
+    await call.request('ACK', 10_000);
+    const update = await call.request('UPDATE');
+    expect([update.header('Session-Expires'), update.body]).toEqual(['5;refresher=uac', '']);
+    challenge(call, update, 'u1');
+    const again = await call.request('UPDATE');
+    expect(again.header('Proxy-Authorization')).toMatch(/uri="sip:[^"]*", .*nonce="u1"|nonce="u1".*uri="sip:/);
+    expect(cseqOf(again)).toBe(cseqOf(update) + 1);
+    respond(call.peer, again, '200 OK', { extra: ['Session-Expires: 5;refresher=uac'] });
+    // The next one, in time.
+    respond(call.peer, await call.request('UPDATE'), '200 OK');
+    await talk(end, call, callId);
+  });
 
   it('of a PRACK is answered; an INVITE that is challenged afterwards has a CSeq above all of them', async () => {
     const { callId, call } = await site.placed();

@@ -195,7 +195,10 @@ describe('[3261 §21.5.4] Retry-After', () => {
     await expect.poll(both).toBe(beforeBoth + 1);
     const name = first.invited.length > before ? 'first' : 'second';
     const [peer] = { first, second }[name].peers.filter(({ closed, received }) => !closed && received.length > 0).slice(-1);
-    new TakenCall(peer!, peer!.received.findLast(({ startLine }) => startLine.startsWith('INVITE '))!).respond('603 Decline');
+    new TakenCall(
+      peer!,
+      peer!.received.findLast(({ startLine }) => startLine.startsWith('INVITE '))!,
+    ).respond('603 Decline');
     await final;
     return name;
   }

@@ -1,0 +1,97 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { SessionRefresh } from '../../../../src/gateway/call/session-refresh.js';
+import type { SrfAnswer, SrfHeaders } from '../../../../src/gateway/ports/signalling.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
+
+const ALLOW = 'INVITE, ACK, BYE, UPDATE';
+
+let clock: VirtualClock;
+let refresh: SessionRefresh;
+let sent: SrfHeaders[];
+let answer: (answer: SrfAnswer | undefined) => void;
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  sent = [];
+  refresh = new SessionRefresh(clock, (headers, onAnswer) => {
+    sent.push(headers);
+    answer = onAnswer;
+  });
+});
+
+const answered = (status: number, ...headers: string[]): void =>
+  answer({ status, body: '', raw: [`SIP/2.0 ${String(status)} X`, ...headers, '', ''].join('\r\n') });
+
+describe('a session of a placed call', () => {
+  it('[4028 §7.4] that we refresh gets an UPDATE before half the interval, each time', () => {
+    refresh.settled('100;refresher=uac', ALLOW, true);
+    clock.advance(39_999);
+    expect(sent).toEqual([]);
+    clock.advance(1);
+    expect(sent).toEqual([{ 'Session-Expires': '100;refresher=uac' }]);
+    answered(200, 'x: 200;refresher=uac');
+    clock.advance(79_999);
+    expect(sent).toHaveLength(1);
+    clock.advance(1);
+    expect(sent[1]).toEqual({ 'Session-Expires': '200;refresher=uac' });
+  });
+
+  it.each([
+    ['the peer refreshes', '100;refresher=uas', ALLOW, true],
+    ['the peer asked, and refreshes', '100;refresher=uac', ALLOW, false],
+    ['the peer takes no UPDATE', '100;refresher=uac', 'INVITE, ACK', true],
+    ['the peer does not say what it takes', '100;refresher=uac', undefined, true],
+    ['nobody is named', '100', ALLOW, true],
+    ['there is no timer', undefined, ALLOW, true],
+  ])('is left to others when %s', (_what, sessionExpires, allow, isOwnRequest) => {
+    refresh.settled(sessionExpires, allow, isOwnRequest);
+    clock.advance(200_000);
+    expect(sent).toEqual([]);
+  });
+
+  it('[4028 §9] that the peer leaves to us is ours', () => {
+    refresh.settled('100;refresher=uas', ALLOW, false);
+    clock.advance(40_000);
+    expect(sent).toHaveLength(1);
+  });
+
+  it('[4028 §7.4] whose interval is too small goes again with the one that the peer wants, once', () => {
+    refresh.settled('100;refresher=uac', ALLOW, true);
+    clock.advance(40_000);
+    answered(422, 'Min-SE: 300');
+    expect(sent[1]).toEqual({ 'Session-Expires': '300;refresher=uac', 'Min-SE': '300' });
+    answered(422, 'Min-SE: 600');
+    clock.advance(1_000_000);
+    expect(sent).toHaveLength(2);
+  });
+
+  it.each([408, 481, 488, 500])('is not asked again after %i: the SIP server sends its own', (status) => {
+    refresh.settled('100;refresher=uac', ALLOW, true);
+    clock.advance(40_000);
+    answered(status);
+    clock.advance(1_000_000);
+    expect(sent).toHaveLength(1);
+  });
+
+  it('that was settled anew before the answer keeps what was settled', () => {
+    refresh.settled('100;refresher=uac', ALLOW, true);
+    clock.advance(40_000);
+    refresh.settled('100;refresher=uac', undefined, false);
+    answered(200, 'Session-Expires: 100;refresher=uac');
+    clock.advance(1_000_000);
+    expect(sent).toHaveLength(1);
+  });
+
+  it('is left alone after the end of the call', () => {
+    refresh.settled('100;refresher=uac', ALLOW, true);
+    refresh.stop();
+    clock.advance(1_000_000);
+    expect(sent).toEqual([]);
+    refresh.settled('100;refresher=uac', ALLOW, true);
+    clock.advance(40_000);
+    refresh.stop();
+    answered(200, 'Session-Expires: 100;refresher=uac');
+    clock.advance(1_000_000);
+    expect(sent).toHaveLength(1);
+  });
+});
