@@ -187,6 +187,9 @@ type Named =
   | 'refer-answered'
   | 'notified'
   | 'leg-ringing'
+  | 'leg-consulting'
+  | 'transfer-step'
+  | 'briefed'
   | 'leg-answered'
   | 'leg-ended'
   | 'leg-left'
@@ -383,12 +386,17 @@ const LEG = 'f47ac10b-58cc-4372-a567-0e02b2c3d479';
 const LEG_SIDE = { address: '127.0.0.1', rtpPort: 32_000, rtcpPort: 32_001, crypto: null };
 const OTHER_SIDE = { ...LEG_SIDE, rtpPort: 33_000, rtcpPort: 33_001 };
 const LEG_ANSWERED: CallEvent = { type: 'leg-answered', callId: LEG, side: LEG_SIDE };
+const CONSULTING: CallEvent = { type: 'leg-consulting', callId: LEG };
 const SILENT = { type: 'relay-offered-to-carrier', sdp: OUTSIDE, attempt: 1 } as const;
 const OVER: CallEvent = { type: 'relay-answered-from-carrier', sdp: INSIDE, attempt: 1 };
 
 /** A transfer by a second leg: what becomes of it, and of the media that changes over. */
 const LEG_EVENTS: readonly NamedEvent[] = [
   { name: '`leg-ringing`', event: { type: 'leg-ringing', callId: LEG } },
+  { name: '`leg-consulting`', event: CONSULTING },
+  { name: '`transfer-step` conference', event: { type: 'transfer-step', requestId: 's', step: 'conference' } },
+  { name: '`transfer-step` complete', event: { type: 'transfer-step', requestId: 's', step: 'complete' } },
+  { name: '`transfer-step` cancel', event: { type: 'transfer-step', requestId: 's', step: 'cancel' } },
   { name: '`leg-answered`', event: LEG_ANSWERED },
   { name: '`side-changed`', event: { type: 'side-changed', callId: LEG, side: OTHER_SIDE } },
   { name: '`leg-ended`', event: { type: 'leg-ended', callId: LEG, reason: 'BUSY', status: 486 } },
@@ -420,6 +428,7 @@ export function legTable(): string {
   const moved: CallEvent = { ...SILENT, sdp: OTHER_OUTSIDE };
   const paths: readonly (readonly CallEvent[])[] = [
     [],
+    [CONSULTING],
     [LEG_ANSWERED],
     [LEG_ANSWERED, moved],
     [LEG_ANSWERED, SILENT],

@@ -86,7 +86,7 @@ export const toAgentMessage = z.discriminatedUnion('event', [
     /** `status`: what the other side answered; `null`: nothing in time. `reason`: why a call of ours to the target failed; else omitted. */
     transfer: z.strictObject({
       id: requestId.nullable(),
-      state: z.enum(['accepted', 'failed', 'ended']),
+      state: z.enum(['accepted', 'answered', 'failed', 'ended']),
       status: z.int().nullable(),
       reason: z.string().optional(),
     }),
@@ -158,12 +158,19 @@ export const fromAgentMessage = z.discriminatedUnion('event', [
   z.object({
     event: z.literal('transfer'),
     streamSid,
-    /** `briefing`: spoken to whoever answers, before the caller is joined. */
-    transfer: z.strictObject({
-      id: requestId.optional(),
-      to: z.string().min(1).max(512),
-      briefing: z.string().min(1).max(2_000).optional(),
-    }),
+    /**
+     * `briefing`: spoken to whoever answers, before the caller is joined. `step`: `consult`: the agent talks with whoever answers, while the
+     * caller hears music; the others follow, without `to`: all three talk, the agent leaves, or the other party does.
+     */
+    transfer: z.union([
+      z.strictObject({
+        id: requestId.optional(),
+        to: z.string().min(1).max(512),
+        briefing: z.string().min(1).max(2_000).optional(),
+        step: z.literal('consult').optional(),
+      }),
+      z.strictObject({ id: requestId.optional(), step: z.enum(['conference', 'complete', 'cancel']) }),
+    ]),
   }),
   z.object({
     event: z.literal('transcript'),

@@ -26,6 +26,9 @@ const RACES: readonly { readonly name: string; readonly run: (world: JoinedWorld
   { name: 'the caller holds', run: (world) => world.reoffer(CALLER, 'sendonly') },
   { name: 'the other carrier sends a re-INVITE', run: (world) => world.reoffer(LEG, 'sendonly') },
   { name: 'a second transfer is asked for', run: (world) => world.transfer() },
+  { name: 'the agent lets all three talk', run: (world) => world.step('conference') },
+  { name: 'the agent leaves the other two', run: (world) => world.step('complete') },
+  { name: 'the agent lets the other party go', run: (world) => world.step('cancel') },
   { name: 'a new document takes the caller back', run: (world) => world.dispatch(CALLER, { type: 'leg-left' }) },
   { name: 'the SIP server loses the caller', run: (world) => world.loseDialog(CALLER) },
   { name: 'the SIP server loses the leg', run: (world) => world.loseDialog(LEG) },
@@ -54,7 +57,7 @@ const schedules = fc.record({
   moments: fc.array(moment, { maxLength: 40 }),
   afterwards: fc.constantFrom('end' as const, 'go-on' as const),
   isRekeyed: fc.boolean(),
-  isBriefed: fc.boolean(),
+  isBriefed: fc.constantFrom(false, true, 'by-agent' as const),
 });
 
 describe('a transfer by a second leg, whatever comes when', () => {
@@ -79,6 +82,7 @@ describe('a transfer by a second leg, whatever comes when', () => {
       ['end', false],
       ['go-on', false],
       ['end', true],
+      ['end', 'by-agent'],
     ] as const) {
       const world = new JoinedWorld(afterwards, false, isBriefed);
       world.transfer();

@@ -48,13 +48,13 @@ export class JoinedWorld {
 
   /**
    * @param afterwards what follows when the other party hangs up
-   * @param isBriefed the other party is told first what it is about
+   * @param isBriefed the other party is told first what it is about; `by-agent`: talks with the agent first
    * @param isRekeyed rtpengine gives the caller another key, so that he gets a re-INVITE
    */
   constructor(
     private readonly afterwards: 'end' | 'go-on',
     private readonly isRekeyed: boolean,
-    private readonly isBriefed = false,
+    private readonly isBriefed: boolean | 'by-agent' = false,
   ) {
     const { state } = play(CALL);
     this.#add(CALLER, state);
@@ -63,7 +63,8 @@ export class JoinedWorld {
 
   /** The agent asks for a transfer; its REFER is refused. */
   transfer(): void {
-    const briefing = this.isBriefed ? { text: 'A caller for you.', language: 'ENG' } : null;
+    const briefing =
+      this.isBriefed === 'by-agent' ? this.isBriefed : this.isBriefed ? { text: 'A caller for you.', language: 'ENG' } : null;
     const leg = {
       callId: LEG,
       from: '+15550100100' as const,
@@ -73,6 +74,10 @@ export class JoinedWorld {
       briefing,
     };
     this.dispatch(CALLER, { type: 'transfer-asked', requestId: 't', to: '+4930123456', leg: leg as never });
+  }
+
+  step(step: 'conference' | 'complete' | 'cancel'): void {
+    this.dispatch(CALLER, { type: 'transfer-step', requestId: 's', step });
   }
 
   dispatch(callId: string, event: CallEvent): void {
@@ -241,7 +246,16 @@ export class JoinedWorld {
         call.hasLeg = true;
         return this.#step(callId, effect.do, { type: 'leg-opened', local: OWN, agentSideKey: null });
       case 'start-leg':
-        if (callId === LEG) this.#later('all is said', () => this.dispatch(LEG, { type: 'hangup', reason: 'AGENT_HANGUP' }));
+        if (callId === LEG && this.isBriefed === true)
+          this.#later('all is said', () => this.dispatch(LEG, { type: 'hangup', reason: 'AGENT_HANGUP' }));
+        return;
+      case 'notify-agent':
+        if (effect.answer.type === 'transfer-progress' && effect.answer.state === 'answered')
+          this.#later(
+            'the agent has said all',
+            () => this.step('complete'),
+            () => this.step('cancel'),
+          );
         return;
       case 'close-leg':
         Object.assign(call, { hasLeg: false, isLegOpen: false });

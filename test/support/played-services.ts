@@ -85,6 +85,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
       start: () => undefined,
       setDirection: () => undefined,
       setRingBack: () => undefined,
+      setThreeWay: () => undefined,
       takeDigit: () => undefined,
       change: () => Promise.resolve(),
       figures: () => Promise.resolve(null),

@@ -248,6 +248,7 @@ export class RunnerBench {
         start: () => undefined,
         setDirection: () => undefined,
         setRingBack: () => undefined,
+        setThreeWay: () => undefined,
         takeDigit: () => undefined,
         change: () => this.#wait('move', () => undefined, new MediaUnavailableError('gone')),
         figures: () => Promise.resolve(null),

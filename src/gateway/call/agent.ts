@@ -94,7 +94,7 @@ export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, 
 }
 
 /** What whoever answers a second leg is told before the caller joins. */
-export function briefingAgent({ text, language }: Briefing): AgentDescription {
+export function briefingAgent({ text, language }: Exclude<Briefing, string>): AgentDescription {
   const clips = [{ kind: 'say', text, language, voice: null, loop: 1 }] as const;
   return { kind: 'player', clips, gather: null, transferTo: null, speech: null };
 }

@@ -230,8 +230,9 @@ export class CallAgent {
   async #connect(choice: AgentChoice, isResumed: boolean): Promise<CallEvent | null> {
     const { origin, state, media, requests, trace, log } = this.call;
     const { identity, media: carrier, facts: callFacts } = state();
-    const { briefing = null } = callFacts.joins ?? {};
-    if (choice === 'briefing' && briefing !== null) return media.connectAgent(briefingAgent(briefing));
+    const { briefing = null, callId: joined = '' } = callFacts.joins ?? {};
+    if (choice === 'briefing' && briefing !== null)
+      return media.connectAgent(briefing === 'by-agent' ? { kind: 'party', callId: joined } : briefingAgent(briefing));
     const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);
     if (this.#isOver()) return null;
     const conversation = requests.notes.said.transcript.map(({ speaker, text }) => ({ speaker, text }));

@@ -7,7 +7,7 @@ import type { Reason } from '../model/reasons.js';
 import type { DialLedger } from '../ports/ports.js';
 import type { PlaceRequest } from '../ports/place-call.js';
 import { isJoined } from './agent-side.js';
-import { peerMissing } from './second-leg.js';
+import { introduction, peerMissing } from './second-leg.js';
 import type { CallEffect, CallEvent, CallState, JoinedCall, LegRules } from './state.js';
 
 /** A call of ours to which a caller was, or was to be, transferred. Plain data: it is kept for a restart. */
@@ -54,8 +54,9 @@ export function secondLegRules(given: Partial<LegRules> = {}): LegRules {
   return { callId: newUuid(), from: null, ringTimeoutMs: RING_TIMEOUT_MS, timeLimitMs: null, briefing: null, afterwards: 'end', ...given };
 }
 
-/** The same for the target of an agent. @param briefing in the agent's language; `undefined`: none */
-export function agentLegRules(briefing: string | undefined, route: Route | null): LegRules {
+/** The same for the target of an agent. @param briefing in the agent's language; `undefined`: none @param isConsultation the agent talks there */
+export function agentLegRules(briefing: string | undefined, isConsultation: boolean, route: Route | null): LegRules {
+  if (isConsultation) return secondLegRules({ briefing: 'by-agent' });
   const language = route?.agent?.language ?? DEFAULT_AGENT_SETTINGS.language;
   return secondLegRules(briefing === undefined ? {} : { briefing: { text: briefing, language } });
 }
@@ -97,13 +98,14 @@ export class CallLegs {
 
   /** An event that the call is about to take. */
   note(event: CallEvent): void {
-    if (event.type === 'leg-answered') this.#change(event.callId, { answeredAtMs: this.owner.wallMs() });
+    if (event.type === 'leg-answered' || event.type === 'leg-consulting') this.#change(event.callId, { answeredAtMs: this.owner.wallMs() });
     if (event.type === 'leg-ended') this.#change(event.callId, { endedAtMs: this.owner.wallMs(), reason: event.reason });
   }
 
   /** After a restart: the other call may be gone, or know nothing of this one. */
   resume(): void {
     const { facts, second, inside } = this.owner.state();
+    for (const effect of introduction(this.owner.state())) if (effect.do === 'tell-call') this.#tell(effect.callId, effect.event);
     if (inside === null || !isJoined(this.owner.state())) return;
     const { joins } = facts;
     if (joins !== undefined) this.#tell(joins.callId, { type: 'leg-answered', callId: joins.legId, side: inside });

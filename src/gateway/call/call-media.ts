@@ -101,7 +101,7 @@ export class CallMedia {
 
   async reserve(): Promise<CallEvent> {
     this.#ownLeg();
-    const local = await this.services.endpoint.reserve(this.callId);
+    const local = await this.services.endpoint.reserve(this.callId, this.beside);
     return { type: 'leg-reserved', local, agentSideKey: this.services.agentSideSrtp ? this.#newKey('1') : null };
   }
 

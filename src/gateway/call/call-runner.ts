@@ -333,6 +333,8 @@ export class CallRunner {
         return this.#media.closeLeg();
       case 'ring-back':
         return this.services.endpoint.setRingBack(this.callId, effect.isOn);
+      case 'three-way':
+        return this.services.endpoint.setThreeWay(this.callId, true);
       case 'dial-leg':
       case 'tell-call':
         return this.#legs.perform(effect);
@@ -508,9 +510,10 @@ export class CallRunner {
   }
 
   #onAgentRequest(request: AgentRequest): void {
+    if (request.type === 'transfer-step') return this.dispatch(request);
     if (request.type !== 'transfer') return this.#requests.take(request);
-    const { requestId, to, briefing } = request;
-    this.dispatch({ type: 'transfer-asked', requestId, to, leg: agentLegRules(briefing, this.#state.route) });
+    const { requestId, to, briefing, isConsultation = false } = request;
+    this.dispatch({ type: 'transfer-asked', requestId, to, leg: agentLegRules(briefing, isConsultation, this.#state.route) });
   }
 
   get #told(): CallProgress {

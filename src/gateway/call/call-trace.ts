@@ -282,6 +282,12 @@ function happened(event: CallEvent): string {
       return 'the carrier reported transfer progress';
     case 'leg-ringing':
       return `the second leg rings: call ${event.callId}`;
+    case 'leg-consulting':
+      return 'the other party talks with the agent';
+    case 'transfer-step':
+      return `the agent asks for the next step of the transfer: ${event.step}`;
+    case 'briefed':
+      return 'the agent hands the caller over';
     case 'leg-answered':
       return `the second leg is answered: call ${event.callId}`;
     case 'leg-ended':
@@ -332,6 +338,8 @@ export function connectSummary(agent: AgentDescription): string {
       return `connect, ${agent.provider}, ${agent.model}`;
     case 'conversation':
       return 'connect, conversation';
+    case 'party':
+      return 'the other party joins the agent';
     case 'player':
       return `play, ${String(agent.clips.length)} clips${agent.gather === null ? '' : ', gather digits'}${agent.transferTo === null ? '' : `, then transfer to ${agent.transferTo}`}`;
   }
@@ -355,6 +363,8 @@ export function legSummary(event: LegEvent): string {
       return 'do-not-call requested';
     case 'transfer':
       return `transfer requested, to ${request.to}`;
+    case 'transfer-step':
+      return `next step of the transfer requested: ${request.step}`;
   }
 }
 

@@ -25,12 +25,15 @@ import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
 import {
   isTooLateFromAgent,
   onBriefed,
+  introduction,
   onLegAnswered,
+  onLegConsulting,
   onLegEnded,
   onLegLeft,
   onLegReservedAgain,
   onLegRinging,
   onSideChanged,
+  onTransferStep,
   partingWords,
   hangUpLeg,
   resumedSecond,
@@ -156,6 +159,12 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return transferring(onNotified(state, event));
     case 'leg-ringing':
       return onLegRinging(state, event);
+    case 'leg-consulting':
+      return joining(onLegConsulting(state, event));
+    case 'transfer-step':
+      return joining(onTransferStep(state, event));
+    case 'briefed':
+      return state.name === 'Talking' ? joining(onBriefed(state)) : { state, effects: NOTHING };
     case 'leg-answered':
       return joining(onLegAnswered(state, event));
     case 'leg-ended':
@@ -181,7 +190,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
 function tooLate(event: CallEvent, reason: Reason): readonly CallEffect[] {
   // RFC 3261 §13.2.2.4: a 2xx that comes after we gave up is acknowledged, and the call ended.
   if (event.type === 'dial-answered') return [{ do: 'acknowledge' }, { do: 'bye', reason }];
-  if (event.type === 'leg-answered') return [hangUpLeg(event.callId)];
+  if (event.type === 'leg-answered' || event.type === 'leg-consulting') return [hangUpLeg(event.callId)];
   const isRequest = event.type === 'reoffered' || event.type === 'notified';
   return isRequest ? [{ do: 'reject', requestId: event.requestId, reason: 'NO_DIALOG' }] : NOTHING;
 }
@@ -417,7 +426,7 @@ function talk(state: CallState): CallStep {
   if (isJoined(state)) return settle({ ...state, name: 'Talking' }, [{ do: 'start-timer', timer: 'held', delayMs: HELD_PING_MS }]);
   const { direction, isHeld } = state.session?.media ?? { direction: 'sendrecv', isHeld: false };
   const directed = direction === 'sendrecv' ? [] : directLeg(direction, isHeld ? true : null);
-  return settle({ ...state, name: 'Talking' }, [{ do: 'start-leg' }, ...directed]);
+  return settle({ ...state, name: 'Talking' }, [{ do: 'start-leg' }, ...directed, ...introduction(state)]);
 }
 
 function onFailed(state: CallState, { reason, attempt }: EventOf<'failed'>): CallStep {

@@ -43,12 +43,53 @@ export function onLegRinging(state: CallState, { callId }: EventOf<'leg-ringing'
   return { state, effects: isOurs ? [{ do: 'ring-back', isOn: true }] : NOTHING };
 }
 
+/** Whoever answered talks with the agent. */
+export function onLegConsulting(state: CallState, { callId }: EventOf<'leg-consulting'>): SecondLegStep {
+  const { second } = state;
+  // It was given up meanwhile, or a restart has forgotten it.
+  if (second?.callId !== callId || second.phase === 'leaving') return { state, effects: [hangUpLeg(callId)] };
+  if (second.phase !== 'dialling') return { state, effects: NOTHING };
+  return {
+    state: { ...state, second: { ...second, phase: 'consulting' } },
+    effects: [RING_BACK_OFF, progress(second.requestId, { state: 'answered', status: null })],
+  };
+}
+
+export function onTransferStep(state: CallState, { requestId, step }: EventOf<'transfer-step'>): SecondLegStep {
+  const { second } = state;
+  if (second?.phase !== 'consulting') {
+    const answer = { type: 'refused', requestId, request: 'transfer', ...NOBODY_TO_TALK_TO } as const;
+    return { state, effects: [{ do: 'notify-agent', answer }] };
+  }
+  const accepted = progress(requestId, { state: 'accepted', status: null });
+  switch (step) {
+    case 'conference':
+      return { state, effects: [{ do: 'three-way' }, accepted] };
+    case 'complete':
+      return { state, effects: [{ do: 'tell-call', callId: second.callId, event: { type: 'briefed' } }, accepted] };
+    case 'cancel':
+      return { state: { ...state, second: null }, effects: [hangUpLeg(second.callId), accepted] };
+  }
+}
+
+const NOBODY_TO_TALK_TO = {
+  code: 'TRANSFER_NOT_ANSWERED',
+  message: 'Only a transfer with the step consult, and only after its state is answered, has further steps.',
+} as const;
+
+/** A leg that talks from now on is the agent's first. */
+export function introduction({ isBriefing, facts }: CallState): CallEffect[] {
+  const { joins } = facts;
+  if (!isBriefing || joins?.briefing !== 'by-agent') return [];
+  return [{ do: 'tell-call', callId: joins.callId, event: { type: 'leg-consulting', callId: joins.legId } }];
+}
+
 export function onLegAnswered(state: CallState, { callId, side }: EventOf<'leg-answered'>): SecondLegStep {
   const { second } = state;
   // It was given up meanwhile, or a restart has forgotten it.
   if (second?.callId !== callId || second.phase === 'leaving') return { state, effects: [hangUpLeg(callId)] };
   const wantedSide = sideFor(state, side);
-  if (second.phase !== 'dialling') return { state: { ...state, wantedSide }, effects: NOTHING };
+  if (second.phase !== 'dialling' && second.phase !== 'consulting') return { state: { ...state, wantedSide }, effects: NOTHING };
   return { state: { ...state, wantedSide, second: { ...second, phase: 'joining' } }, effects: [RING_BACK_OFF] };
 }
 
@@ -72,7 +113,10 @@ export function onSideChanged(state: CallState, { callId, side }: EventOf<'side-
 /** All was said to whoever answered: the caller may join. */
 export function onBriefed(state: CallState): SecondLegStep {
   const { joins } = state.facts;
-  return { state: joins === undefined ? state : { ...state, wantedSide: sideFor(state, joins.side) }, effects: NOTHING };
+  return {
+    state: joins === undefined || !state.isBriefing ? state : { ...state, wantedSide: sideFor(state, joins.side) },
+    effects: NOTHING,
+  };
 }
 
 /** The second leg is over, or never began. */
@@ -82,6 +126,7 @@ export function onLegEnded(state: CallState, { callId, reason, status }: EventOf
   const { requestId, afterwards, phase } = second;
   switch (phase) {
     case 'dialling':
+    case 'consulting':
       return {
         state: { ...state, second: null },
         effects: [RING_BACK_OFF, progress(requestId, { state: 'failed', status, reason })],
@@ -111,6 +156,7 @@ export function onLegLeft(state: CallState): SecondLegStep {
   const left = { ...state, second: { ...second, phase: 'leaving' } as const };
   switch (second.phase) {
     case 'dialling':
+    case 'consulting':
       return { state: { ...state, second: null }, effects: [RING_BACK_OFF, hangUp] };
     case 'joining':
       return { state: { ...left, wantedSide: agentSideOf(state) }, effects: [hangUp] };

@@ -1,4 +1,4 @@
-import type { AgentAnswer } from '../model/agent.js';
+import type { AgentAnswer, TransferStepName } from '../model/agent.js';
 import type { DialPermit } from '../model/dialling.js';
 import type { E164 } from '../model/e164.js';
 import type { MediaAddress, MediaDirection } from '../model/media.js';
@@ -96,11 +96,14 @@ export interface LegWish extends LegRules {
   readonly to: E164;
 }
 
-export interface Briefing {
-  readonly text: string;
-  /** A language code of the product (`ENG`). */
-  readonly language: string;
-}
+/** What is spoken to whoever answers; `by-agent`: the agent of the call talks with them. */
+export type Briefing =
+  | {
+      readonly text: string;
+      /** A language code of the product (`ENG`). */
+      readonly language: string;
+    }
+  | 'by-agent';
 
 /** How a second leg is dialled. */
 export interface LegRules {
@@ -111,7 +114,7 @@ export interface LegRules {
   readonly ringTimeoutMs: number;
   /** `null`: as long as this call may last. */
   readonly timeLimitMs: number | null;
-  /** Spoken to whoever answers, before the caller is joined; `null`: nothing is. */
+  /** For whoever answers, before the caller is joined; `null`: nothing. */
   readonly briefing: Briefing | null;
   /** When the other one has hung up, or could not be reached: `end` ends a call that was joined; `go-on` gives the caller back to the document. */
   readonly afterwards: 'end' | 'go-on';
@@ -123,8 +126,11 @@ export interface SecondLeg {
   /** The agent's. */
   readonly requestId: string | null;
   readonly afterwards: LegRules['afterwards'];
-  /** `joining`: it is answered, and the media changes over. `joined`: the call has no media leg and no agent. `leaving`: the media comes back. */
-  readonly phase: 'dialling' | 'joining' | 'joined' | 'leaving';
+  /**
+   * `consulting`: it is answered, and the agent talks there. `joining`: it is answered, and the media changes over. `joined`: the call has no
+   * media leg and no agent. `leaving`: the media comes back.
+   */
+  readonly phase: 'dialling' | 'consulting' | 'joining' | 'joined' | 'leaving';
 }
 
 /** The call that a second leg of ours is for. */
@@ -301,8 +307,13 @@ export type CallEvent =
     }
   /** The agent transfers the caller to this target. `leg`: how we dial it where the carrier takes no REFER; left out: we do not. */
   | { readonly type: 'transfer-asked'; readonly requestId: string | null; readonly to: string; readonly leg?: LegRules }
-  /** The second leg rings; it is answered, and `side` is rtpengine's agent side of it; it is over, or never began. */
+  /** What follows while the agent talks with the other party. */
+  | { readonly type: 'transfer-step'; readonly requestId: string | null; readonly step: TransferStepName }
+  /** The briefing is over: the caller may join. */
+  | { readonly type: 'briefed' }
+  /** The second leg rings; it talks with this call's agent; it is answered, and `side` is rtpengine's agent side of it; it is over, or never began. */
   | { readonly type: 'leg-ringing'; readonly callId: string }
+  | { readonly type: 'leg-consulting'; readonly callId: string }
   | { readonly type: 'leg-answered'; readonly callId: string; readonly side: RelaySide }
   | { readonly type: 'leg-ended'; readonly callId: string; readonly reason: Reason; readonly status: number | null }
   /** The caller is to come back from it, or not to wait for it any more. */
@@ -356,6 +367,8 @@ export type CallEffect =
   | { readonly do: 'close-leg' }
   /** The caller hears that it rings, where the agent says nothing. */
   | { readonly do: 'ring-back'; readonly isOn: boolean }
+  /** All three of a consultation talk with each other. */
+  | { readonly do: 'three-way' }
   /** Places the second leg, which joins this call. */
   | { readonly do: 'dial-leg'; readonly leg: LegWish; readonly joins: Omit<JoinedCall, 'callId'> }
   /** For the other call of a transfer, on the same gateway. */

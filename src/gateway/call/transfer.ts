@@ -26,7 +26,7 @@ const REFUSALS = {
   TRANSFER_TOO_EARLY: 'The call is not in progress yet.',
   TRANSFER_PENDING: 'Another transfer is in progress.',
   TRANSFER_NOT_ALLOWED: "The target is not in the agent's transfer_list, or the organization may not dial it.",
-  BRIEFING_NOT_POSSIBLE: 'A briefing needs a call of ours, which the organization may not place to this target.',
+  BRIEFING_NOT_POSSIBLE: 'A briefing or consultation needs a call of ours, which the organization may not place to this target.',
   TRANSFER_BAD_TARGET: 'The target is neither a number in E.164 form nor a sip:, sips: or tel: URI.',
 } as const;
 

@@ -237,9 +237,9 @@ class ThreadedMediaService implements MediaService {
     this.#legs.get(callId)?.slot.worker.send({ type: 'notify-agent', callId, answer });
   }
 
-  async reserve(callId: string): Promise<MediaAddress> {
+  async reserve(callId: string, beside: string | null = null): Promise<MediaAddress> {
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
-    const slot = this.#waitingSlot(callId, () => undefined);
+    const slot = this.#waitingSlot(callId, () => undefined, beside);
     const reply = await this.#ask(callId, slot, (requestId) => ({ type: 'reserve', requestId, callId }));
     if (reply.type !== 'reserved') throw new MediaUnavailableError('unexpected reply');
     return reply.address;
@@ -278,6 +278,10 @@ class ThreadedMediaService implements MediaService {
 
   setRingBack(callId: string, isOn: boolean): void {
     this.#legs.get(callId)?.slot.worker.send({ type: 'ring-back', callId, isOn });
+  }
+
+  setThreeWay(callId: string, isOn: boolean): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'three-way', callId, isOn });
   }
 
   takeDigit(callId: string, event: number, durationMs: number): void {
@@ -345,11 +349,11 @@ class ThreadedMediaService implements MediaService {
   }
 
   /** The worker that has the call's agent or port pair already, else one with capacity. */
-  #waitingSlot(callId: string, onEvent: (event: LegEvent) => void): WorkerSlot {
+  #waitingSlot(callId: string, onEvent: (event: LegEvent) => void, beside: string | null = null): WorkerSlot {
     const present = this.#legs.get(callId);
     if (present !== undefined && present.state !== 'waiting') throw new MediaUnavailableError('the call has a media leg already');
     if (present !== undefined) return present.slot;
-    const slot = this.#chooseSlot();
+    const slot = (beside === null ? undefined : this.#legs.get(beside)?.slot) ?? this.#chooseSlot();
     this.#enter(callId, { slot, onEvent, state: 'waiting', hasAgent: false });
     return slot;
   }

@@ -30,6 +30,7 @@ export type WorkerCommand =
   | { readonly type: 'start'; readonly callId: string }
   | { readonly type: 'direct'; readonly callId: string; readonly direction: MediaDirection }
   | { readonly type: 'ring-back'; readonly callId: string; readonly isOn: boolean }
+  | { readonly type: 'three-way'; readonly callId: string; readonly isOn: boolean }
   | { readonly type: 'digit'; readonly callId: string; readonly event: number; readonly durationMs: number }
   | { readonly type: 'dtmf'; readonly callId: string; readonly event: number; readonly durationMs: number }
   | { readonly type: 'change'; readonly requestId: number; readonly callId: string; readonly change: LegChange }

@@ -115,6 +115,9 @@ function handle(endpoint: RtpEndpoint, stream: StreamDependencies, command: Work
     case 'ring-back':
       endpoint.with(command.callId, (leg) => leg.setRingBack(command.isOn));
       break;
+    case 'three-way':
+      endpoint.with(command.callId, (leg) => leg.setThreeWay(command.isOn));
+      break;
     case 'digit':
       endpoint.with(command.callId, (leg) => leg.takeDigit(command.event, command.durationMs));
       break;
@@ -176,7 +179,7 @@ function orRefused(work: () => WorkerReply): WorkerReply {
 }
 
 function newAgent(
-  agent: AgentDescription,
+  agent: Exclude<AgentDescription, { kind: 'party' }>,
   speech: Speech,
   files: AudioFiles,
   stream: StreamDependencies,

@@ -6,6 +6,7 @@ import type { Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { FRAME_MS } from '../../rtp/codec/g711.js';
+import { ConferenceParty } from './conference.js';
 import { MediaLeg } from './leg.js';
 import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent, type LegFork } from './leg-agent.js';
 import { RestingPeers, type ShunnedSource } from './peers.js';
@@ -32,7 +33,7 @@ export interface EndpointDependencies {
   readonly random32: () => number;
   /** Counters of the thread's agents. */
   readonly agentCounters?: AgentCounters;
-  readonly newAgent: (description: AgentDescription, host: AgentHost, log: Log) => LegAgent;
+  readonly newAgent: (description: Exclude<AgentDescription, { kind: 'party' }>, host: AgentHost, log: Log) => LegAgent;
   /** Gets the delay of each wake-up of the pacing, in milliseconds, if set. */
   readonly onFrameDelay?: (lateMs: number) => void;
   /** Gets the RTCP of all legs, if set. */
@@ -171,7 +172,10 @@ export class RtpEndpoint {
       sendDtmf: (event, durationMs) => this.#legs.get(callId)?.media.sendDigit(event, durationMs) ?? false,
       view: () => this.#legs.get(callId)?.media.view() ?? null,
     };
-    const agent: LegAgent = this.dependencies.newAgent(description, host, this.dependencies.log.child({ call_id: callId }));
+    const agent: LegAgent =
+      description.kind === 'party'
+        ? new ConferenceParty(this.#legs.get(description.callId)?.media ?? null, this.dependencies.random32())
+        : this.dependencies.newAgent(description, host, this.dependencies.log.child({ call_id: callId }));
     this.#agents.set(callId, agent);
     try {
       await agent.connect();

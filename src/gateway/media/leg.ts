@@ -5,6 +5,7 @@ import type { LegAgent, LegFork, LegView } from './leg-agent.js';
 import { type DtmfDigit, DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/telephone-event-receiver.js';
 import { QualityLog, type ReceptionFigures } from '../../rtp/quality.js';
 import { RtcpSchedule, RtcpSession } from '../../rtp/rtcp-session.js';
+import type { Conference, ConferenceHost } from './conference.js';
 import { RingBack } from './ring-back.js';
 import { RtpReceiver, type HeardPackets, type ReceiveOutcome } from './rtp-receiver.js';
 import { RtpSender } from './rtp-sender.js';
@@ -38,7 +39,7 @@ export type LegMedia = LegFormat & Pick<LegDescription, 'srtp' | 'carrierSuite'>
  * One media leg without its sockets: packets in, packets out, one agent. Its owner passes it every datagram of the peer and calls `tick`
  * each 20 ms; of a held leg, which sends nothing, seldom. The test caller's side of a call is a leg too.
  */
-export class MediaLeg {
+export class MediaLeg implements ConferenceHost {
   readonly #carrierSuite: string | null;
   readonly #sendSrtp: SrtpSession | null;
   #receiveSrtp: SrtpSession | null;
@@ -67,6 +68,7 @@ export class MediaLeg {
   #digits = 0;
   readonly #turns = new TurnWatch();
   #ringBack: RingBack | undefined;
+  #conference: Conference | null = null;
 
   /** @throws RangeError if an SRTP key has the wrong length */
   constructor(
@@ -92,7 +94,8 @@ export class MediaLeg {
       onDtmf: (press) => this.#digit(press, 'media'),
       onAudio: (codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs) => {
         this.#turns.heard(codec, buffer, offset, lengthBytes, nowMs);
-        (this.#agent ?? context.agent())?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
+        if (this.#conference !== null) this.#conference.hear('caller', codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes);
+        else (this.#agent ?? context.agent())?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
         if (this.#forks.size > 0)
           for (const fork of this.#forks.values()) fork.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
       },
@@ -167,6 +170,20 @@ export class MediaLeg {
   setRingBack(isOn: boolean): void {
     if (isOn) this.#ringBack ??= new RingBack();
     else this.#ringBack = undefined;
+  }
+
+  /** The agent and the peer are in a conference; `null`: they have each other again. */
+  setConference(conference: Conference | null): void {
+    this.#conference = conference;
+  }
+
+  /** All three of the conference talk with each other, or the agent with the second party alone; nothing without one. */
+  setThreeWay(isOn: boolean): void {
+    if (this.#conference !== null) this.#conference.isThreeWay = isOn;
+  }
+
+  agentNow(): ReturnType<ConferenceHost['agentNow']> {
+    return this.#agent === undefined || this.#isClosed ? null : { agent: this.#agent, codec: this.#agentCodec };
   }
 
   /** Queues a digit; false without negotiated telephone-events, or if too many wait. */
@@ -271,14 +288,16 @@ export class MediaLeg {
   }
 
   #passFrames(nowMs: number, frames: number): void {
-    this.#agent?.pass(nowMs, frames);
+    // In a conference the other leg goes on.
+    if (this.#conference === null) this.#agent?.pass(nowMs, frames);
     for (const fork of this.#forks.values()) fork.pass(nowMs, frames);
     this.#sender.skipFrames(frames);
   }
 
   #frame(nowMs: number): void {
     const { payload } = this.#sender;
-    if (this.#agent === undefined) payload.fill(silenceByte(this.#agentCodec));
+    if (this.#conference !== null) this.#conference.fill('caller', this.#agentCodec, payload, nowMs);
+    else if (this.#agent === undefined) payload.fill(silenceByte(this.#agentCodec));
     else this.#agent.fill(payload, nowMs);
     if (this.#agentCodec !== this.#sender.format.codec) transcodeG711(this.#agentCodec, payload, payload);
     this.#turns.sent(this.#sender.format.codec, payload, nowMs);

@@ -102,7 +102,9 @@ export type AgentDescription =
   | ({ readonly kind: 'stream' } & StreamSettings)
   | ({ readonly kind: 'provider' } & ProviderSettings)
   | ({ readonly kind: 'player' } & PlayerSettings)
-  | ({ readonly kind: 'conversation' } & ConversationSettings);
+  | ({ readonly kind: 'conversation' } & ConversationSettings)
+  /** The agent of another call, which hands its caller over: both talk with whoever answers. */
+  | { readonly kind: 'party'; readonly callId: string };
 
 /** One thing that was said or pressed; `at_ms`: since the agent was started. */
 export type TranscriptEntry = Readonly<CallRecord['transcript'][number]>;
@@ -124,17 +126,34 @@ export type AgentRequest =
   | { readonly type: 'tool'; readonly requestId: string; readonly name: string; readonly input: unknown }
   /** Never dial the person again. */
   | { readonly type: 'do_not_call'; readonly requestId: string | null }
-  /** Hand the caller over to a number or SIP URI: by REFER or, with a `briefing` that the other party hears first, by a call of ours. */
-  | { readonly type: 'transfer'; readonly requestId: string | null; readonly to: string; readonly briefing?: string };
+  /**
+   * Hand the caller over to a number or SIP URI: by REFER, or by a call of ours where the other party hears a `briefing` first, or talks with
+   * the agent first (`isConsultation`).
+   */
+  | {
+      readonly type: 'transfer';
+      readonly requestId: string | null;
+      readonly to: string;
+      readonly briefing?: string;
+      readonly isConsultation?: true;
+    }
+  /** The agent talks with the other party: what follows. */
+  | { readonly type: 'transfer-step'; readonly requestId: string | null; readonly step: TransferStepName };
+
+/** `conference`: all three talk. `complete`: the agent leaves the other two. `cancel`: the other party goes. */
+export type TransferStepName = 'conference' | 'complete' | 'cancel';
 
 /** The call's answers, which go to the agent as they are. */
 export type AgentAnswer =
   | { readonly type: 'tool-result'; readonly requestId: string; readonly result: unknown; readonly httpStatus: number | null }
-  /** `status: null`: the carrier has not said yet, or never did. `reason`: why a call of ours failed; `ended`: it was answered, and is over. */
+  /**
+   * `status: null`: the carrier has not said yet, or never did. `reason`: why a call of ours failed; `ended`: it was answered, and is over;
+   * `answered`: the agent talks with the other party.
+   */
   | {
       readonly type: 'transfer-progress';
       readonly requestId: string | null;
-      readonly state: 'accepted' | 'failed' | 'ended';
+      readonly state: 'accepted' | 'answered' | 'failed' | 'ended';
       readonly status: number | null;
       readonly reason?: Reason;
     }

@@ -270,8 +270,11 @@ export interface MediaEndpoint {
   stopFork(callId: string, streamSid: string): void;
   /** Answers a request of the agent; nothing when it is gone. */
   notifyAgent(callId: string, answer: AgentAnswer): void;
-  /** Keeps a place for a leg whose far side is not known yet; `open` takes it, `close` frees it. */
-  reserve(callId: string): Promise<MediaAddress>;
+  /**
+   * Keeps a place for a leg whose far side is not known yet; `open` takes it, `close` frees it.
+   * @param beside a call with which this one may have a conference
+   */
+  reserve(callId: string, beside?: string | null): Promise<MediaAddress>;
   /**
    * Opens a leg: from now on it receives, but sends and says nothing. Resolves with the endpoint's own address, which the
    * inside SDP answer names. Rejects with `MediaUnavailableError` when there is no room.
@@ -283,6 +286,8 @@ export interface MediaEndpoint {
   setDirection(callId: string, direction: MediaDirection): void;
   /** The caller hears a ring-back tone wherever the agent says nothing; nothing when there is no leg. */
   setRingBack(callId: string, isOn: boolean): void;
+  /** Caller, agent and second party all talk with each other, or the agent with the party alone; nothing without a conference. */
+  setThreeWay(callId: string, isOn: boolean): void;
   /** A key press that the caller told by SIP INFO; one that also comes as a telephone-event is reported once. */
   takeDigit(callId: string, event: number, durationMs: number): void;
   /** Rejects with `MediaUnavailableError` when there is no such leg, or another one has that far side. */

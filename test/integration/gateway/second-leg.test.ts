@@ -1,3 +1,4 @@
+import g711 from 'alawmulaw';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { TestBot } from '../../support/agent/test-bot.js';
@@ -183,6 +184,120 @@ describe('a transfer whose REFER is refused', () => {
     expect(call.bot.of('stop')).toEqual([]);
     await call.hangUp();
     await end.close();
+  });
+
+  describe('with a consultation', () => {
+    const AGENT = Buffer.alloc(8_000, 0x90);
+
+    /** The agent and whoever answered talk. */
+    async function consulting(): Promise<{ readonly call: AgentCall; readonly leg: TakenCall; readonly end: CarrierEnd }> {
+      const call = await agents.talking({ number: NUMBER });
+      call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, step: 'consult' } });
+      const leg = await site.trunk.call();
+      const end = (await CarrierEnd.open()).connect(leg.invite.body);
+      await leg.answer(end.sdp());
+      expect(await call.bot.message('transfer', 1)).toMatchObject({ transfer: { id: 't1', state: 'answered', status: null } });
+      return { call, leg, end };
+    }
+
+    /** Frames that the bot heard with exactly this level in them. */
+    const heardBy = (call: AgentCall, sample: number): number => {
+      const [byte = 0] = g711.mulaw.encode(new Int16Array([sample]));
+      return call.bot.of('media').filter((message) => {
+        const payload = Buffer.from((message['media'] as { payload: string }).payload, 'base64');
+        return payload.every((one) => one === byte);
+      }).length;
+    };
+
+    async function botHears(call: AgentCall, from: CarrierEnd, sample: number): Promise<void> {
+      const before = heardBy(call, sample);
+      await expect
+        .poll(
+          async () => {
+            await from.peer.speak(FRAMES(sample));
+            return heardBy(call, sample) - before;
+          },
+          { timeout: 10_000, interval: 20 },
+        )
+        .toBeGreaterThan(PACKETS - 10);
+    }
+
+    it('lets the agent talk there first, while the caller hears music; then both are joined and the agent leaves', async () => {
+      const { call, leg, end } = await consulting();
+      await botHears(call, end, 7_000);
+      call.bot.say(AGENT);
+      await end.heard(AGENT.subarray(0, 1_600));
+      // The caller is not heard, and hears something else.
+      const before = heardBy(call, 5_000);
+      const voiced = call.end.voiced;
+      await call.end.peer.speak(FRAMES(5_000));
+      await expect.poll(() => call.end.voiced - voiced, { timeout: 5_000 }).toBeGreaterThan(PACKETS);
+      expect(heardBy(call, 5_000)).toBe(before);
+      expect(call.end.peer.received.some(({ packet }) => packet.payload.every((byte) => byte === 0x90))).toBe(false);
+      call.bot.send({ event: 'transfer', transfer: { id: 't2', step: 'complete' } });
+      expect(await call.bot.message('transfer', 2)).toMatchObject({ transfer: { id: 't2', state: 'accepted' } });
+      await call.bot.message('stop', 0, 10_000);
+      await hearEachOther(call.end, end);
+      expect((await leg.dialog.ask('BYE')).status).toBe(200);
+      expect(await call.ended()).toContain('PEER_HANGUP');
+      await end.close();
+      const record = await recordOf(call);
+      expect(record.legs).toMatchObject([{ to: TO, reason: 'CALLER_HANGUP' }]);
+      expect(record.legs[0]?.answered_at).not.toBeNull();
+    });
+
+    it('may become a call of three: the agent hears both, and both hear the agent', async () => {
+      const { call, leg, end } = await consulting();
+      call.bot.send({ event: 'transfer', transfer: { id: 't2', step: 'conference' } });
+      await call.bot.message('transfer', 2);
+      await botHears(call, end, 7_000);
+      await botHears(call, call.end, 5_000);
+      call.bot.say(AGENT);
+      await Promise.all([end.heard(AGENT.subarray(0, 1_600)), call.end.heard(AGENT.subarray(0, 1_600))]);
+      await hearEachOther(call.end, end);
+      await call.hangUp();
+      respond(leg.peer, await leg.request('BYE'), '200 OK');
+      await end.close();
+    });
+
+    it.each(['cancel', 'hang up'])('gives the caller back to the agent: %s', async (how) => {
+      const { call, leg, end } = await consulting();
+      if (how === 'cancel') {
+        call.bot.send({ event: 'transfer', transfer: { id: 't2', step: 'cancel' } });
+        respond(leg.peer, await leg.request('BYE'), '200 OK');
+        expect(await call.bot.message('transfer', 2)).toMatchObject({ transfer: { id: 't2', state: 'accepted' } });
+      } else {
+        expect((await leg.dialog.ask('BYE')).status).toBe(200);
+        const told = { transfer: { id: 't1', state: 'failed', reason: 'CALLER_HANGUP' } };
+        expect(await call.bot.message('transfer', 2)).toMatchObject(told);
+      }
+      await botHears(call, call.end, 5_000);
+      call.bot.say(AGENT);
+      await call.end.heard(AGENT.subarray(0, 1_600));
+      call.bot.send({ event: 'transfer', transfer: { id: 't3', step: 'complete' } });
+      expect(await call.bot.message('error')).toMatchObject({ error: { request: 'transfer', code: 'TRANSFER_NOT_ANSWERED' } });
+      await call.hangUp();
+      await end.close();
+    });
+
+    it('ends with the caller, and with the gateway: the other party gets BYE', async () => {
+      const first = await consulting();
+      await first.call.hangUp();
+      respond(first.leg.peer, await first.leg.request('BYE'), '200 OK');
+      await first.end.close();
+      const { call, leg, end } = await consulting();
+      const before = await site.gateway.pidOf('gateway');
+      const bots = bot.calls.all.length;
+      process.kill(before, 'SIGKILL');
+      const bye = leg.request('BYE', 20_000);
+      await expect.poll(() => site.gateway.pidOf('gateway').catch(() => before), { timeout: 15_000 }).not.toBe(before);
+      answerWith(call.peer, await call.signalling.incoming('OPTIONS', 15_000), '200 OK');
+      respond(leg.peer, await bye, '200 OK');
+      // The agent is connected again.
+      await expect.poll(() => bot.calls.all.length, { timeout: 15_000 }).toBeGreaterThan(bots);
+      await call.hangUp();
+      await end.close();
+    });
   });
 
   it('goes on when the gateway is killed: both parties hear each other, and each may hang up', async () => {

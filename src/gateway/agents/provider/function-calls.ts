@@ -109,6 +109,7 @@ export class FunctionCalls {
     const isOpen = this.#open.has(requestId);
     if (state === 'accepted') return this.#give(requestId, { result: 'The transfer is under way.' }, false);
     if (state === 'ended') return;
+    if (state === 'answered') return this.model.inform(PARTY_ANSWERED);
     const wasUnderWay = this.#transfers.delete(requestId);
     if (isOpen) this.#give(requestId, { error: 'TRANSFER_FAILED', status, ...(reason === undefined ? {} : { reason }) });
     else if (wasUnderWay) this.model.inform(`The transfer failed${reason === undefined ? '' : ` (${reason})`}. The caller is still here.`);
@@ -119,9 +120,13 @@ export class FunctionCalls {
   }
 }
 
+const PARTY_ANSWERED =
+  'The other party has answered. You talk with them now; the caller hears music. Then transfer again, with the step conference, complete or cancel.';
 const MAX_BRIEFING = 2_000;
 
-function transferOf(requestId: string, { to, briefing }: Readonly<Record<string, unknown>>): AgentRequest {
+function transferOf(requestId: string, { to, briefing, step }: Readonly<Record<string, unknown>>): AgentRequest {
+  if (step === 'conference' || step === 'complete' || step === 'cancel') return { type: 'transfer-step', requestId, step };
+  if (step === 'consult') return { type: 'transfer', requestId, to: textOf(to), isConsultation: true };
   const text = textOf(briefing).slice(0, MAX_BRIEFING);
   return { type: 'transfer', requestId, to: textOf(to), ...(text === '' ? {} : { briefing: text }) };
 }

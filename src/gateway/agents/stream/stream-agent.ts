@@ -465,6 +465,10 @@ function shownUrl(text: string): string {
   return `${protocol}//${host}${pathname}${search === '' ? '' : '?…'}`;
 }
 
-function transferOf({ id, to, briefing }: Extract<FromAgentMessage, { event: 'transfer' }>['transfer']): AgentRequest {
-  return { type: 'transfer', requestId: id ?? null, to, ...(briefing === undefined ? {} : { briefing }) };
+function transferOf(transfer: Extract<FromAgentMessage, { event: 'transfer' }>['transfer']): AgentRequest {
+  const requestId = transfer.id ?? null;
+  if (!('to' in transfer)) return { type: 'transfer-step', requestId, step: transfer.step };
+  const { to, briefing, step } = transfer;
+  if (step === 'consult') return { type: 'transfer', requestId, to, isConsultation: true };
+  return { type: 'transfer', requestId, to, ...(briefing === undefined ? {} : { briefing }) };
 }
