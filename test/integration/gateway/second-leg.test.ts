@@ -7,6 +7,7 @@ import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { OutboundSite, TO } from '../../support/outbound-site.js';
 import type { TakenCall } from '../../support/outbound-trunk.js';
 import { respond } from '../../support/peer-dialog.js';
+import { isKept } from '../../support/trunk.js';
 import type { CallRecord } from '../../../src/gateway/model/call-record.js';
 
 // Transfers of calls whose carrier takes no REFER: a second call of ours through the real trunk, and both parties through rtpengine alone.
@@ -288,6 +289,8 @@ describe('a transfer whose REFER is refused', () => {
       const { call, leg, end } = await consulting();
       const before = await site.gateway.pidOf('gateway');
       const bots = bot.calls.all.length;
+      // With its dialog, not as it was dialled.
+      await isKept(site.gateway, `${leg.callId};from-tag=`);
       process.kill(before, 'SIGKILL');
       const bye = leg.request('BYE', 20_000);
       await expect.poll(() => site.gateway.pidOf('gateway').catch(() => before), { timeout: 15_000 }).not.toBe(before);
