@@ -72,7 +72,7 @@ export class AgentRequests {
     this.#rejected = rejected;
   }
 
-  take(request: Exclude<AgentRequest, { type: 'transfer' }>): void {
+  take(request: Exclude<AgentRequest, { type: 'transfer' | 'transfer-step' }>): void {
     switch (request.type) {
       case 'transcript':
         if (request.gap !== undefined) this.transcript.miss(request.gap);

@@ -1,6 +1,6 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { VoiceApplication } from '../model/voice-application.js';
-import { detected, type AnsweredBy } from '../twilio/answered-by.js';
+import { DETECTION_TIMEOUT_MS, detected, type AnsweredBy } from '../twilio/answered-by.js';
 import type { ProviderLimit } from '../model/provider-usage.js';
 import type { Route } from '../model/records.js';
 import type { Clock } from '../../lib/clock.js';
@@ -72,6 +72,8 @@ export class CallAgent {
   /** Set once a voice webhook, or the API, decides what the caller gets to hear. */
   #voice: VoiceCall | null = null;
   #answeredBy: AnsweredBy | null = null;
+  /** The end of its greeting is awaited. */
+  #isMachine = false;
 
   constructor(
     private readonly services: AgentServices,
@@ -105,8 +107,14 @@ export class CallAgent {
       this.#voice = null;
       return this.#connect(choice, isResumed);
     }
-    const begins = this.#application?.machineDetection === undefined ? first : { twiml: WAITING };
+    const { machineDetection, machineDetectionTimeoutMs = DETECTION_TIMEOUT_MS } = this.#application ?? {};
+    const begins = machineDetection === undefined ? first : { twiml: WAITING };
     const refusal = await this.call.trace.timeline.step('agent connect', this.#voiceCall().begin(begins));
+    if (refusal === null && machineDetection !== undefined)
+      this.call.scope.defer(
+        'timer',
+        this.services.clock.setTimer(machineDetectionTimeoutMs, () => this.#begin(this.#isMachine ? 'machine_end_other' : 'unknown')),
+      );
     if (refusal === null) return { type: 'agent-connected' };
     return { type: 'agent-refused', reason: refusal === 'busy' ? 'AGENT_BUSY' : 'AGENT_DECLINED' };
   }
@@ -133,10 +141,19 @@ export class CallAgent {
 
   /** What is found out of who answered: the first document may have waited for it. */
   onAnswerer(event: AnswererEvent): void {
-    const { first = null, machineDetection } = this.#application ?? {};
-    if (machineDetection === undefined || first === null || this.#answeredBy !== null) return;
-    this.#answeredBy = detected(machineDetection, event);
-    if (this.#answeredBy !== null) this.redirect(first);
+    const { machineDetection } = this.#application ?? {};
+    if (machineDetection === undefined) return;
+    this.#isMachine ||= event.type === 'verdict' && event.answerer === 'machine';
+    const answeredBy = detected(machineDetection, event);
+    if (answeredBy !== null) this.#begin(answeredBy);
+  }
+
+  /** The first document, which has waited. */
+  #begin(answeredBy: AnsweredBy): void {
+    const { first = null } = this.#application ?? {};
+    if (first === null || this.#answeredBy !== null) return;
+    this.#answeredBy = answeredBy;
+    this.redirect(first);
   }
 
   get #application(): VoiceApplication | null {

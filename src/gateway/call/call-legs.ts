@@ -1,6 +1,7 @@
 import { newUuid } from '../../lib/ids.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
+import type { AgentRequest } from '../model/agent.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 import type { OutboundTrunk, Route } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
@@ -54,11 +55,13 @@ export function secondLegRules(given: Partial<LegRules> = {}): LegRules {
   return { callId: newUuid(), from: null, ringTimeoutMs: RING_TIMEOUT_MS, timeLimitMs: null, briefing: null, afterwards: 'end', ...given };
 }
 
-/** The same for the target of an agent. @param briefing in the agent's language; `undefined`: none @param isConsultation the agent talks there */
-export function agentLegRules(briefing: string | undefined, isConsultation: boolean, route: Route | null): LegRules {
-  if (isConsultation) return secondLegRules({ briefing: 'by-agent' });
+/** What an agent asks for. A briefing is spoken in the agent's language. */
+export function transferEvent(request: Extract<AgentRequest, { type: 'transfer' | 'transfer-step' }>, route: Route | null): CallEvent {
+  if (request.type === 'transfer-step') return request;
+  const { requestId, to, briefing, isConsultation } = request;
   const language = route?.agent?.language ?? DEFAULT_AGENT_SETTINGS.language;
-  return secondLegRules(briefing === undefined ? {} : { briefing: { text: briefing, language } });
+  const spoken = briefing === undefined ? null : { text: briefing, language };
+  return { type: 'transfer-asked', requestId, to, leg: secondLegRules({ briefing: isConsultation === true ? 'by-agent' : spoken }) };
 }
 
 /** Older ones are forgotten: a document may dial for ever. */

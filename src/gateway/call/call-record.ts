@@ -64,9 +64,10 @@ export interface CallProgress {
   readonly answeredBy: Answerer | null;
 }
 
-export function beginningOf({ callId, sipCallId, direction, caller, source, startedAtMs }: CallOrigin): BeginningCall {
+export function beginningOf({ callId, sipCallId, direction, caller, source, startedAtMs, parentCallId }: CallOrigin): BeginningCall {
   const started_at = new Date(startedAtMs).toISOString();
-  return { call_id: callId, sip_call_id: sipCallId, direction, from: caller.number, source, started_at };
+  const parent = parentCallId === undefined ? {} : { parent_call_id: parentCallId };
+  return { call_id: callId, sip_call_id: sipCallId, direction, from: caller.number, source, started_at, ...parent };
 }
 
 export function answerOf(state: CallState, { answeredAtMs, resumed }: CallProgress): CallAnswer {

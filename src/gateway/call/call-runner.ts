@@ -16,7 +16,7 @@ import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
 import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
 import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
-import { agentLegRules, CallLegs } from './call-legs.js';
+import { CallLegs, transferEvent } from './call-legs.js';
 import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import { trunkCredentials } from './trunk-authorization.js';
@@ -510,10 +510,8 @@ export class CallRunner {
   }
 
   #onAgentRequest(request: AgentRequest): void {
-    if (request.type === 'transfer-step') return this.dispatch(request);
-    if (request.type !== 'transfer') return this.#requests.take(request);
-    const { requestId, to, briefing, isConsultation = false } = request;
-    this.dispatch({ type: 'transfer-asked', requestId, to, leg: agentLegRules(briefing, isConsultation, this.#state.route) });
+    if (request.type === 'transfer' || request.type === 'transfer-step') this.dispatch(transferEvent(request, this.#state.route));
+    else this.#requests.take(request);
   }
 
   get #told(): CallProgress {

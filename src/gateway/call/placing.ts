@@ -122,7 +122,10 @@ function onPermitted(state: PlacedCall, { route, permit }: EventOf<'permitted'>)
   };
 }
 
-/** What we offer in a call that we place. */
+/**
+ * What we offer in a call that we place. A second leg gets the caller's law alone, also where our media thread joins both at first: in the end
+ * rtpengine alone does, and hands packets through as they are.
+ */
 export function offerOf({ facts }: Pick<CallState, 'facts'>): typeof OWN_OFFER {
   return facts.joins === undefined ? OWN_OFFER : offerInFormat(facts.joins.format);
 }

@@ -205,7 +205,7 @@ function registrarUri(registrar: string): { readonly uri: string; readonly host:
   return { uri: `sip:${hostPort};transport=tls`, host };
 }
 
-/** Of our binding, of all that a 200 lists (RFC 3261 §10.2.4): its own, or the header's, or what was asked for. @param contact as sent */
+/** How long our binding lasts, of all that a 200 lists (RFC 3261 §10.2.4): by itself, by the header, or as asked for. @param contact as sent */
 function grantedSeconds(text: string, contact: string, asked: number): number {
   const bindings = [...headerValues(text, 'contact'), ...headerValues(text, 'm')].flatMap((value) =>
     value.split(/,(?=\s*(?:"|<|sips?:))/i),

@@ -120,7 +120,7 @@ export const callRecordSchema = z.object({
   org_id: text.describe('null: the number was not known'),
   agent_id: text.describe("null: the operator's default agent, or no agent (yet)"),
   direction: z.enum(['inbound', 'outbound']).describe('`outbound`: placed by POST /v1/calls'),
-  parent_call_id: z.uuid().nullable().describe('The call whose caller this one was dialled for; null: none, or in progress'),
+  parent_call_id: z.uuid().nullable().describe('The call whose caller this one was dialled for; null: none'),
   sip_call_id: z.string().describe("The carrier's Call-ID; ours in a call that we placed"),
   from: z.string().describe('As `caller.number`'),
   to: z.string().describe('The called number in E.164'),

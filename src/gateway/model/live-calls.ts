@@ -3,7 +3,10 @@ import type { TraceEntry } from './call-trace.js';
 import type { QualitySample } from '../../rtp/quality.js';
 
 /** What is known of a call when its number is looked up. */
-export type BeginningCall = Pick<CallRecord, 'call_id' | 'sip_call_id' | 'direction' | 'from' | 'source' | 'started_at'>;
+export interface BeginningCall extends Pick<CallRecord, 'call_id' | 'sip_call_id' | 'direction' | 'from' | 'source' | 'started_at'> {
+  /** The call whose caller this one is dialled for; left out: none. */
+  readonly parent_call_id?: string;
+}
 
 /** What is known more of a call that was answered. `codec` null: the carrier made no offer, and its answer is not there yet. */
 export interface CallAnswer extends Pick<CallRecord, 'agent_id' | 'codec' | 'crypto_suite' | 'resumed'> {

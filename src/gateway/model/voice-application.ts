@@ -18,6 +18,8 @@ export interface VoiceApplication {
   readonly first: CallTarget | null;
   /** The first document waits until it is known who answered, or a machine's greeting is over too; left out: it does not wait. */
   readonly machineDetection?: MachineDetection;
+  /** From the answer on; then the document begins without it. Left out: 30 s. */
+  readonly machineDetectionTimeoutMs?: number;
   /** DTMF before the first document; `w`: half a second of silence. `null`: none. */
   readonly sendDigits: string | null;
   /** Requested when a document cannot be had, or not read; `null`: none. */

@@ -6,7 +6,7 @@ type AnswererEvent = Extract<AgentAnswer, { type: 'answered-by' }>['event'];
 export type Answerer = NonNullable<CallRecord['answered_by']>;
 
 /** https://www.twilio.com/docs/voice/answering-machine-detection#answeredby */
-export type AnsweredBy = 'human' | 'machine_start' | 'machine_end_beep' | 'machine_end_silence' | 'fax' | 'unknown';
+export type AnsweredBy = 'human' | 'machine_start' | 'machine_end_beep' | 'machine_end_silence' | 'machine_end_other' | 'fax' | 'unknown';
 
 /** In Twilio's words, of a call whose machine's end was not awaited. */
 export function answeredBy(answerer: Answerer): Exclude<AnsweredBy, `machine_end_${string}`> {
@@ -19,6 +19,9 @@ export function answeredBy(answerer: Answerer): Exclude<AnsweredBy, `machine_end
       return answerer;
   }
 }
+
+/** As at Twilio. */
+export const DETECTION_TIMEOUT_MS = 30_000;
 
 /** What the application gets now; `null`: it waits on. */
 export function detected(detection: MachineDetection, event: AnswererEvent): AnsweredBy | null {

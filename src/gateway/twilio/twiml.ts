@@ -305,7 +305,7 @@ function dialOf(element: Element, read: ElementReader): Verb {
   read.only('action', 'method', 'timeout', 'timeLimit', 'callerId');
   const nouns = element.children;
   const [noun] = nouns;
-  if (nouns.length > 1) throw new DocumentError('<Dial> can have one number only.');
+  if (nouns.length > 1) throw new DocumentError('<Dial> can have one number only: nothing rings at several at once.');
   if (noun !== undefined && !['Number', 'Sip'].includes(noun.name))
     throw new DocumentError(`<Dial> has a <${noun.name}>, which is not supported.`);
   const callerId = read.text('callerId');

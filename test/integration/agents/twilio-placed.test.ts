@@ -136,6 +136,36 @@ describe('a call that is placed through Twilio’s API', () => {
   });
 
   it.each([
+    ['Enable', [], 'unknown'],
+    ['DetectMessageEnd', [voiceLikeNoise(60_000, 4)], 'machine_end_other'],
+  ])('begins after MachineDetectionTimeout all the same, with MachineDetection %s', async (machineDetection, greeting, answeredBy) => {
+    webhook.pages.set('/voice', '<Response><Hangup/></Response>');
+    const { sid } = await client().calls.create({
+      ...{ to: TO, from: FROM, url: `${webhook.url}/voice`, machineDetection, machineDetectionTimeout: greeting.length === 0 ? 3 : 6 },
+    });
+    const call = await site.trunk.call();
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    await call.answer(end.sdp());
+    for (const part of greeting) await end.peer.speak(part);
+    expect((await webhook.at('/voice')).parameters).toMatchObject({ AnsweredBy: answeredBy });
+    respond(call.peer, await call.request('BYE', 10_000), '200 OK');
+    await site.ended(callIdOf(sid));
+    await end.close();
+  });
+
+  it.each([
+    ['AsyncAmd is not supported', { asyncAmd: 'true' }],
+    ['must be true or false', { asyncAmd: 'yes' }],
+    ['must be from 3 to 59', { machineDetectionTimeout: 60 }],
+  ])('is refused in Twilio’s form: %s', async (message, more) => {
+    const given = { to: TO, from: FROM, twiml: '<Response/>', machineDetection: 'Enable', ...more };
+    await expect(client().calls.create(given)).rejects.toMatchObject({
+      ...{ status: 400, code: 20_001, message: expect.stringContaining(message) as string },
+      moreInfo: 'https://www.twilio.com/docs/errors/20001',
+    });
+  });
+
+  it.each([
     ['busy', '486 Busy Here'],
     ['no-answer', '480 Temporarily Unavailable'],
     ['failed', '404 Not Found'],

@@ -140,11 +140,17 @@ describe('a transfer whose REFER is refused', () => {
 
   it('ends when either call is stopped through the API', async () => {
     const { call, leg, end } = await joined();
-    const [first] = (await site.gateway.api('GET', '/v1/calls?state=live&limit=10')).json['calls'] as {
+    const live = (await site.gateway.api('GET', '/v1/calls?state=live&limit=10')).json['calls'] as {
       call_id: string;
+      parent_call_id: string | null;
       direction: string;
     }[];
-    expect(first).toBeDefined();
+    const [first] = live;
+    const parent = live.find(({ direction }) => direction === 'inbound');
+    expect(live.map(({ direction, parent_call_id: id }) => [direction, id])).toEqual([
+      ['outbound', parent?.call_id],
+      ['inbound', null],
+    ]);
     expect((await site.gateway.api('POST', `/v1/calls/${first?.call_id ?? ''}/stop`, {})).status).toBe(200);
     const [bye] = await Promise.all([leg.request('BYE'), call.ended()]);
     respond(leg.peer, bye, '200 OK');

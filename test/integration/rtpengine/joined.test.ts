@@ -1,13 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { RelayCall } from '../../../src/gateway/ports/ports.js';
 import type { RelayPool } from '../../../src/gateway/relay/pool.js';
 import { readRelaySdp, type RelaySide } from '../../../src/gateway/sdp/sdp-read.js';
-import { hearEachOther, negotiate, newEnd, sdpOf, sideSdp, takeSide, type CallEnd, type RelayedSides } from '../../support/relayed-call.js';
-import { RunningRtpengine } from '../../support/rtpengine.js';
+import { hearEachOther, negotiate, sdpOf, sideSdp, takeSide, type CallEnd, type RelayedSides } from '../../support/relayed-call.js';
+import { withRelay } from '../../support/relay-site.js';
 
 // Two calls whose agent sides send to each other: what a transfer by a second call of ours asks of the real rtpengine.
 
-let rtpengine: RunningRtpengine;
+const relay = withRelay(28_300, 28_399);
 let pool: RelayPool;
 let caller: CallEnd;
 let agent: CallEnd;
@@ -15,38 +15,15 @@ let callee: CallEnd;
 let first: RelayCall;
 let second: RelayCall;
 let sides: RelayedSides;
-let serial = 0;
-const ends: CallEnd[] = [];
-
-beforeAll(async () => {
-  rtpengine = await RunningRtpengine.start(28_300, 28_399);
-  pool = rtpengine.pool();
-});
 
 beforeEach(async () => {
-  serial += 1;
-  first = { relayId: `joined-${String(serial)}-caller`, agentSideSrtp: false, carrierSideSrtp: true };
-  second = { ...first, relayId: `joined-${String(serial)}-callee`, beside: first.relayId };
-  [caller, agent, callee] = [await anEnd(true), await anEnd(false), await anEnd(true)];
+  ({ pool } = relay);
+  first = { relayId: relay.newRelayId(), agentSideSrtp: false, carrierSideSrtp: true };
+  second = { ...first, relayId: relay.newRelayId(), beside: first.relayId };
+  [caller, agent, callee] = [await relay.newEnd(true), await relay.newEnd(false), await relay.newEnd(true)];
   sides = await negotiate(pool, 'carrier', first, caller, agent);
   expect(await hearEachOther(caller, agent)).toBe(true);
 });
-
-afterEach(async () => {
-  await Promise.all([pool.delete(first.relayId), pool.delete(second.relayId)]);
-  for (const { peer } of ends.splice(0)) await peer.close();
-});
-
-afterAll(async () => {
-  pool.close();
-  await rtpengine.stop();
-});
-
-async function anEnd(isSecure: boolean): Promise<CallEnd> {
-  const end = await newEnd(isSecure);
-  ends.push(end);
-  return end;
-}
 
 function sideOf(sdp: string): RelaySide {
   const side = readRelaySdp(sdp);
@@ -87,13 +64,13 @@ describe('a call that is joined with another one', () => {
     const inside = await dial();
     await join(inside);
     expect(await hearEachOther(caller, callee)).toBe(true);
-    const moved = await anEnd(true);
+    const moved = await relay.newEnd(true);
     const offered = sideOf((await pool.offer(first, sdpOf(moved))).sdp);
     const answered = sideOf((await pool.answer(first, sideSdp(inside))).sdp);
     expect({ inside: offered, outside: answered }).toEqual(sides);
     takeSide(moved, answered);
     expect(await hearEachOther(moved, callee)).toBe(true);
-    const other = await anEnd(false);
+    const other = await relay.newEnd(false);
     expect(await negotiate(pool, 'agent', first, moved, other)).toEqual(sides);
     expect(await hearEachOther(moved, other)).toBe(true);
   });
@@ -108,8 +85,8 @@ describe('a call that is joined with another one', () => {
 
 describe('a call that is joined with another one, with SRTP on the agent side', () => {
   it('needs another key for its carrier: the keys pass through', async () => {
-    const [end, inner, other] = [await anEnd(true), await anEnd(true), await anEnd(true)];
-    const [one, two] = [first, second].map((call) => ({ ...call, relayId: `${call.relayId}-srtp`, beside: null, agentSideSrtp: true }));
+    const [end, inner, other] = [await relay.newEnd(true), await relay.newEnd(true), await relay.newEnd(true)];
+    const [one, two] = [first, second].map((call) => ({ ...call, relayId: relay.newRelayId(), beside: null, agentSideSrtp: true }));
     const before = await negotiate(pool, 'carrier', one!, end, inner);
     const outside = sideOf((await pool.offerToCarrier(two!, sideSdp(before.inside))).sdp);
     const inside = sideOf((await pool.answerFromCarrier(two!, sdpOf(other))).sdp);
@@ -120,6 +97,5 @@ describe('a call that is joined with another one, with SRTP on the agent side', 
     sideOf((await pool.answerFromCarrier(one!, sdpOf(end))).sdp);
     takeSide(end, offered);
     expect(await hearEachOther(end, other)).toBe(true);
-    await Promise.all([pool.delete(one!.relayId), pool.delete(two!.relayId)]);
   });
 });

@@ -84,7 +84,9 @@ function voiceOf(form: PlaceForm, token: string, isWebhookHost: (host: string) =
     if (isWebhookHost(new URL(url).hostname)) return { url, method: method ?? 'POST' };
     throw new TwilioFailure(400, code, `${name} is at a private, loopback or reserved address, which this service does not call`);
   };
-  const { Url, Twiml, FallbackUrl, StatusCallback, SendDigits } = form;
+  const { Url, Twiml, FallbackUrl, StatusCallback, SendDigits, MachineDetectionTimeout } = form;
+  if (form.AsyncAmd === 'true')
+    throw new TwilioFailure(400, TWILIO_CODES.badRequest, 'AsyncAmd is not supported: leave it out, and the document waits for AnsweredBy');
   // As at Twilio, Url is not asked when there is a document.
   const first = Twiml === undefined ? callback('Url', Url, form.Method, TWILIO_CODES.badUrl) : { twiml: Twiml };
   if (first === null) throw new TwilioFailure(400, TWILIO_CODES.badUrl, 'Url or Twiml is needed: what does the call begin with?');
@@ -94,6 +96,7 @@ function voiceOf(form: PlaceForm, token: string, isWebhookHost: (host: string) =
     first,
     sendDigits: SendDigits ?? null,
     ...(form.MachineDetection === undefined ? {} : { machineDetection: form.MachineDetection }),
+    ...(MachineDetectionTimeout === undefined ? {} : { machineDetectionTimeoutMs: 1_000 * Number(MachineDetectionTimeout) }),
     fallback: callback('FallbackUrl', FallbackUrl, form.FallbackMethod, TWILIO_CODES.badUrl),
     statusCallback: status === null ? null : { ...status, events: eventsOf(form) },
   };

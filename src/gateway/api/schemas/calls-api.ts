@@ -147,7 +147,7 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     org_id,
     agent_id: answer?.agent_id ?? null,
     direction,
-    parent_call_id: null,
+    parent_call_id: call.parent_call_id ?? null,
     sip_call_id,
     from,
     to,

@@ -68,6 +68,15 @@ export const placeFormSchema = z
       .enum(['Enable', 'DetectMessageEnd'], 'must be Enable or DetectMessageEnd')
       .optional()
       .describe("`Url` or `Twiml` waits until it is known who answered, or until the end of a machine's greeting"),
+    MachineDetectionTimeout: z
+      .string()
+      .refine((value) => /^\d{1,2}$/.test(value) && Number(value) >= 3 && Number(value) <= 59, 'must be from 3 to 59')
+      .optional()
+      .describe('Seconds after the answer until `Url` or `Twiml` begins all the same: 30'),
+    AsyncAmd: z
+      .enum(['true', 'false'], 'must be true or false')
+      .optional()
+      .describe('true is refused: detection is never asynchronous here'),
     SendDigits: z
       .string()
       .regex(/^[0-9*#A-Dw]{1,32}$/i, 'must be 1 to 32 of 0-9, *, #, A-D, w')

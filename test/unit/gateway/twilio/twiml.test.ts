@@ -176,6 +176,7 @@ describe('a TwiML document', () => {
     ['<Response><Start><Stream url="wss://x" track="mine"/></Start></Response>', /must be inbound_track, outbound_track, both_tracks/],
     ['<Response><Start><Siprec/></Start></Response>', /<Siprec>, which is not supported/],
     ['<Response><Stop><Stream/></Stop></Response>', /has no name/],
+    ['<Response><Dial><Number>+1</Number><Number>+2</Number></Dial></Response>', /one number only/],
     ['<Response><Dial><Conference>x</Conference></Dial></Response>', /<Conference>, which is not supported/],
     ['<Response><Play/></Response>', /no URL/],
     ['<Response><Play digits="hello"/></Response>', /digits of <Play>/],
