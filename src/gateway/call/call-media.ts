@@ -133,6 +133,12 @@ export class CallMedia {
     return node !== null && this.services.relay.adopt(this.callId, node);
   }
 
+  /** What the caller hears beside the agent. */
+  mix(effect: Extract<CallEffect, { do: 'ring-back' | 'three-way' }>): void {
+    if (effect.do === 'ring-back') this.services.endpoint.setRingBack(this.callId, effect.isOn);
+    else this.services.endpoint.setThreeWay(this.callId, true);
+  }
+
   /** The agent goes with it; another leg may be opened later. */
   closeLeg(): void {
     this.#hasLeg = false;

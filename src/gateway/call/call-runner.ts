@@ -1,5 +1,5 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
-import type { AgentAnswer, AgentRequest } from '../model/agent.js';
+import type { AgentAnswer } from '../model/agent.js';
 import type { CallRecord } from '../model/call-record.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { CallTarget, LiveCall } from '../model/live-calls.js';
@@ -332,9 +332,8 @@ export class CallRunner {
         this.#agent.leave();
         return this.#media.closeLeg();
       case 'ring-back':
-        return this.services.endpoint.setRingBack(this.callId, effect.isOn);
       case 'three-way':
-        return this.services.endpoint.setThreeWay(this.callId, true);
+        return this.#media.mix(effect);
       case 'dial-leg':
       case 'tell-call':
         return this.#legs.perform(effect);
@@ -493,7 +492,7 @@ export class CallRunner {
       case 'provider-tokens':
         return this.services.sessions.used(this.callId, event.tokens);
       case 'agent-request':
-        return this.#onAgentRequest(event.request);
+        return this.#onAgentRequest(event);
       case 'media-lost':
         return this.dispatch({ type: 'leg-lost' });
       case 'media-timeout':
@@ -509,7 +508,7 @@ export class CallRunner {
     this.#agent.onAnswerer(event);
   }
 
-  #onAgentRequest(request: AgentRequest): void {
+  #onAgentRequest({ request }: Extract<LegEvent, { type: 'agent-request' }>): void {
     if (request.type === 'transfer' || request.type === 'transfer-step') this.dispatch(transferEvent(request, this.#state.route));
     else this.#requests.take(request);
   }

@@ -2,7 +2,6 @@ import { decodeG711, encodeG711, FRAME_SAMPLES, type AudioCodec } from '../../rt
 import { mix } from '../../rtp/codec/mix.js';
 import { JitterBuffer } from '../../rtp/jitter-buffer.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../srtp/srtp.js';
-import { AgentUnavailableError } from '../ports/ports.js';
 import { HoldMusic } from './hold-music.js';
 import type { LegAgent } from './leg-agent.js';
 
@@ -126,7 +125,7 @@ export class ConferenceParty implements LegAgent {
   }
 
   connect(): Promise<void> {
-    return this.host === null ? Promise.reject(new AgentUnavailableError('the caller has no leg here')) : Promise.resolve();
+    return this.host === null ? Promise.reject(new Error('the caller has no leg here')) : Promise.resolve();
   }
 
   start(codec: AudioCodec): void {
