@@ -11,9 +11,7 @@ export interface ModelFunction {
 
 interface JsonSchema {
   readonly type: 'object';
-  readonly properties: Readonly<
-    Record<string, { readonly type: 'string'; readonly description?: string; readonly enum?: readonly string[] }>
-  >;
+  readonly properties: Readonly<Record<string, { readonly type: 'string'; readonly description?: string }>>;
   readonly required: readonly string[];
 }
 
@@ -45,7 +43,6 @@ const FURTHER_FUNCTIONS: readonly ModelFunction[] = [
         briefing: { type: 'string', description: 'Spoken to the other party before the caller is connected; leave out to connect at once' },
         step: {
           type: 'string',
-          enum: ['consult', 'conference', 'complete', 'cancel'],
           description:
             'consult: you talk with the other party first, while the caller waits. Afterwards, without a number: conference (all three talk), ' +
             'complete (you leave the other two) or cancel (the other party leaves). Leave out to connect at once',
