@@ -50,6 +50,24 @@ interface CsvRecord {
   readonly record: readonly string[];
 }
 
+/** Fields of a batch whose values are text, whatever they look like. */
+const TEXTS: readonly string[] = ['name', 'from', 'agent_id', 'webhook'];
+
+/** The fields of a batch whose CSV is the whole body: numbers, true, and objects are JSON. */
+export function fieldsOfQuery(query: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, TEXTS.includes(name) ? value : fromJson(value)]));
+}
+
+function fromJson(value: unknown): unknown {
+  // As in bodies of JSON: nothing that changes what objects are.
+  if (typeof value !== 'string' || /__proto__|constructor/.test(value)) return value;
+  try {
+    return JSON.parse(value) as unknown;
+  } catch {
+    return value;
+  }
+}
+
 /** Reads a piece at a time, so that calls go on meanwhile. An error names line and column. */
 export async function readCsv(text: string): Promise<Result<readonly GivenNumber[], ApiErrorEntry>> {
   const first = text.slice(0, MAX_RECORD_BYTES).split(/\r?\n/, 1)[0] ?? '';

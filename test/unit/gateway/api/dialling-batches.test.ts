@@ -103,6 +103,39 @@ describe('POST /v2/batches with numbers', () => {
   });
 });
 
+describe('POST /v2/batches with a body of CSV', () => {
+  const send = async (query: Readonly<Record<string, string>>, payload: string, type = 'text/csv', path = '/v2/batches') => {
+    const url = `${path}?${new URLSearchParams(query).toString()}`;
+    const answer = await api.send({ method: 'POST', url, headers: { authorization: api.key, 'content-type': type }, payload });
+    return { status: answer.status, made: answer.body.data as Made, errors: answer.failure.errors };
+  };
+
+  it.each(['text/csv', 'text/csv; charset=utf-8; header=present'])('has the other fields in its query: %s', async (type) => {
+    const query = { name: '2026', from: FROM, calls_per_second: '5', retries: '{"BUSY":{"times":2,"after_seconds":600}}' };
+    const { status, made } = await send(query, 'phone_number,name\n+4930123456,Ada\n4930,Bob\n', type);
+    expect([status, made.plan]).toMatchObject([200, { from: FROM, calls_per_second: 5, retries: { BUSY: { times: 2 } } }]);
+    expect(made.counts).toMatchObject({ requested: 2, validated: 1 });
+  });
+
+  it.each([
+    ['no sender', { name: 'March' }, 'from'],
+    ['no number', { name: 'March', from: FROM, calls_per_second: 'many' }, 'calls_per_second'],
+    ['an unknown field', { name: 'March', from: FROM, pace: '5' }, ''],
+    ['a field that changes objects', { name: 'March', from: FROM, retries: '{"__proto__":{"times":2}}' }, 'retries'],
+  ])('is refused with %s', async (_what, query, path) => {
+    const { status, errors } = await send(query, '+4930123456\n');
+    expect([status, errors.map((error) => error.path)]).toEqual([
+      400,
+      expect.arrayContaining([expect.stringContaining(path) as string]) as string[],
+    ]);
+  });
+
+  it('is taken nowhere else', async () => {
+    expect((await send({}, '+4930123456\n', 'text/csv', '/v1/calls')).status).toBe(415);
+    expect((await send({}, '+4930123456\n', 'text/plain')).status).toBe(415);
+  });
+});
+
 describe('POST /v2/batches with CSV', () => {
   it('takes further columns for the agent, and a list without a first line', async () => {
     const lines = ['\uFEFFphone_number;time_zone;name', '+4930123456;Europe/Berlin;"Ada; B."', '', '+4930123457;;Bob'];
