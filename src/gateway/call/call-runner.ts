@@ -215,9 +215,10 @@ export class CallRunner {
     try {
       if (isJoined(this.#state)) {
         this.#agent.restore(this.#script);
-        if (!this.#media.adopt(node, session.media.crypto !== null)) moved = { type: 'relay-lost', mayMove: true };
+        if (!this.#media.adopt(node, session.media.crypto !== null)) moved = this.#relayLost(true);
       } else {
-        if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) moved = await this.#media.reserve();
+        if (!(await this.#media.resume(node, opening, session.media.crypto !== null)))
+          moved = await this.#media.reserve(session.media.crypto !== null);
         // The leg first: only one media worker has its port, and the agent has to be on the same.
         await this.#agent.connect(this.#state.agent.choice, true, this.#script);
       }
@@ -244,6 +245,14 @@ export class CallRunner {
     if (this.#progress.answeredBy === null) this.#agent.onAnswerer({ type: 'verdict', answerer: 'unknown' });
     this.#trace.add('gateway', null, 'resumed after a restart of the gateway');
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
+  }
+
+  relayLost(mayMove: boolean): void {
+    this.dispatch(this.#relayLost(mayMove));
+  }
+
+  #relayLost(mayMove: boolean): CallEvent {
+    return { type: 'relay-lost', mayMove, newKey: this.#media.newKey() };
   }
 
   #remainingMs(): number {
@@ -315,7 +324,7 @@ export class CallRunner {
       case 'answer-relay':
         return this.#async(effect.attempt, this.#media.answer(effect.sdp, effect.attempt));
       case 'offer-to-carrier':
-        return this.#async(effect.attempt, this.#media.offerToCarrier(effect.sdp, effect.attempt));
+        return this.#async(effect.attempt, this.#media.offerToCarrier(effect));
       case 'answer-from-carrier':
         return this.#async(effect.attempt, this.#media.answerFromCarrier(effect));
       case 'reserve-leg':

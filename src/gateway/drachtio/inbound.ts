@@ -289,7 +289,7 @@ export class Inbound implements LiveCalls {
 
   /** The calls of a lost media relay. */
   relayLost(callIds: readonly string[], mayMove: boolean): void {
-    for (const callId of callIds) this.#runners.get(callId)?.dispatch({ type: 'relay-lost', mayMove });
+    for (const callId of callIds) this.#runners.get(callId)?.relayLost(mayMove);
   }
 
   /**

@@ -60,7 +60,7 @@ function describeLeg(callId: string, peer: TestPeer, changes: Partial<LegDescrip
 /** The far side is elsewhere. */
 const movedTo = ({ address }: TestPeer): LegChange => ({
   remote: address,
-  receiveKey: null,
+  srtp: null,
   format: { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: 101 },
 });
 
