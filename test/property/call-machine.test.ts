@@ -165,7 +165,7 @@ const action: fc.Arbitrary<{ readonly name: string; readonly run: Action }> = fc
       { name: 'NOTIFY 486', run: (bench) => bench.notify('486 Busy Here', 'terminated;reason=noresource') },
       { name: 'a minute passes', run: (bench) => bench.clock.advance(60_000) },
       { name: THREAD_DIES, run: (bench) => bench.runner.dispatch({ type: 'leg-lost' }) },
-      { name: 'rtpengine dies', run: (bench) => bench.runner.relayLost(true) },
+      { name: 'rtpengine dies', run: (bench) => bench.runner.dispatch(RELAY_LOST) },
       { name: 'no media comes', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' }) },
       { name: 'stopped by API', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'API_STOPPED' }) },
       { name: 'drain', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' }) },

@@ -109,13 +109,14 @@ export class CallMedia {
   async reserve(passesSrtp = this.services.agentSideSrtp): Promise<CallEvent> {
     this.#ownLeg();
     const local = await this.services.endpoint.reserve(this.callId);
-    return { type: 'leg-reserved', local, agentSideKey: passesSrtp ? this.newKey() : null };
+    return { type: 'leg-reserved', local, agentSideKey: passesSrtp ? cryptoLine(this.services.newKey()) : null };
   }
 
   /** @param watchesAnswerer finds out who answered */
   async open(effect: Opening, watchesAnswerer: boolean): Promise<CallEvent> {
     const { inside, reserved } = effect;
-    const agentSideKey = reserved === null ? (inside.crypto === null ? null : this.newKey(inside.crypto.tag)) : reserved.agentSideKey;
+    const agentSideKey =
+      reserved === null ? (inside.crypto === null ? null : cryptoLine(this.services.newKey(), inside.crypto.tag)) : reserved.agentSideKey;
     const local = await this.#open(effect, agentSideKey, watchesAnswerer);
     return { type: 'leg-opened', local, agentSideKey };
   }
@@ -221,10 +222,15 @@ export class CallMedia {
     const flags = `${agentSideSrtp ? 'SRTP' : 'RTP'} inside, ${carrierSideSrtp ? 'SRTP' : 'RTP'} outside`;
     return this.trace.relay(`${command} (${flags})`, sdp, ask(sdp));
   }
+}
 
-  newKey(tag = '1'): CryptoLine {
-    return { tag, inline: Buffer.from(this.services.newKey()).toString('base64'), mki: null };
-  }
+/** A call's rtpengine is gone. */
+export function relayLost({ newKey }: Pick<MediaServices, 'newKey'>, mayMove: boolean): CallEvent {
+  return { type: 'relay-lost', mayMove, newKey: cryptoLine(newKey()) };
+}
+
+function cryptoLine(key: Uint8Array, tag = '1'): CryptoLine {
+  return { tag, inline: Buffer.from(key).toString('base64'), mki: null };
 }
 
 /** Adds up two legs, one after the other. */

@@ -10,7 +10,7 @@ import { Scope } from '../../lib/scope.js';
 import { CallAgent } from './call-agent.js';
 import { AgentRequests, tracedTools } from './agent-requests.js';
 import { CallDialog, type OpenInvite, type OwnSide } from './call-dialog.js';
-import { CallMedia } from './call-media.js';
+import { CallMedia, relayLost } from './call-media.js';
 import { beginningOf, type CallOrigin, type CallProgress, snapshotCall, type KeptCall } from './call-record.js';
 import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
@@ -215,7 +215,7 @@ export class CallRunner {
     try {
       if (isJoined(this.#state)) {
         this.#agent.restore(this.#script);
-        if (!this.#media.adopt(node, session.media.crypto !== null)) moved = this.#relayLost(true);
+        if (!this.#media.adopt(node, session.media.crypto !== null)) moved = relayLost(this.services, true);
       } else {
         if (!(await this.#media.resume(node, opening, session.media.crypto !== null)))
           moved = await this.#media.reserve(session.media.crypto !== null);
@@ -245,14 +245,6 @@ export class CallRunner {
     if (this.#progress.answeredBy === null) this.#agent.onAnswerer({ type: 'verdict', answerer: 'unknown' });
     this.#trace.add('gateway', null, 'resumed after a restart of the gateway');
     this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
-  }
-
-  relayLost(mayMove: boolean): void {
-    this.dispatch(this.#relayLost(mayMove));
-  }
-
-  #relayLost(mayMove: boolean): CallEvent {
-    return { type: 'relay-lost', mayMove, newKey: this.#media.newKey() };
   }
 
   #remainingMs(): number {
