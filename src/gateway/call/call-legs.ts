@@ -55,8 +55,14 @@ export function secondLegRules(given: Partial<LegRules> = {}): LegRules {
   return { callId: newUuid(), from: null, ringTimeoutMs: RING_TIMEOUT_MS, timeLimitMs: null, briefing: null, afterwards: 'end', ...given };
 }
 
+type TransferRequest = Extract<AgentRequest, { type: 'transfer' | 'transfer-step' }>;
+
+export function isTransfer(request: AgentRequest): request is TransferRequest {
+  return request.type === 'transfer' || request.type === 'transfer-step';
+}
+
 /** What an agent asks for. A briefing is spoken in the agent's language. */
-export function transferEvent(request: Extract<AgentRequest, { type: 'transfer' | 'transfer-step' }>, route: Route | null): CallEvent {
+export function transferEvent(request: TransferRequest, route: Route | null): CallEvent {
   if (request.type === 'transfer-step') return request;
   const { requestId, to, briefing, isConsultation } = request;
   const language = route?.agent?.language ?? DEFAULT_AGENT_SETTINGS.language;

@@ -16,7 +16,7 @@ import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
 import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
 import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
-import { CallLegs, transferEvent } from './call-legs.js';
+import { CallLegs, isTransfer, transferEvent } from './call-legs.js';
 import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import { trunkCredentials } from './trunk-authorization.js';
@@ -493,7 +493,8 @@ export class CallRunner {
       case 'provider-tokens':
         return this.services.sessions.used(this.callId, event.tokens);
       case 'agent-request':
-        return this.#onAgentRequest(event);
+        if (!isTransfer(event.request)) return this.#requests.take(event.request);
+        return this.dispatch(transferEvent(event.request, this.#state.route));
       case 'media-lost':
         return this.dispatch({ type: 'leg-lost' });
       case 'media-timeout':
@@ -507,11 +508,6 @@ export class CallRunner {
     if (event.type === 'verdict') this.#progress = { ...this.#progress, answeredBy: event.answerer };
     this.#notifyAgent({ type: 'answered-by', requestId: null, event });
     this.#agent.onAnswerer(event);
-  }
-
-  #onAgentRequest({ request }: Extract<LegEvent, { type: 'agent-request' }>): void {
-    if (request.type === 'transfer' || request.type === 'transfer-step') this.dispatch(transferEvent(request, this.#state.route));
-    else this.#requests.take(request);
   }
 
   get #told(): CallProgress {

@@ -27,17 +27,12 @@ import {
   isTooLateFromAgent,
   onBriefed,
   introduction,
-  onLegAnswered,
-  onLegConsulting,
-  onLegEnded,
-  onLegLeft,
   onLegReservedAgain,
   onLegRinging,
-  onSideChanged,
-  onTransferStep,
   partingWords,
   hangUpLeg,
   resumedSecond,
+  stepSecondLeg,
   type SecondLegStep,
 } from './second-leg.js';
 import { onNotified, onReferAnswered, onTransferAsked, onTransferTimer, type TransferStep } from './transfer.js';
@@ -161,19 +156,13 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'leg-ringing':
       return onLegRinging(state, event);
     case 'leg-consulting':
-      return joining(onLegConsulting(state, event));
-    case 'transfer-step':
-      return joining(onTransferStep(state, event));
-    case 'briefed':
-      return state.name === 'Talking' ? joining(onBriefed(state)) : { state, effects: NOTHING };
     case 'leg-answered':
-      return joining(onLegAnswered(state, event));
     case 'leg-ended':
-      return joining(onLegEnded(state, event));
     case 'leg-left':
-      return joining(onLegLeft(state));
     case 'side-changed':
-      return joining(onSideChanged(state, event));
+    case 'transfer-step':
+    case 'briefed':
+      return joining(stepSecondLeg(state, event));
     case 'pinged':
       return onProbed(state, event.isAnswered);
     case 'relay-lost':

@@ -18,6 +18,29 @@ export interface SecondLegStep {
 
 const NOTHING: readonly CallEffect[] = [];
 
+/** What becomes of the other call, and what the agent wants of it. */
+export function stepSecondLeg(
+  state: CallState,
+  event: EventOf<'leg-consulting' | 'leg-answered' | 'leg-ended' | 'leg-left' | 'side-changed' | 'transfer-step' | 'briefed'>,
+): SecondLegStep {
+  switch (event.type) {
+    case 'leg-consulting':
+      return onLegConsulting(state, event);
+    case 'leg-answered':
+      return onLegAnswered(state, event);
+    case 'leg-ended':
+      return onLegEnded(state, event);
+    case 'leg-left':
+      return onLegLeft(state);
+    case 'side-changed':
+      return onSideChanged(state, event);
+    case 'transfer-step':
+      return onTransferStep(state, event);
+    case 'briefed':
+      return state.name === 'Talking' ? onBriefed(state) : { state, effects: NOTHING };
+  }
+}
+
 /** May it be dialled from this call's own number? Another one is judged with its own record, when the call is placed. */
 export function mayPlace({ route }: Pick<CallState, 'route'>, leg: LegWish | null): leg is LegWish {
   return route !== null && leg !== null && (leg.from !== null || mayDial(route, leg.to).ok);
@@ -44,7 +67,7 @@ export function onLegRinging(state: CallState, { callId }: EventOf<'leg-ringing'
 }
 
 /** Whoever answered talks with the agent. */
-export function onLegConsulting(state: CallState, { callId }: EventOf<'leg-consulting'>): SecondLegStep {
+function onLegConsulting(state: CallState, { callId }: EventOf<'leg-consulting'>): SecondLegStep {
   const { second } = state;
   // It was given up meanwhile, or a restart has forgotten it.
   if (second?.callId !== callId || second.phase === 'leaving') return { state, effects: [hangUpLeg(callId)] };
@@ -55,7 +78,7 @@ export function onLegConsulting(state: CallState, { callId }: EventOf<'leg-consu
   };
 }
 
-export function onTransferStep(state: CallState, { requestId, step }: EventOf<'transfer-step'>): SecondLegStep {
+function onTransferStep(state: CallState, { requestId, step }: EventOf<'transfer-step'>): SecondLegStep {
   const { second } = state;
   if (second?.phase !== 'consulting') {
     const answer = { type: 'refused', requestId, request: 'transfer', ...NOBODY_TO_TALK_TO } as const;
@@ -84,7 +107,7 @@ export function introduction({ isBriefing, facts }: CallState): CallEffect[] {
   return [{ do: 'tell-call', callId: joins.callId, event: { type: 'leg-consulting', callId: joins.legId } }];
 }
 
-export function onLegAnswered(state: CallState, { callId, side }: EventOf<'leg-answered'>): SecondLegStep {
+function onLegAnswered(state: CallState, { callId, side }: EventOf<'leg-answered'>): SecondLegStep {
   const { second } = state;
   // It was given up meanwhile, or a restart has forgotten it.
   if (second?.callId !== callId || second.phase === 'leaving') return { state, effects: [hangUpLeg(callId)] };
@@ -94,7 +117,7 @@ export function onLegAnswered(state: CallState, { callId, side }: EventOf<'leg-a
 }
 
 /** rtpengine's ports of the other call are others: it moved to another relay. */
-export function onSideChanged(state: CallState, { callId, side }: EventOf<'side-changed'>): SecondLegStep {
+function onSideChanged(state: CallState, { callId, side }: EventOf<'side-changed'>): SecondLegStep {
   const { second, facts } = state;
   // Where its media is to go after the briefing.
   if (state.isBriefing && facts.joins?.legId === callId)
@@ -120,7 +143,7 @@ export function onBriefed(state: CallState): SecondLegStep {
 }
 
 /** The second leg is over, or never began. */
-export function onLegEnded(state: CallState, { callId, reason, status }: EventOf<'leg-ended'>): SecondLegStep {
+function onLegEnded(state: CallState, { callId, reason, status }: EventOf<'leg-ended'>): SecondLegStep {
   const { second } = state;
   if (second?.callId !== callId) return { state, effects: NOTHING };
   const { requestId, afterwards, phase } = second;
@@ -149,7 +172,7 @@ export function onLegEnded(state: CallState, { callId, reason, status }: EventOf
 }
 
 /** A new document takes the caller back, or ends the attempt. */
-export function onLegLeft(state: CallState): SecondLegStep {
+function onLegLeft(state: CallState): SecondLegStep {
   const { second } = state;
   if (second === null || second.phase === 'leaving') return { state, effects: NOTHING };
   const hangUp = hangUpLeg(second.callId);
