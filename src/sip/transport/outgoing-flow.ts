@@ -44,6 +44,9 @@ export class OutgoingFlow implements Flow {
   #waitingBytes = 0;
   #connecting: Socket | undefined;
   #stream: StreamFlow | undefined;
+  #hasHeard = false;
+  /** With TLS 1.3 a server refuses our certificate after the handshake (RFC 8446 §4.4.2.4): it has read nothing. */
+  #isRefused = false;
   #isKept = false;
   /** The peer has answered a ping: from then on it must (RFC 5626 §3.5.1, for peers that do not say whether they can). */
   #answersPings = false;
@@ -71,7 +74,7 @@ export class OutgoingFlow implements Flow {
   }
 
   get wasConnected(): boolean {
-    return this.#stream !== undefined;
+    return this.#stream !== undefined && !this.#isRefused;
   }
 
   /** The target's host and port until connected, then the peer's address. */
@@ -149,12 +152,17 @@ export class OutgoingFlow implements Flow {
     this.#remote = endpoint;
     const own: FlowListener = {
       onMessage: (_stream, text) => {
+        this.#hasHeard = true;
         if (this.#isKept) this.#usedMs = clock.nowMs();
         listener.onMessage(this, text);
       },
       onSpoiled: (_stream, problem) => listener.onSpoiled(this, problem),
       onClose: () => this.#ended(),
     };
+    // Before the stream's own listener, which closes it.
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      this.#isRefused = !this.#hasHeard && /^ERR_SSL_\w*ALERT/.test(error.code ?? '');
+    });
     const stream = new StreamFlow(socket, this.transport, this.local, endpoint, own, limits, clock);
     socket.setTimeout(limits.idleTimeoutMs, () => stream.close());
     this.#stream = stream;
