@@ -123,12 +123,12 @@ async function pressUntilRead(call: Call, key: number): Promise<number> {
 /** When this machine stands still, packets come too late and what is heard has gaps: then once more. Returns how often. */
 async function untilWhole(attempt: () => Promise<unknown>): Promise<number> {
   for (let times = 1; ; times += 1) {
-    const isWhole = await attempt().then(
-      () => true,
-      () => false,
-    );
-    if (isWhole) return times;
-    if (times === 5) throw new Error('it was never whole');
+    try {
+      await attempt();
+      return times;
+    } catch (error) {
+      if (times === 5) throw error;
+    }
   }
 }
 
