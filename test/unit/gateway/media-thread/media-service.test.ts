@@ -547,8 +547,7 @@ describe('media service, its life', () => {
       const call = await openCall(service, 'greeting', {}, { ...LINE, firstSentence: '' });
       service.start('greeting');
       await heardFor(call, 1.5);
-      await service.close('greeting');
-      await call.peer.close();
+      await Promise.all([service.close('greeting'), call.peer.close()]);
       const { heard } = call.peer;
       expect(voicedSegments(heard)[0]!.start).toBeLessThan(4_000);
       expect(levelDbfs(heard)).toBeGreaterThan(-35);
