@@ -427,7 +427,7 @@ describe('what goes wrong in a call', () => {
 
   it.each([1_000, 1_001, 1_006, 1_011])('a close with %i begins another session with the conversation so far', async (code) => {
     const leg = await greeted();
-    const item = leg.session.callerSpeaks();
+    const item = leg.session.callerSpeaks(100);
     leg.session.callerStops(item, 'I want a table.');
     leg.frames(5);
     leg.session.close(code, 'Your session hit the maximum duration of 60 minutes.');
