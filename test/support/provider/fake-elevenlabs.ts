@@ -89,7 +89,7 @@ export class FakeElevenLabsSession {
     return this.#eventId;
   }
 
-  late(bytes: Uint8Array, eventId: number): void {
+  late(bytes: Uint8Array, eventId = this.#eventId): void {
     this.#send({ type: 'audio', audio_event: { audio_base_64: Buffer.from(bytes).toString('base64'), event_id: eventId } });
   }
 
@@ -101,7 +101,7 @@ export class FakeElevenLabsSession {
     this.#send({ type: 'user_transcript', user_transcription_event: { user_transcript: text } });
   }
 
-  interrupt(eventId: number): void {
+  interrupt(eventId = this.#eventId): void {
     this.#send({ type: 'interruption', interruption_event: { event_id: eventId } });
   }
 

@@ -136,7 +136,11 @@ export class FakeGeminiSession {
   say(audio: Uint8Array, text = ''): void {
     const data = Buffer.from(audio).toString('base64');
     this.#content({ modelTurn: { role: 'model', parts: [{ inlineData: { data, mimeType: 'audio/pcm;rate=24000' } }] } });
-    if (text !== '') this.#content({ outputTranscription: { text } });
+    if (text !== '') this.text(text);
+  }
+
+  text(text: string): void {
+    this.#content({ outputTranscription: { text } });
   }
 
   hear(text: string): void {

@@ -209,11 +209,12 @@ export function openProvider<Session extends PlayedSession>(
       leg.start();
       clock.advance(0);
     },
-    /** So many frames pass; with a byte, the caller sends such audio. @returns what the caller heard */
-    frames: (count: number, byte?: number): Buffer => {
+    /** So many frames pass; with a byte, the caller sends such audio; with more, that audio. @returns what the caller heard */
+    frames: (count: number, audio?: number | Buffer): Buffer => {
       const first = heard.length;
       for (let i = 0; i < count; i += 1) {
-        if (byte !== undefined) agent.hear(codec, 1, timestamp, Buffer.alloc(160, byte), 0, 160, clock.nowMs());
+        const packet = typeof audio === 'number' ? Buffer.alloc(160, audio) : audio?.subarray(160 * i, 160 * (i + 1));
+        if (packet !== undefined) agent.hear(codec, 1, timestamp, packet, 0, packet.length, clock.nowMs());
         timestamp += 160;
         clock.advance(20);
         agent.fill(frame, clock.nowMs());

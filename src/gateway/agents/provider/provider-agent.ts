@@ -271,7 +271,7 @@ export class ProviderAgent implements LegAgent {
         this.#safely(() => {
           this.#socket = socket;
           this.#liveness.seen();
-          this.#run(this.#adapter.open(this.#conversation.said, resumption));
+          this.#run(this.#adapter.open([...this.#conversation.said, ...this.#utterances.underWay], resumption));
         }),
       onFailed: (message) => this.#safely(() => this.#onFailed(`${message}${causeOf(/HTTP (\d{3})$/.exec(message)?.[1] ?? '')}`)),
       onText: (text) => this.#receive(text),
@@ -351,7 +351,7 @@ export class ProviderAgent implements LegAgent {
     if (isHangUp && this.#startedMs !== null) {
       this.#note('closed', `${this.#name}: the agent ended the call`);
       this.#farewell.begin();
-      return this.#leaveSocket();
+      return this.#leaveSocket(true);
     }
     this.#end(message, isFinal);
   }
@@ -366,13 +366,15 @@ export class ProviderAgent implements LegAgent {
     else this.#connection.step({ type: 'closed', code: 1_006 });
   }
 
-  #leaveSocket(): void {
+  /** @param isComplete the agent had said all */
+  #leaveSocket(isComplete = false): void {
     this.#socket = null;
     this.#cancelKeepAlive?.();
     this.#isAccepted = false;
     this.#renewal.clear();
     // Another session does not know of them.
     this.#calls.clear();
+    this.#utterances.sessionEnded(this.#downlink?.queue.playedBytes ?? 0, isComplete, GREETING);
     this.#samples.reset();
   }
 

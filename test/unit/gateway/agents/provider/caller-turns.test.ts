@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CallerTurns } from '../../../../../src/gateway/agents/provider/caller-turns.js';
-import type { ProviderSettings } from '../../../../../src/gateway/model/provider-settings.js';
-import { FakeDeepgramSession } from '../../../../support/provider/fake-deepgram.js';
-import { FakeElevenLabsSession } from '../../../../support/provider/fake-elevenlabs.js';
-import { FakeGeminiSession } from '../../../../support/provider/fake-gemini.js';
-import { openProvider } from '../../../../support/provider/provider-leg.js';
+import { talkAt } from '../../../../support/provider/every-provider.js';
 
 const LOUD = 0x10;
 const QUIET = 0xff;
@@ -57,62 +53,28 @@ describe('when the words began that were written down', () => {
 
 // The text of what the caller said comes while the agent answers already, or while the caller says the next thing.
 
-const WAITS: Partial<ProviderSettings> = { waitsForGreeting: true };
-const LEGS = {
-  deepgram: async () => {
-    const leg = openProvider((end, request) => new FakeDeepgramSession(end, request), {
-      ...{ ...WAITS, provider: 'deepgram', url: 'wss://agent.deepgram.com/', voice: 'aura-2-thalia-en' },
-    });
-    await leg.talk();
-    const say = (text: string) => {
-      leg.session.text(text);
-      leg.session.say(Buffer.alloc(1_600, 0x22));
-      leg.session.done();
-    };
-    return { leg, say, write: (text: string) => leg.session.callerSaid(text) };
-  },
-  'gemini-live': async () => {
-    const leg = openProvider((end, request) => new FakeGeminiSession(end, request), {
-      ...{ ...WAITS, provider: 'gemini-live', url: 'wss://gemini.example/' },
-    });
-    await leg.talk();
-    const say = (text: string) => {
-      leg.session.say(Buffer.alloc(9_600, 0x22), text);
-      leg.session.turnComplete();
-    };
-    const write = (text: string) => {
-      leg.session.hear(text);
-      leg.session.turnComplete();
-    };
-    return { leg, say, write };
-  },
-  elevenlabs: async () => {
-    const leg = openProvider((end, request) => new FakeElevenLabsSession(end, request), {
-      ...{ ...WAITS, provider: 'elevenlabs', url: 'wss://elevenlabs.example/' },
-    });
-    await leg.talk();
-    const say = (text: string) => {
-      leg.session.text(text);
-      leg.session.say(Buffer.alloc(1_600, 0x22));
-    };
-    return { leg, say, write: (text: string) => leg.session.callerSaid(text) };
-  },
-} as const;
+const BYTES_PER_MS = { deepgram: 8, 'gemini-live': 48, elevenlabs: 8 } as const;
 
-describe.each(Object.keys(LEGS) as (keyof typeof LEGS)[])('the transcript of %s', (provider) => {
+describe.each(Object.keys(BYTES_PER_MS) as (keyof typeof BYTES_PER_MS)[])('the transcript of %s', (provider) => {
   it('is in the order of the audio, though texts come later, and so is what another session gets', async () => {
-    const { leg, say, write } = await LEGS[provider]();
+    const { leg, play } = await talkAt(provider);
+    const say = (text: string): void => {
+      play.begin();
+      play.text(text);
+      play.say(Buffer.alloc(200 * BYTES_PER_MS[provider], 0x22));
+      play.end();
+    };
     leg.frames(10, QUIET);
     leg.frames(30, LOUD);
     leg.frames(20, QUIET);
     say('At seven?');
     leg.frames(30, QUIET);
-    write('A table, please.');
+    play.wrote('A table, please.');
     leg.frames(30, LOUD);
     leg.frames(20, QUIET);
     say('Of course.');
     leg.frames(20, QUIET);
-    write('Yes, at seven.');
+    play.wrote('Yes, at seven.');
     leg.frames(20, QUIET);
     leg.session.close(1_011);
     leg.frames(20, QUIET);

@@ -447,30 +447,6 @@ describe('what goes wrong in a call', () => {
     expect(session.errors).toEqual([]);
   });
 
-  it('an end at any point of a turn leaves the call up, or ends it when no session comes back', async () => {
-    for (const at of [0, 1, 2, 3, 4]) {
-      const leg = await greeted({ tools: [tool('weather')] });
-      const { session } = leg;
-      const response = session.begin();
-      const item = session.item(response);
-      if (at > 0) session.say(response, item, loud(40), 'A');
-      if (at > 1) session.finish(response, item, 'A');
-      if (at > 2) session.call(response, 'weather', { day: 'x' });
-      if (at > 3) session.done(response);
-      session.close(1_006);
-      leg.frames(10);
-      expect(leg.sessions).toHaveLength(2);
-      leg.session.utter(leg.session.begin(), loud(40, 0x55), 'Back.');
-      leg.frames(5);
-      expect(leg.isLost()).toBe(false);
-      leg.refusals.push(...Array<string>(50).fill('HTTP 503'));
-      leg.session.close(1_011);
-      leg.clock.advance(30_000);
-      expect(leg.isLost()).toBe(true);
-      expect(session.errors).toEqual([]);
-    }
-  });
-
   it('renews the session in a pause before its 60 minutes are over', async () => {
     const leg = await greeted({}, { maxSilenceMs: 86_400_000 });
     const first = leg.session;

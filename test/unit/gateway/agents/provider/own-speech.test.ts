@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProviderSettings, SpokenTool } from '../../../../../src/gateway/model/provider-settings.js';
-import { FakeElevenLabsSession } from '../../../../support/provider/fake-elevenlabs.js';
-import { FakeGeminiSession } from '../../../../support/provider/fake-gemini.js';
+import { talkAt } from '../../../../support/provider/every-provider.js';
 import { FakeOpenAiSession } from '../../../../support/provider/fake-openai.js';
 import { NO_SPEECH } from '../../../../support/providers.js';
 import { openProvider } from '../../../../support/provider/provider-leg.js';
@@ -75,33 +74,22 @@ describe.each(['gemini-live', 'elevenlabs'] as const)('the speech of a tool at %
   };
   const SPEECH: ProviderSettings['speech'] = { services: NO_SPEECH.speech, voice: { provider: 'elevenlabs', voice: 'v-1' } };
   const MOMENT = new Int16Array(800).fill(8_000);
-  const result = { type: 'tool-result', requestId: 't1', result: 'rain', httpStatus: 200 } as const;
 
   /** A call in which a tool runs since so many frames. */
   const running = async (frames: number, settings: Partial<ProviderSettings> = {}) => {
-    const common = { provider, waitsForGreeting: true, tools: [TOOL], speech: SPEECH, ...settings };
-    if (provider === 'gemini-live') {
-      const leg = openProvider((end, request) => new FakeGeminiSession(end, request), { url: 'wss://gemini.example/', ...common });
-      await leg.talk();
-      leg.session.call({ id: 't1', name: 'weather', args: {} });
-      leg.frames(frames);
-      const say = (text: string) => leg.session.say(Buffer.alloc(4_800, 0x22), text);
-      return { leg, say, cancel: () => leg.session.cancelCall('t1') };
-    }
-    const leg = openProvider((end, request) => new FakeElevenLabsSession(end, request), { url: 'wss://elevenlabs.example/', ...common });
-    await leg.talk();
-    leg.session.call('t1', 'weather', {});
+    const { leg, play } = await talkAt(provider, { tools: [TOOL], speech: SPEECH, ...settings });
+    const requestId = play.call('weather', {});
     leg.frames(frames);
-    const say = (text: string) => {
-      leg.session.text(text);
-      leg.session.say(Buffer.alloc(800, 0x22));
+    const say = (text: string): void => {
+      play.text(text);
+      play.say(Buffer.alloc(provider === 'gemini-live' ? 4_800 : 800, 0x22));
     };
-    return { leg, say, cancel: () => leg.session.close(1_011) };
+    return { leg, say, result: { type: 'tool-result', requestId, result: 'rain', httpStatus: 200 } as const };
   };
   const isHeard = (heard: Buffer): boolean => heard.some((byte) => byte !== SILENCE);
 
   it('is said by a speech service after 300 ms without a result, and is in the transcript', async () => {
-    const { leg } = await running(14);
+    const { leg, result } = await running(14);
     expect(leg.speech.texts).toEqual([]);
     leg.frames(2);
     expect(leg.speech.texts).toEqual([{ text: 'One moment.', language: 'en', voice: { provider: 'elevenlabs', voice: 'v-1' } }]);
@@ -116,16 +104,16 @@ describe.each(['gemini-live', 'elevenlabs'] as const)('the speech of a tool at %
   });
 
   it('is not asked for when the result is there within 300 ms', async () => {
-    const { leg } = await running(10);
+    const { leg, result } = await running(10);
     leg.agent.notify(result);
     leg.frames(50);
     expect(leg.speech.texts).toEqual([]);
   });
 
-  it.each(['the result', 'a cancellation'])('is dropped when %s comes while the service works', async (what) => {
-    const { leg, cancel } = await running(20);
+  it.each(['the result', 'the end of the session'])('is dropped when %s comes while the service works', async (what) => {
+    const { leg, result } = await running(20);
     if (what === 'the result') leg.agent.notify(result);
-    else cancel();
+    else leg.session.close(1_011);
     leg.frames(1);
     await leg.speech.give(MOMENT);
     expect(isHeard(leg.frames(20))).toBe(false);
@@ -151,7 +139,7 @@ describe.each(['gemini-live', 'elevenlabs'] as const)('the speech of a tool at %
   it('is left out without a service, and when the service fails: the call goes on', async () => {
     const without = await running(30, { speech: null });
     expect(without.leg.speech.texts).toEqual([]);
-    const { leg } = await running(20);
+    const { leg, result } = await running(20);
     await leg.speech.refuse('elevenlabs answered 500');
     expect(isHeard(leg.frames(20))).toBe(false);
     expect(leg.notes.at(-1)).toContain('text to speech: elevenlabs answered 500');
