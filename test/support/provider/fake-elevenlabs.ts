@@ -119,6 +119,10 @@ export class FakeElevenLabsSession {
     this.#send({ type: 'client_tool_call', client_tool_call: { tool_name: name, tool_call_id: id, parameters } });
   }
 
+  fail(): void {
+    this.#send({ type: 'client_error', client_error: { code: 1_000, reason: 'words of the call' } });
+  }
+
   surprise(): void {
     this.#send({ type: 'vad_score', vad_score_event: { vad_score: 0.5 } });
     this.#send({ type: 'internal_tentative_agent_response', tentative_agent_response_internal_event: {} });
