@@ -68,7 +68,7 @@ async function recordOf(sipCallId: string, cause: string): Promise<Readonly<Reco
 
 async function refusedCall(provider: ProviderName, cause: string): Promise<void> {
   const call = await site.invite({ number: numbers.get(provider)! });
-  expect((await call.signalling.final(LIMIT_MS)).status).toBeGreaterThanOrEqual(400);
+  expect((await call.signalling.final(LIMIT_MS)).status).toBe(480);
   await call.close();
   expect(await recordOf(call.signalling.callId, cause)).toMatchObject({ state: 'ended', reason: 'AGENT_UNAVAILABLE' });
 }
