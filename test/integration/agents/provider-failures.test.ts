@@ -24,8 +24,8 @@ let site: AgentSite;
 
 const OPEN: Readonly<Record<ProviderName, (...given: ConstructorParameters<typeof FakeOpenAiSession>) => Session>> = {
   'openai-realtime': (end, upgrade) => new FakeOpenAiSession(end, upgrade),
-  deepgram: (end, upgrade) => new FakeDeepgramSession(end as never, upgrade, deepgramRefusal),
-  'gemini-live': (end, upgrade) => new FakeGeminiSession(end as never, upgrade),
+  deepgram: (end, upgrade) => new FakeDeepgramSession(end, upgrade, deepgramRefusal),
+  'gemini-live': (end, upgrade) => new FakeGeminiSession(end, upgrade),
   elevenlabs: (end, upgrade) => new FakeElevenLabsSession(end, upgrade),
 };
 
@@ -115,7 +115,7 @@ describe('refuses the session after 101', () => {
     ['elevenlabs', 'anything', clientError, 'the provider sent an error'],
   ])('%s: %s', async (provider, _what, how, cause) => {
     if (provider === 'deepgram') how(undefined as never);
-    else refuse = how as typeof refuse;
+    else refuse = how;
     await refusedCall(provider, cause);
   });
 });
