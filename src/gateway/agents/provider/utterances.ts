@@ -63,7 +63,8 @@ export class Utterances {
       this.#open.delete(utterance.id);
       if (received === 0) continue;
       const isWhole = isComplete || (utterance.hasAllText && (utterance.hasAllAudio || sent === received));
-      const text = isWhole ? utterance.text : beginningOf(utterance.text, received / spokenBytes(utterance, received));
+      const part = isWhole || utterance.hasAllAudio ? 1 : received / spokenBytes(utterance, received);
+      const text = beginningOf(utterance.text, part);
       this.#lost += 1;
       const id = `lost-${String(this.#lost)}`;
       this.#open.set(id, { ...utterance, id, text, hasAllAudio: true, hasAllText: true, lost: isWhole ? 'whole' : 'cut' });
