@@ -20,6 +20,10 @@ namespace {
 constexpr int kRtcpHeaderSize = 8;  // RFC 3550 §6.4: common header and sender SSRC
 // No Ethernet frame carries more; a bound on what one packet may cost.
 constexpr int kMaxPacketSize = 2048;
+// Rollover counters ahead that are tried with every packet, and blocks of further ones in turn: three days of packets of 20 ms.
+constexpr uint32_t kNextRollovers = 4;
+constexpr uint32_t kBlockSize = 8;
+constexpr uint32_t kBlocks = 24;
 
 // The order is shared with src/srtp/srtp.ts.
 enum class Operation : uint32_t { kProtectRtp = 0, kUnprotectRtp = 1, kProtectRtcp = 2, kUnprotectRtcp = 3 };
@@ -80,13 +84,12 @@ class SrtpSession : public Napi::ObjectWrap<SrtpSession> {
       Napi::TypeError::New(env, "expected a Uint8Array of 30 bytes and a boolean").ThrowAsJavaScriptException();
       return;
     }
-    uint8_t key[kMasterKeySize];
-    std::memcpy(key, info[0].As<Napi::Uint8Array>().Data(), sizeof key);
-
-    session_ = CreateSrtp(key, info[1].As<Napi::Boolean>().Value());
-    explicit_bzero(key, sizeof key);
+    std::memcpy(key_, info[0].As<Napi::Uint8Array>().Data(), sizeof key_);
+    session_ = CreateSrtp(key_, info[1].As<Napi::Boolean>().Value());
     if (!session_) Napi::Error::New(env, "libsrtp could not create a session").ThrowAsJavaScriptException();
   }
+
+  ~SrtpSession() override { explicit_bzero(key_, sizeof key_); }
 
  private:
   // transform(operation: number, buffer: Uint8Array, table: Int32Array): number of packets that failed
@@ -155,6 +158,9 @@ class SrtpSession : public Napi::ObjectWrap<SrtpSession> {
         break;
       case Operation::kUnprotectRtp:
         status = srtp_unprotect(session_.get(), packet, &length);
+        if (ToErrorCode(status) == kAuthFailed || ToErrorCode(status) == kReplayed) {
+          if (FindRollover(packet, length)) status = srtp_unprotect(session_.get(), packet, &length);
+        }
         break;
       case Operation::kProtectRtcp:
         status = srtp_protect_rtcp(session_.get(), packet, &length);
@@ -166,9 +172,43 @@ class SrtpSession : public Napi::ObjectWrap<SrtpSession> {
     return status == srtp_err_status_ok ? length : ToErrorCode(status);
   }
 
-  // close(): frees the session and its keys now instead of at garbage collection; a second call does nothing.
-  void Close(const Napi::CallbackInfo&) { session_.reset(); }
+  // A sender that began before this session has a rollover counter that no packet tells (RFC 3711 §3.3.1). A packet that does not fit is
+  // tried with later ones; with an earlier one it would be a replay. Its sequence number chooses which, so that forged packets between
+  // the sender's cannot hide any.
+  bool FindRollover(const uint8_t* packet, int length) {
+    uint32_t ssrc = 0;
+    for (int i = 8; i < 12; i += 1) ssrc = ssrc << 8 | packet[i];
+    uint32_t known = 0;
+    const bool has_stream = srtp_get_stream_roc(session_.get(), ssrc, &known) == srtp_err_status_ok;
+    const srtp_policy_t policy = SrtpPolicy(key_, srtp_ssrc_t{ssrc_specific, ssrc});
+    const SrtpPointer trial = CreateSrtp(policy);
+    if (!trial) return false;
 
+    const uint32_t sequence_number = static_cast<uint32_t>(packet[2] << 8 | packet[3]);
+    const uint32_t block = known + kNextRollovers + kBlockSize * (sequence_number % kBlocks);
+    uint32_t rollovers = 0;
+    for (uint32_t i = 1; rollovers == 0 && i <= kNextRollovers; i += 1)
+      if (Fits(trial.get(), ssrc, known + i, packet, length)) rollovers = known + i;
+    for (uint32_t i = 1; rollovers == 0 && i <= kBlockSize; i += 1)
+      if (Fits(trial.get(), ssrc, block + i, packet, length)) rollovers = block + i;
+    if (rollovers == 0) return false;
+    if (!has_stream && srtp_add_stream(session_.get(), &policy) != srtp_err_status_ok) return false;
+    return srtp_set_stream_roc(session_.get(), ssrc, rollovers) == srtp_err_status_ok;
+  }
+
+  static bool Fits(srtp_t trial, uint32_t ssrc, uint32_t rollovers, const uint8_t* packet, int length) {
+    alignas(uint32_t) static thread_local uint8_t copy[kMaxPacketSize + SRTP_MAX_TRAILER_LEN];
+    std::memcpy(copy, packet, static_cast<size_t>(length));
+    return srtp_set_stream_roc(trial, ssrc, rollovers) == srtp_err_status_ok && srtp_unprotect(trial, copy, &length) == srtp_err_status_ok;
+  }
+
+  // close(): frees the session and its keys now instead of at garbage collection; a second call does nothing.
+  void Close(const Napi::CallbackInfo&) {
+    session_.reset();
+    explicit_bzero(key_, sizeof key_);
+  }
+
+  uint8_t key_[kMasterKeySize] = {};
   SrtpPointer session_;
 };
 

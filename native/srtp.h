@@ -30,17 +30,26 @@ struct SrtpDeleter {
 };
 using SrtpPointer = std::unique_ptr<std::remove_pointer_t<srtp_t>, SrtpDeleter>;
 
-// For any number of SSRCs. Empty when libsrtp refuses; the key is copied.
-inline SrtpPointer CreateSrtp(uint8_t key[kMasterKeySize], bool is_receiver) {
+// A session's policy with this key, which the policy refers to. RFC 3711 §3.3.2: a sender never uses one packet index twice under one key.
+inline srtp_policy_t SrtpPolicy(uint8_t key[kMasterKeySize], srtp_ssrc_t ssrc) {
   srtp_policy_t policy;
   std::memset(&policy, 0, sizeof policy);
   srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy.rtp);
   srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy.rtcp);
-  policy.ssrc.type = is_receiver ? ssrc_any_inbound : ssrc_any_outbound;
+  policy.ssrc = ssrc;
   policy.key = key;
   policy.window_size = 1024;
-  // RFC 3711 §3.3.2: a sender never uses one packet index twice under one key.
   policy.allow_repeat_tx = 0;
+  return policy;
+}
+
+// Empty when libsrtp refuses; the key is copied.
+inline SrtpPointer CreateSrtp(const srtp_policy_t& policy) {
   srtp_t session = nullptr;
   return SrtpPointer(srtp_create(&session, &policy) == srtp_err_status_ok ? session : nullptr);
+}
+
+// For any number of SSRCs.
+inline SrtpPointer CreateSrtp(uint8_t key[kMasterKeySize], bool is_receiver) {
+  return CreateSrtp(SrtpPolicy(key, srtp_ssrc_t{is_receiver ? ssrc_any_inbound : ssrc_any_outbound, 0}));
 }

@@ -18,6 +18,8 @@ import {
   PLACED,
   play,
   playOn,
+  RELAY_LOST,
+  RELAY_LOST_FOR_GOOD,
   ROUTED,
 } from '../../test/support/call-machine.js';
 import { offerSdp } from '../../test/support/sdp.js';
@@ -86,8 +88,8 @@ const ENDS: readonly NamedEvent[] = [
   ...LOST.map((reason) => ({ name: `\`server-lost\` ${reason}`, event: { type: 'server-lost', reason } as const })),
   ...BYE.map((reason) => ({ name: `\`bye\` ${reason}`, event: { type: 'bye', reason } as const })),
   ...HANGUP.map((reason) => ({ name: `\`hangup\` ${reason}`, event: { type: 'hangup', reason } as const })),
-  { name: '`relay-lost`, may move', event: { type: 'relay-lost', mayMove: true } },
-  { name: '`relay-lost`, may not', event: { type: 'relay-lost', mayMove: false } },
+  { name: '`relay-lost`, may move', event: RELAY_LOST },
+  { name: '`relay-lost`, may not', event: RELAY_LOST_FOR_GOOD },
   { name: '`leg-lost`', event: { type: 'leg-lost' } },
 ];
 
@@ -130,8 +132,8 @@ const EXCHANGE_EVENTS: readonly NamedEvent[] = [
     event: { type: 'reinvite-answered', status, sdp: ANSWER, retryAfterMs: 0, attempt: 0 } as const,
   })),
   { name: '`failed`', event: { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null } },
-  { name: '`relay-lost`, may move', event: { type: 'relay-lost', mayMove: true } },
-  { name: '`relay-lost`, may not', event: { type: 'relay-lost', mayMove: false } },
+  { name: '`relay-lost`, may move', event: RELAY_LOST },
+  { name: '`relay-lost`, may not', event: RELAY_LOST_FOR_GOOD },
   { name: '`leg-lost`', event: { type: 'leg-lost' } },
   { name: '`timer` reinvite', event: { type: 'timer', timer: 'reinvite' } },
   { name: '`bye`', event: { type: 'bye', reason: 'CALLER_HANGUP' } },
@@ -240,7 +242,7 @@ function states(): NamedState[] {
 /** The exchanges of a call in progress, each in every step. */
 function exchangeStates(): NamedState[] {
   const talking = play(CALL).state;
-  const lost: CallEvent = { type: 'relay-lost', mayMove: true };
+  const lost: CallEvent = RELAY_LOST;
   const outward: CallEvent = { type: 'relay-offered-to-carrier', sdp: OTHER_OUTSIDE, attempt: 1 };
   const answered = (status: number): CallEvent => ({ type: 'reinvite-answered', status, sdp: ANSWER, retryAfterMs: 0, attempt: 1 });
   const paths: readonly (readonly CallEvent[])[] = [
@@ -467,7 +469,7 @@ const PLACING_EVENTS: readonly NamedEvent[] = [
   { name: '`failed` AGENT_UNAVAILABLE', event: { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null } },
   { name: '`failed` MEDIA_UNAVAILABLE', event: { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null } },
   { name: '`hangup` API_STOPPED', event: { type: 'hangup', reason: 'API_STOPPED' } },
-  { name: '`relay-lost`', event: { type: 'relay-lost', mayMove: true } },
+  { name: '`relay-lost`', event: RELAY_LOST },
   { name: '`leg-lost`', event: { type: 'leg-lost' } },
   { name: '`bye`', event: { type: 'bye', reason: 'CALLER_HANGUP' } },
   { name: '`timer` unanswered', event: { type: 'timer', timer: 'unanswered' } },

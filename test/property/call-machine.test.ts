@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { startCall, stepCall } from '../../src/gateway/call/machine.js';
 import type { CallEffect, CallEvent } from '../../src/gateway/call/state.js';
 import { NO_USAGE } from '../../src/gateway/admission/admission.js';
-import { ANSWER, CALL, FACTS, INSIDE, LATE_CALL, LATE_FACTS, OUTSIDE } from '../support/call-machine.js';
+import { ANSWER, CALL, FACTS, INSIDE, LATE_CALL, LATE_FACTS, OUTSIDE, RELAY_LOST, RELAY_LOST_FOR_GOOD } from '../support/call-machine.js';
 import { RunnerBench, turns } from '../support/runner-bench.js';
 import { offerSdp } from '../support/sdp.js';
 
@@ -45,8 +45,8 @@ const EVENTS: readonly CallEvent[] = [
   { type: 'notified', requestId: 5, status: 200, isLast: true },
   { type: 'notified', requestId: 6, status: 486, isLast: true },
   { type: 'timer', timer: 'transfer' },
-  { type: 'relay-lost', mayMove: true },
-  { type: 'relay-lost', mayMove: false },
+  RELAY_LOST,
+  RELAY_LOST_FOR_GOOD,
   { type: 'leg-lost' },
   { type: 'timer', timer: 'ringing' },
   { type: 'timer', timer: 'max-duration' },
@@ -165,7 +165,7 @@ const action: fc.Arbitrary<{ readonly name: string; readonly run: Action }> = fc
       { name: 'NOTIFY 486', run: (bench) => bench.notify('486 Busy Here', 'terminated;reason=noresource') },
       { name: 'a minute passes', run: (bench) => bench.clock.advance(60_000) },
       { name: THREAD_DIES, run: (bench) => bench.runner.dispatch({ type: 'leg-lost' }) },
-      { name: 'rtpengine dies', run: (bench) => bench.runner.dispatch({ type: 'relay-lost', mayMove: true }) },
+      { name: 'rtpengine dies', run: (bench) => bench.runner.dispatch(RELAY_LOST) },
       { name: 'no media comes', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' }) },
       { name: 'stopped by API', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'API_STOPPED' }) },
       { name: 'drain', run: (bench) => bench.runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' }) },

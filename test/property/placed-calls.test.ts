@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { startCall, stepCall } from '../../src/gateway/call/machine.js';
 import type { CallEffect, CallEvent } from '../../src/gateway/call/state.js';
-import { AGENT_FAILED, ANSWER, INSIDE, LATE_FACTS, PLACED } from '../support/call-machine.js';
+import { AGENT_FAILED, ANSWER, INSIDE, LATE_FACTS, PLACED, RELAY_LOST, RELAY_LOST_FOR_GOOD } from '../support/call-machine.js';
 
 /** Whatever may happen to a call that is placed, in any order. */
 const EVENTS: readonly CallEvent[] = [
@@ -19,8 +19,8 @@ const EVENTS: readonly CallEvent[] = [
   { type: 'hangup', reason: 'API_STOPPED' },
   { type: 'hangup', reason: 'AGENT_LOST' },
   { type: 'hangup', reason: 'SHUTDOWN' },
-  { type: 'relay-lost', mayMove: true },
-  { type: 'relay-lost', mayMove: false },
+  RELAY_LOST,
+  RELAY_LOST_FOR_GOOD,
   { type: 'leg-lost' },
   { type: 'relay-offered-to-carrier', sdp: INSIDE, attempt: 0 },
   { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: ANSWER },

@@ -25,7 +25,8 @@ export const INSIDE = offerSdp({ profile: 'RTP/AVP', crypto: [], port: 31_000, p
 export const OUTSIDE = offerSdp({ port: 30_000, payloads: '0 101', crypto: [`1 ${SUITE} inline:${OTHER_KEY}`] });
 /** Another rtpengine's. */
 export const OTHER_OUTSIDE = offerSdp({ port: 50_000, payloads: '0 101', crypto: [`1 ${SUITE} inline:${KEY}`] });
-export const OTHER_INSIDE = offerSdp({ profile: 'RTP/AVP', crypto: [], port: 51_000, payloads: '0 101' });
+/** It passes the carrier's key through. */
+export const OTHER_INSIDE = offerSdp({ port: 51_000, payloads: '0 101' });
 /** The carrier's answer to an offer of ours. */
 export const ANSWER = offerSdp({ payloads: '0 101', port: 40_000 });
 
@@ -104,3 +105,7 @@ export const kinds = (effects: readonly CallEffect[]): string[] => effects.map((
 export function effect<Kind extends CallEffect['do']>(played: Played, kind: Kind): Extract<CallEffect, { do: Kind }> | undefined {
   return played.effects.find((one): one is Extract<CallEffect, { do: Kind }> => one.do === kind);
 }
+
+/** The call's rtpengine is gone; another one may have the call, or not. */
+export const RELAY_LOST = { type: 'relay-lost', mayMove: true, newKey: { tag: '1', inline: OTHER_KEY, mki: null } } as const;
+export const RELAY_LOST_FOR_GOOD = { ...RELAY_LOST, mayMove: false } as const;

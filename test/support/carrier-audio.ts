@@ -108,6 +108,14 @@ export class CarrierAudio {
     this.#pressPackets = PRESS_PACKETS;
   }
 
+  /** On in the stream, as after 22 minutes for each rollover of the sequence number; most packets are left out. */
+  rollOver(times: number): void {
+    for (let step = 0; step < 4 * times; step += 1) {
+      this.#sequence = (this.#sequence + 16_383) & 0xffff;
+      this.#say();
+    }
+  }
+
   /** Says nothing more, until the next `follow`. */
   mute(): void {
     clearInterval(this.#ticks);

@@ -140,6 +140,8 @@ export class ComposeSite implements Trunk {
     this.ca = this.authority.ca;
     await this.up('redis-primary');
     await Promise.all(['redis-replica', 'rtpengine-1', 'rtpengine-2', 'sip-1', 'sip-2'].map((service) => this.up(service)));
+    // A Sentinel asks the primary for its replicas as it starts, and then every ten seconds.
+    await this.#answers('redis-primary', 6379, 'INFO replication', /slave0:ip=/);
     await Promise.all(['sentinel-1', 'sentinel-2', 'sentinel-3'].map((service) => this.up(service)));
     const others = /num-slaves\r\n\$1\r\n1\r\n[^]*num-other-sentinels\r\n\$1\r\n2\r\n/;
     for (const sentinel of ['sentinel-1', 'sentinel-2', 'sentinel-3'])
@@ -243,8 +245,14 @@ export class ComposeSite implements Trunk {
   }
 
   async #answers(service: string, port: number, command: string, expected: RegExp): Promise<void> {
-    const asked = (): Promise<string> => send(port, command, this.addressOf(service)).catch(() => '');
-    await until(async () => expected.test(await asked()), READY_LIMIT_MS, `${service} does not answer ${command}`);
+    let answer = '';
+    const asked = async (): Promise<boolean> => {
+      answer = await send(port, command, this.addressOf(service)).catch(String);
+      return expected.test(answer);
+    };
+    await until(asked, READY_LIMIT_MS, `${service} does not answer ${command}`).catch((error: unknown) => {
+      throw new Error(`${service} answered ${command} with ${answer}\n${this.outputOf(service).slice(-2_000)}`, { cause: error });
+    });
   }
 
   #service(name: string): ComposeService {

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { startCall, stepCall } from '../../src/gateway/call/machine.js';
 import { peerMissing } from '../../src/gateway/call/second-leg.js';
 import type { CallEffect, CallEvent, CallState, CallTimer } from '../../src/gateway/call/state.js';
-import { CALL, LATE_FACTS, PERMITTED, play } from './call-machine.js';
+import { CALL, LATE_FACTS, PERMITTED, play, RELAY_LOST } from './call-machine.js';
 import { KEY, offerSdp, OTHER_KEY } from './sdp.js';
 
 const SUITE = 'AES_CM_128_HMAC_SHA1_80';
@@ -112,7 +112,7 @@ export class JoinedWorld {
 
   /** rtpengine is lost for every call. */
   loseRelay(mayMove: boolean): void {
-    for (const callId of [...this.calls.keys()]) this.dispatch(callId, { type: 'relay-lost', mayMove });
+    for (const callId of [...this.calls.keys()]) this.dispatch(callId, { ...RELAY_LOST, mayMove });
   }
 
   /** The media thread dies, with the legs and agents that it has. */

@@ -14,6 +14,7 @@ export interface MediaServices {
   readonly endpoint: MediaEndpoint;
   /** New keys for an inside leg with SRTP: 30 random bytes. */
   readonly newKey: () => Uint8Array;
+  /** The inside leg is encrypted too, from the start; SRTP is end to end then. */
   readonly agentSideSrtp: boolean;
 }
 
@@ -28,6 +29,8 @@ export class CallMedia {
   #endpointFigures: LegFigures | null = null;
   #relayFigures: RelayFigures | null = null;
   #isEncrypted = true;
+  /** rtpengine passes the carrier's SRTP through. */
+  #passesSrtp: boolean;
   #hasRelaySession = false;
   /** Where an earlier process left the call's session. */
   #leftOn: string | null = null;
@@ -43,7 +46,9 @@ export class CallMedia {
     private readonly scope: Scope,
     private readonly trace: CallTrace,
     private readonly onLegEvent: (event: LegEvent) => void,
-  ) {}
+  ) {
+    this.#passesSrtp = services.agentSideSrtp;
+  }
 
   async connectAgent(agent: AgentDescription): Promise<CallEvent> {
     this.#ownLeg();
@@ -82,7 +87,8 @@ export class CallMedia {
     return { type: 'relay-answered', sdp: answer.sdp, attempt };
   }
 
-  async offerToCarrier(sdp: string, attempt: number): Promise<CallEvent> {
+  async offerToCarrier({ sdp, passesSrtp, attempt }: Extract<CallEffect, { do: 'offer-to-carrier' }>): Promise<CallEvent> {
+    this.#passesSrtp = passesSrtp;
     this.#ownRelaySession();
     const offer = await this.#relayed('offer outward', sdp, (given) => this.services.relay.offerToCarrier(this.#relayCall, given));
     return { type: 'relay-offered-to-carrier', sdp: offer.sdp, attempt };
@@ -99,16 +105,18 @@ export class CallMedia {
     this.services.relay.leave(this.callId);
   }
 
-  async reserve(): Promise<CallEvent> {
+  /** @param passesSrtp rtpengine passes the carrier's SRTP through to the leg */
+  async reserve(passesSrtp = this.services.agentSideSrtp): Promise<CallEvent> {
     this.#ownLeg();
     const local = await this.services.endpoint.reserve(this.callId);
-    return { type: 'leg-reserved', local, agentSideKey: this.services.agentSideSrtp ? this.#newKey('1') : null };
+    return { type: 'leg-reserved', local, agentSideKey: passesSrtp ? cryptoLine(this.services.newKey()) : null };
   }
 
   /** @param watchesAnswerer finds out who answered */
   async open(effect: Opening, watchesAnswerer: boolean): Promise<CallEvent> {
     const { inside, reserved } = effect;
-    const agentSideKey = reserved === null ? (inside.crypto === null ? null : this.#newKey(inside.crypto.tag)) : reserved.agentSideKey;
+    const agentSideKey =
+      reserved === null ? (inside.crypto === null ? null : cryptoLine(this.services.newKey(), inside.crypto.tag)) : reserved.agentSideKey;
     const local = await this.#open(effect, agentSideKey, watchesAnswerer);
     return { type: 'leg-opened', local, agentSideKey };
   }
@@ -122,6 +130,7 @@ export class CallMedia {
   /** A call of an earlier process goes on: its relay session is there, its leg is opened anew at the address that rtpengine knows. */
   async resume(node: string | null, effect: Opening, isEncrypted: boolean): Promise<boolean> {
     this.#isEncrypted = isEncrypted;
+    this.#passesSrtp = effect.inside.crypto !== null;
     if (node === null || !this.services.relay.adopt(this.callId, node)) return false;
     await this.#open(effect, effect.reserved?.agentSideKey ?? null);
     return true;
@@ -149,9 +158,9 @@ export class CallMedia {
     this.services.endpoint.setDirection(this.callId, direction);
   }
 
-  async change({ media, inside }: Extract<CallEffect, { do: 'change-leg' }>): Promise<null> {
-    const receiveKey = inside.crypto === null ? null : Buffer.from(inside.crypto.inline, 'base64');
-    await this.services.endpoint.change(this.callId, { remote: addressOf(inside), receiveKey, format: formatOf(media) });
+  async change({ media, inside, agentSideKey }: Extract<CallEffect, { do: 'change-leg' }>): Promise<null> {
+    const srtp = keysOf(inside, agentSideKey);
+    await this.services.endpoint.change(this.callId, { remote: addressOf(inside), srtp, format: formatOf(media) });
     return null;
   }
 
@@ -176,7 +185,7 @@ export class CallMedia {
     return {
       relayId: this.callId,
       beside: this.beside,
-      agentSideSrtp: this.services.agentSideSrtp && this.#isEncrypted,
+      agentSideSrtp: this.#passesSrtp && this.#isEncrypted,
       carrierSideSrtp: this.#isEncrypted,
     };
   }
@@ -213,10 +222,15 @@ export class CallMedia {
     const flags = `${agentSideSrtp ? 'SRTP' : 'RTP'} inside, ${carrierSideSrtp ? 'SRTP' : 'RTP'} outside`;
     return this.trace.relay(`${command} (${flags})`, sdp, ask(sdp));
   }
+}
 
-  #newKey(tag: string): CryptoLine {
-    return { tag, inline: Buffer.from(this.services.newKey()).toString('base64'), mki: null };
-  }
+/** A call's rtpengine is gone. */
+export function relayLost({ newKey }: Pick<MediaServices, 'newKey'>, mayMove: boolean): CallEvent {
+  return { type: 'relay-lost', mayMove, newKey: cryptoLine(newKey()) };
+}
+
+function cryptoLine(key: Uint8Array, tag = '1'): CryptoLine {
+  return { tag, inline: Buffer.from(key).toString('base64'), mki: null };
 }
 
 /** Adds up two legs, one after the other. */

@@ -10,7 +10,7 @@ import { Scope } from '../../lib/scope.js';
 import { CallAgent } from './call-agent.js';
 import { AgentRequests, tracedTools } from './agent-requests.js';
 import { CallDialog, type OpenInvite, type OwnSide } from './call-dialog.js';
-import { CallMedia } from './call-media.js';
+import { CallMedia, relayLost } from './call-media.js';
 import { beginningOf, type CallOrigin, type CallProgress, snapshotCall, type KeptCall } from './call-record.js';
 import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
@@ -215,9 +215,10 @@ export class CallRunner {
     try {
       if (isJoined(this.#state)) {
         this.#agent.restore(this.#script);
-        if (!this.#media.adopt(node, session.media.crypto !== null)) moved = { type: 'relay-lost', mayMove: true };
+        if (!this.#media.adopt(node, session.media.crypto !== null)) moved = relayLost(this.services, true);
       } else {
-        if (!(await this.#media.resume(node, opening, session.media.crypto !== null))) moved = await this.#media.reserve();
+        if (!(await this.#media.resume(node, opening, session.media.crypto !== null)))
+          moved = await this.#media.reserve(session.media.crypto !== null);
         // The leg first: only one media worker has its port, and the agent has to be on the same.
         await this.#agent.connect(this.#state.agent.choice, true, this.#script);
       }
@@ -315,7 +316,7 @@ export class CallRunner {
       case 'answer-relay':
         return this.#async(effect.attempt, this.#media.answer(effect.sdp, effect.attempt));
       case 'offer-to-carrier':
-        return this.#async(effect.attempt, this.#media.offerToCarrier(effect.sdp, effect.attempt));
+        return this.#async(effect.attempt, this.#media.offerToCarrier(effect));
       case 'answer-from-carrier':
         return this.#async(effect.attempt, this.#media.answerFromCarrier(effect));
       case 'reserve-leg':

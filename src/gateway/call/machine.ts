@@ -12,6 +12,7 @@ import {
   onReinviteAnswered,
   onReinviteTimer,
   onRelayAnsweredAgain,
+  moveAway,
   onRelayLost,
   onRelayMovedIn,
   onRelayOfferedAgain,
@@ -167,7 +168,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'pinged':
       return onProbed(state, event.isAnswered);
     case 'relay-lost':
-      return onLost(state, event.mayMove);
+      return onLost(state, event);
     case 'leg-lost':
       return onLegLost(state);
     case 'timer':
@@ -354,7 +355,14 @@ function answered(state: CallState): CallStep {
 function onLegReserved(state: CallState, { local, agentSideKey }: EventOf<'leg-reserved'>): CallStep {
   return {
     state: { ...state, name: 'OfferingOutward', local, agentSideKey },
-    effects: [{ do: 'offer-to-carrier', sdp: endpointOffer(local, agentSideKey, offerOf(state)), attempt: state.attempt }],
+    effects: [
+      {
+        do: 'offer-to-carrier',
+        sdp: endpointOffer(local, agentSideKey, offerOf(state)),
+        passesSrtp: agentSideKey !== null,
+        attempt: state.attempt,
+      },
+    ],
   };
 }
 
@@ -428,7 +436,7 @@ function onFailed(state: CallState, { reason, attempt }: EventOf<'failed'>): Cal
   return isLegLost || state.exchange.name === 'Idle' ? hangUp(state, 'MEDIA_LOST') : within(offerAnswerFailed(state));
 }
 
-function onLost(state: CallState, mayMove: boolean): CallStep {
+function onLost(state: CallState, event: EventOf<'relay-lost'>): CallStep {
   switch (state.name) {
     // The relay has not been asked, or the command under way is tried elsewhere.
     case 'Routing':
@@ -446,7 +454,7 @@ function onLost(state: CallState, mayMove: boolean): CallStep {
     case 'AwaitingAck':
     case 'Connecting':
     case 'Talking':
-      return within(onRelayLost(state, mayMove));
+      return within(onRelayLost(state, event));
   }
 }
 
@@ -569,5 +577,5 @@ function onLegReplaced(state: CallState, { local, agentSideKey }: EventOf<'leg-r
   const { session } = state;
   if (session === null) return { state, effects: NOTHING };
   const moved = { ...session, version: session.version + VERSIONS_AHEAD };
-  return within(onRelayLost({ ...state, local, agentSideKey, isLegDue: true, session: moved }, true));
+  return within(moveAway({ ...state, local, agentSideKey, isLegDue: true, session: moved }, true));
 }

@@ -168,7 +168,9 @@ function legEffects(state: CallState, media: CarrierMedia, inside: RelaySide): C
   const { direction, isHeld } = media;
   const heldBefore = session?.media.isHeld === true;
   return [
-    ...(isElsewhere || isRekeyed || isOtherFormat(session?.media, media) ? [{ do: 'change-leg', media, inside } as const] : []),
+    ...(isElsewhere || isRekeyed || isOtherFormat(session?.media, media)
+      ? [{ do: 'change-leg', media, inside, agentSideKey: state.agentSideKey } as const]
+      : []),
     ...(session?.media.direction === direction ? [] : directLeg(direction, isHeld === heldBefore ? null : isHeld)),
   ];
 }
@@ -185,8 +187,17 @@ function isOtherFormat(before: CarrierMedia | undefined, after: CarrierMedia): b
   return before?.codec.payloadType !== codec.payloadType || before.codec.name !== codec.name || before.telephoneEvent !== telephoneEvent;
 }
 
-/** The relay of the call is gone: another one gets it, and the carrier a re-INVITE. */
-export function onRelayLost(state: CallState, mayMove: boolean): OfferAnswerStep {
+/**
+ * The relay of the call is gone: another one gets it, and the carrier a re-INVITE. From then on rtpengine passes the carrier's SRTP through
+ * to the leg: it could not find the rollover counter of a carrier that keeps its key, and the leg can.
+ */
+export function onRelayLost(state: CallState, { mayMove, newKey }: EventOf<'relay-lost'>): OfferAnswerStep {
+  const passes = state.session !== null && state.session.media.crypto !== null && !isJoined(state);
+  return moveAway(passes ? { ...state, agentSideKey: state.agentSideKey ?? newKey } : state, mayMove);
+}
+
+/** Another relay gets the call, with the agent side that it has now, and the carrier a re-INVITE. */
+export function moveAway(state: CallState, mayMove: boolean): OfferAnswerStep {
   const { exchange, session } = state;
   const pending = rejectPending(state, 'INTERNAL_ERROR');
   const isMoving = !['Idle', 'Offering', 'Answering', 'AwaitingAnswer'].includes(exchange.name);
@@ -209,7 +220,10 @@ export function changeSide(state: CallState, session: AgreedSession, to: AgentSi
   const attempt = state.attempt + 1;
   return {
     state: { ...state, attempt, exchange: { name: 'MovingOut', to, isMove: false } },
-    effects: [...before, { do: 'offer-to-carrier', sdp: endpointSdp(session.media, to.local, to.key), attempt }],
+    effects: [
+      ...before,
+      { do: 'offer-to-carrier', sdp: endpointSdp(session.media, to.local, to.key), passesSrtp: to.key !== null, attempt },
+    ],
   };
 }
 

@@ -118,7 +118,7 @@ function onPermitted(state: PlacedCall, { route, permit }: EventOf<'permitted'>)
   const { local, key } = state.wantedSide ?? asAgentSide(joins.side, '1');
   return {
     state: { ...permitted, name: 'OfferingOutward', local, agentSideKey: key },
-    effects: [{ do: 'offer-to-carrier', sdp: endpointOffer(local, key, offerOf(state)), attempt: state.attempt }],
+    effects: [{ do: 'offer-to-carrier', sdp: endpointOffer(local, key, offerOf(state)), passesSrtp: key !== null, attempt: state.attempt }],
   };
 }
 

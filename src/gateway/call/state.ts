@@ -316,7 +316,7 @@ export type CallEvent =
   /** Whether the carrier, which holds the call, answered an OPTIONS ping. */
   | { readonly type: 'pinged'; readonly isAnswered: boolean }
   /** rtpengine died or restarted: it has lost the call. */
-  | { readonly type: 'relay-lost'; readonly mayMove: boolean }
+  | { readonly type: 'relay-lost'; readonly mayMove: boolean; readonly newKey: CryptoLine }
   /** The media thread of the call died. */
   | { readonly type: 'leg-lost' }
   | { readonly type: 'timer'; readonly timer: CallTimer };
@@ -340,7 +340,7 @@ export type CallEffect =
   | { readonly do: 'offer-relay'; readonly media: CarrierMedia; readonly attempt: number }
   | { readonly do: 'answer-relay'; readonly sdp: string; readonly attempt: number }
   /** Towards the carrier: the endpoint's offer, then the carrier's answer. */
-  | { readonly do: 'offer-to-carrier'; readonly sdp: string; readonly attempt: number }
+  | { readonly do: 'offer-to-carrier'; readonly sdp: string; readonly passesSrtp: boolean; readonly attempt: number }
   | { readonly do: 'answer-from-carrier'; readonly media: CarrierMedia; readonly attempt: number }
   | { readonly do: 'leave-relay' }
   | { readonly do: 'reserve-leg' }
@@ -363,7 +363,7 @@ export type CallEffect =
   /** The caller's direction. `isHeld`: whether the caller holds now; `null`: as before. */
   | { readonly do: 'direct-leg'; readonly direction: MediaDirection; readonly isHeld: boolean | null }
   /** rtpengine's agent side changed its address or key, or the codec or a payload type changed. */
-  | { readonly do: 'change-leg'; readonly media: CarrierMedia; readonly inside: RelaySide }
+  | { readonly do: 'change-leg'; readonly media: CarrierMedia; readonly inside: RelaySide; readonly agentSideKey: CryptoLine | null }
   /** 180. */
   | { readonly do: 'ring' }
   /** 200 with this SDP. */

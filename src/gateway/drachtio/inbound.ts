@@ -13,6 +13,7 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { SourceRates } from '../../lib/source-rates.js';
 import { CallRunner } from '../call/call-runner.js';
+import { relayLost } from '../call/call-media.js';
 import type { CallServices, InviteContext } from '../call/call-services.js';
 import { readKeptCall, type KeptCall } from '../call/call-record.js';
 import { callerIdentity, claimedCallers, calledUri, type CalledNumberSource } from '../admission/parties.js';
@@ -289,7 +290,7 @@ export class Inbound implements LiveCalls {
 
   /** The calls of a lost media relay. */
   relayLost(callIds: readonly string[], mayMove: boolean): void {
-    for (const callId of callIds) this.#runners.get(callId)?.dispatch({ type: 'relay-lost', mayMove });
+    for (const callId of callIds) this.#runners.get(callId)?.dispatch(relayLost(this.#services, mayMove));
   }
 
   /**

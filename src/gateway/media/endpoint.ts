@@ -246,7 +246,7 @@ export class RtpEndpoint {
    * Changes the leg's peer, or what the peer sends; packets from the old address then count as a stranger's.
    * @throws EndpointFullError without such a leg or if another one has that peer; RangeError if the address is not usable
    */
-  changeLeg(callId: string, { remote: to, receiveKey, format }: LegChange): void {
+  changeLeg(callId: string, { remote: to, srtp, format }: LegChange): void {
     const leg = this.#legs.get(callId);
     if (leg === undefined) throw new EndpointFullError('the call has no leg');
     const remote = checkedAddress(to);
@@ -257,7 +257,7 @@ export class RtpEndpoint {
       this.#enter(leg);
     }
     leg.media.setFormat(format);
-    if (receiveKey !== null) leg.media.setReceiveKey(receiveKey);
+    leg.media.setKeys(srtp);
   }
 
   /** Changes the directions of media, as the peer announced them. A held leg has no frames; the first one after a hold goes out at once. */

@@ -1,4 +1,4 @@
-import type { LegDescription, LegEvent, LegFigures, LegFormat, MediaDirection } from '../model/media.js';
+import type { LegDescription, LegEvent, LegFigures, LegFormat, MediaDirection, SrtpKeys } from '../model/media.js';
 import { type AudioCodec, FRAME_MS, G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
 import type { Clock } from '../../lib/clock.js';
 import type { LegAgent, LegFork, LegView } from './leg-agent.js';
@@ -40,8 +40,9 @@ export type LegMedia = LegFormat & Pick<LegDescription, 'srtp' | 'carrierSuite'>
  */
 export class MediaLeg {
   readonly #carrierSuite: string | null;
-  readonly #sendSrtp: SrtpSession | null;
-  #receiveSrtp: SrtpSession | null;
+  #keys: SrtpKeys | null = null;
+  #sendSrtp: SrtpSession | null = null;
+  #receiveSrtp: SrtpSession | null = null;
   readonly #sender: RtpSender;
   readonly #receiver: RtpReceiver;
   readonly #rtcp: RtcpSession;
@@ -75,16 +76,12 @@ export class MediaLeg {
   ) {
     this.#carrierSuite = media.carrierSuite;
     this.#agentCodec = media.codec;
-    this.#sendSrtp = media.srtp === null ? null : new SrtpSession(media.srtp.send, 'send');
-    this.#receiveSrtp = media.srtp === null ? null : new SrtpSession(media.srtp.receive, 'receive');
     const { random32, transport } = context;
-    this.#sender = new RtpSender(
-      media,
-      this.#sendSrtp,
-      { ssrc: random32(), sequenceNumber: random32(), rtpTimestamp: random32() },
-      (buffer, lengthBytes) => transport.sendRtp(buffer, lengthBytes),
+    this.#sender = new RtpSender(media, { ssrc: random32(), sequenceNumber: random32(), rtpTimestamp: random32() }, (buffer, lengthBytes) =>
+      transport.sendRtp(buffer, lengthBytes),
     );
-    this.#receiver = new RtpReceiver(this.#receiveSrtp, media, media.carrierSuite !== null && media.srtp === null);
+    this.#receiver = new RtpReceiver(media, media.carrierSuite !== null);
+    this.#secure(media.srtp, this.#sender.ssrc);
     // RFC 7022 §4.2: a short-term name of at least 96 random bits.
     this.#rtcp = new RtcpSession([random32(), random32(), random32()].map((word) => word.toString(16).padStart(8, '0')).join(''));
     this.#rtcpSchedule = new RtcpSchedule(() => random32() / 2 ** 32);
@@ -134,15 +131,12 @@ export class MediaLeg {
   }
 
   /**
-   * Changes the peer's key; does nothing on a leg without SRTP.
-   * @throws RangeError if the key has the wrong length
+   * Changes the keys; `null`: plain RTP. Under another key the leg sends as a new source: a receiver counts rollovers by source (RFC 3711
+   * §3.3.1), and may go on where the key before ended.
+   * @throws RangeError if a key has the wrong length
    */
-  setReceiveKey(key: Uint8Array): void {
-    if (this.#receiveSrtp === null || this.#isClosed) return;
-    const before = this.#receiveSrtp;
-    this.#receiveSrtp = new SrtpSession(key, 'receive');
-    this.#receiver.setSrtp(this.#receiveSrtp);
-    before.close();
+  setKeys(keys: SrtpKeys | null): void {
+    if (!this.#isClosed) this.#secure(keys, this.context.random32());
   }
 
   /** Changes the format of packets. The agent keeps the codec that it started with. */
@@ -225,7 +219,7 @@ export class MediaLeg {
   /** Sends an RTCP BYE, frees keys and agent; a second call returns the same figures. */
   close(): LegFigures {
     if (!this.#isClosed) {
-      if (this.#sender.figures.packets > 0 && !this.isHeld) this.#sendReport(true);
+      if (this.#sender.packetsSent > 0 && !this.isHeld) this.#sendReport(true);
       this.#isClosed = true;
       for (const fork of this.#forks.values()) fork.close();
       this.#sendSrtp?.close();
@@ -237,7 +231,7 @@ export class MediaLeg {
   /** The leg's figures so far. */
   figures(): LegFigures {
     return {
-      packetsSent: this.#sender.figures.packets,
+      packetsSent: this.#sender.packetsSent,
       packetsReceived: this.#receiver.packetsReceived,
       packetsLost: this.#receiver.packetsLost,
       jitterMs: this.#receiver.jitterMs,
@@ -259,6 +253,27 @@ export class MediaLeg {
   /** The peer wants no media: the leg needs no tick each 20 ms. */
   get isHeld(): boolean {
     return this.#direction === 'sendonly' || this.#direction === 'inactive';
+  }
+
+  #secure(keys: SrtpKeys | null, ssrc: number): void {
+    const [before, earlierSend, earlierReceive] = [this.#keys, this.#sendSrtp, this.#receiveSrtp];
+    const sends = !isSameKey(before?.send, keys?.send);
+    const receives = !isSameKey(before?.receive, keys?.receive);
+    const [send, receive] =
+      keys === null
+        ? [null, null]
+        : [sends ? new SrtpSession(keys.send, 'send') : null, receives ? new SrtpSession(keys.receive, 'receive') : null];
+    this.#keys = keys;
+    if (sends) {
+      this.#sendSrtp = send;
+      this.#sender.setSrtp(send, ssrc);
+      earlierSend?.close();
+    }
+    if (receives) {
+      this.#receiveSrtp = receive;
+      this.#receiver.setSrtp(receive);
+      earlierReceive?.close();
+    }
   }
 
   /** Lets the frames pass whose time went by during a hold, so that the timestamp follows the clock (RFC 3550 §5.1). */
@@ -332,4 +347,8 @@ export class MediaLeg {
     const lengthBytes = this.#sendSrtp === null ? plainBytes : this.#sendSrtp.tryProtectRtcp(buffer, plainBytes);
     if (lengthBytes > 0) transport.sendRtcp(buffer, lengthBytes);
   }
+}
+
+function isSameKey(one: Uint8Array | undefined, other: Uint8Array | undefined): boolean {
+  return one === undefined || other === undefined ? one === other : Buffer.compare(one, other) === 0;
 }

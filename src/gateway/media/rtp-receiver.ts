@@ -38,7 +38,7 @@ const MAX_SOURCES = 8;
 
 /** The receiving half of a leg: SRTP, statistics and digits. */
 export class RtpReceiver {
-  #srtp: SrtpSession | null;
+  #srtp: SrtpSession | null = null;
   readonly #events = new TelephoneEventReceiver();
   readonly #view = new RtpView();
   #statistics = new ReceptionStatistics(G711_CLOCK_RATE_HZ);
@@ -46,19 +46,17 @@ export class RtpReceiver {
   #earlierReceived = 0;
   #earlierLost = 0;
   #lastPacketMs: number | undefined;
-  /** By SSRC; `null`: SRTP's end has already removed replayed packets, or the media is plain. */
+  /** By SSRC; `null`: the carrier's media is plain. */
   readonly #windows: LRUCache<number, ReplayWindow> | null;
 
   /**
    * @param format may change between two packets
-   * @param isRelayed the caller's SRTP ends at a relay without a replay list
+   * @param isRelayed the caller's SRTP ends, unless it ends here, at a relay without a replay list
    */
   constructor(
-    srtp: SrtpSession | null,
     public format: LegFormat,
     isRelayed = false,
   ) {
-    this.#srtp = srtp;
     this.#windows = isRelayed ? new LRUCache({ max: MAX_SOURCES }) : null;
   }
 
@@ -74,8 +72,8 @@ export class RtpReceiver {
     return this.#statistics.jitterMs;
   }
 
-  /** Changes the key of incoming packets. */
-  setSrtp(srtp: SrtpSession): void {
+  /** Changes the key of incoming packets; `null`: plain RTP. */
+  setSrtp(srtp: SrtpSession | null): void {
     this.#srtp = srtp;
   }
 
@@ -115,7 +113,7 @@ export class RtpReceiver {
   }
 
   #isNew(ssrc: number, sequenceNumber: number): boolean {
-    if (this.#windows === null) return true;
+    if (this.#windows === null || this.#srtp !== null) return true;
     let window = this.#windows.get(ssrc);
     if (window === undefined) {
       window = new ReplayWindow();

@@ -22,24 +22,41 @@ export interface RtpSenderStart {
 export class RtpSender {
   readonly #events = new TelephoneEventSender(FRAME_SAMPLES);
   readonly #packets = Array.from({ length: BUFFERS }, () => newPacket());
-  readonly #ssrc: number;
+  #ssrc: number;
   #sequenceNumber: number;
   #rtpTimestamp: number;
   #next = 0;
   #isTalkspurtStart = true;
+  #srtp: SrtpSession | null = null;
   #sent = 0;
   #octets = 0;
+  /** Packets of earlier SSRCs. */
+  #sentBefore = 0;
 
   /** @param format of further packets; it may change between two frames */
   constructor(
     public format: LegFormat,
-    private readonly srtp: SrtpSession | null,
     start: RtpSenderStart,
     private readonly send: (buffer: Uint8Array, lengthBytes: number) => void,
   ) {
     this.#ssrc = start.ssrc >>> 0;
     this.#sequenceNumber = start.sequenceNumber & 0xffff;
     this.#rtpTimestamp = start.rtpTimestamp >>> 0;
+  }
+
+  /** Goes on as a new source. */
+  setSrtp(srtp: SrtpSession | null, ssrc: number): void {
+    this.#srtp = srtp;
+    this.#ssrc = ssrc >>> 0;
+    this.#sentBefore += this.#sent;
+    this.#sent = 0;
+    this.#octets = 0;
+    this.#isTalkspurtStart = true;
+  }
+
+  /** Under all SSRCs. */
+  get packetsSent(): number {
+    return this.#sentBefore + this.#sent;
   }
 
   get ssrc(): number {
@@ -87,7 +104,7 @@ export class RtpSender {
     writeRtpHeader(buffer, { marker, payloadType, sequenceNumber: this.#sequenceNumber, rtpTimestamp, ssrc: this.#ssrc });
     this.#sequenceNumber = nextSequence(this.#sequenceNumber);
     const plainBytes = RTP_HEADER_BYTES + payloadBytes;
-    const lengthBytes = this.srtp === null ? plainBytes : this.srtp.tryProtectRtp(buffer, plainBytes);
+    const lengthBytes = this.#srtp === null ? plainBytes : this.#srtp.tryProtectRtp(buffer, plainBytes);
     if (lengthBytes < 0) return;
     this.#sent += 1;
     this.#octets += payloadBytes;

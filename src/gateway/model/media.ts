@@ -31,8 +31,8 @@ export interface LegFormat {
 /** What a new offer and answer may change of an open leg. */
 export interface LegChange {
   readonly remote: MediaAddress;
-  /** 30 bytes that the far side sends with from now on; `null`: the same key, or none. */
-  readonly receiveKey: Uint8Array | null;
+  /** `null`: plain RTP. */
+  readonly srtp: SrtpKeys | null;
   readonly format: LegFormat;
 }
 

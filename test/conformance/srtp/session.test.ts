@@ -12,7 +12,7 @@ import {
   srtpErrorCode,
   SrtpSession,
 } from '../../../src/srtp/srtp.js';
-import { referenceProtectRtp } from '../../support/media/aes-cm.js';
+import { referenceProtectRtcp, referenceProtectRtp } from '../../support/media/aes-cm.js';
 import { rtcpReceiverReport, rtpPacket } from '../../support/media/packets.js';
 
 const KEY = Buffer.from(Array.from({ length: 30 }, (_, i) => i * 7 + 3));
@@ -56,6 +56,66 @@ function codeOf(action: () => unknown): string {
     throw error;
   }
 }
+
+describe('a session that begins in the middle of a stream', () => {
+  const at = (index: number): Buffer => rtpPacket({ sequenceNumber: index & 0xffff, rtpTimestamp: index * 160 });
+  const sent = (index: number): Buffer => referenceProtectRtp(KEY, at(index), Math.floor(index / 65_536));
+  /** Which of the packets are understood; the first that is, and all after it. */
+  const understood = (session: SrtpSession, indexes: readonly number[]): number[] =>
+    indexes.filter((index) => {
+      const buffer = Buffer.from(sent(index));
+      const lengthBytes = session.tryUnprotectRtp(buffer, buffer.length);
+      if (lengthBytes >= 0) expect(buffer.subarray(0, lengthBytes)).toEqual(at(index));
+      return lengthBytes >= 0;
+    });
+  const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
+
+  it.each([
+    [1, 1],
+    [2, 1],
+    [4, 1],
+    [5, 24],
+    [40, 24],
+    [196, 24],
+  ])(
+    '[3711 §3.3.1] finds a rollover counter of %i within %i packets, also where the next one is reached with packets lost',
+    (rollovers, packets) => {
+      const session = new SrtpSession(KEY, 'receive');
+      const start = rollovers * 65_536 + 700;
+      expect(understood(session, range(start, packets + 3)).slice(-4)).toEqual(range(start + packets - 1, 4));
+      // libsrtp steps by half the sequence numbers at most.
+      const overTheWrap = [20_000, 40_000, 65_400, 65_500, 65_540, 65_541, 65_600].map((index) => rollovers * 65_536 + index);
+      expect(understood(session, overTheWrap)).toEqual(overTheWrap);
+    },
+  );
+
+  it('[3711 §3.3.1] finds it for a source whose RTCP came first, and after any outage', () => {
+    const session = new SrtpSession(KEY, 'receive');
+    const report = referenceProtectRtcp(KEY, rtcpReceiverReport(0x11223344), 9);
+    expect(session.tryUnprotectRtcp(Buffer.from(report), report.length)).toBeGreaterThan(0);
+    for (const start of [2 * 65_536 + 9, 4 * 65_536, 6 * 65_536 + 40_000, 9 * 65_536])
+      expect(understood(session, range(start, 5))).toEqual(range(start, 5));
+  });
+
+  it('[3711 §3.3.2] takes no packet of an earlier rollover counter, and none twice', () => {
+    const session = new SrtpSession(KEY, 'receive');
+    const [early, late] = [range(65_536, 30), range(3 * 65_536, 30)];
+    expect(understood(session, late)).toEqual(late);
+    expect(understood(session, [...early, ...late])).toEqual([]);
+    expect(understood(session, range(3 * 65_536 + 30, 5))).toHaveLength(5);
+  });
+
+  it('[3711 §3.3.1] finds it among packets that are forged', () => {
+    const session = new SrtpSession(KEY, 'receive');
+    const forged = referenceProtectRtp(generateSrtpKey(), at(9), 0);
+    const found = range(30 * 65_536, 100).filter((index) => {
+      const buffer = Buffer.from(forged);
+      expect(session.tryUnprotectRtp(buffer, buffer.length)).toBeLessThan(0);
+      return understood(session, [index]).length === 1;
+    });
+    expect(found.length).toBeGreaterThan(75);
+  });
+});
 
 describe('SRTP session against werift-rtp', () => {
   it('[3711 §3.1] werift decrypts what the session protected, over a roll-over of the sequence number', () => {

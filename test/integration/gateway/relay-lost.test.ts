@@ -3,7 +3,7 @@ import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { NgProxy } from '../../support/ng-proxy.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
-import { nothingLeft, recordOf, sessionsOf } from '../../support/trunk.js';
+import { killAndReturn, nothingLeft, recordOf, sessionsOf } from '../../support/trunk.js';
 
 let gateway: RunningGateway;
 let relays: RunningRtpengine[] = [];
@@ -62,6 +62,31 @@ describe('an rtpengine that dies while another one lives', () => {
     expect(await sessionsOf(other.port)).toBe(1);
     expect((await call.request('BYE')).status).toBe(200);
     expect(await recordOf(gateway, call)).toMatchObject({ reason: 'CALLER_HANGUP' });
+    await nothingLeft(other.port);
+  });
+
+  it('[3711 §3.3.1] long calls move whose carriers keep their keys, with rollover counters of 1, 2, 3 and 5, and go on in a new gateway', async () => {
+    await start(2);
+    const [first, other] = relays as [RunningRtpengine, RunningRtpengine];
+    await other.kill();
+    for (const rollovers of [1, 2, 3, 5]) {
+      const call = await talking();
+      call.audio.rollOver(rollovers);
+    }
+    await Promise.all(calls.map((call) => call.echoedAfter(performance.now())));
+    await other.startAgain();
+    await first.kill();
+    await Promise.all(calls.map((call) => call.theirs('INVITE')));
+    await Promise.all(calls.map((call) => call.echoedAfter(performance.now())));
+    for (const call of calls) call.audio.rollOver(1);
+    const killedMs = await killAndReturn(gateway);
+    await Promise.all(calls.map((call) => call.echoedAfter(killedMs + 200)));
+    // rtpengine's key, ours, and ours in the next gateway: no packet index is used twice under one of them (RFC 3711 §9.1).
+    for (const call of calls) expect(new Set(call.audio.ssrcs).size).toBe(3);
+    for (const call of calls) {
+      expect((await call.request('BYE')).status).toBe(200);
+      expect(await recordOf(gateway, call)).toMatchObject({ reason: 'CALLER_HANGUP' });
+    }
     await nothingLeft(other.port);
   });
 

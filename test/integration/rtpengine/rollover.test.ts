@@ -46,13 +46,13 @@ class Sender {
   }
 }
 
-// What rtpengine makes of it is out of our hands; docs/rtpengine.md says what follows.
+// Why SRTP passes through rtpengine once a call has moved (docs/rtpengine.md).
 it.each([
   [1, { packets: 10, errors: 0 }],
   [2, { packets: 0, errors: 10 }],
   [3, { packets: 0, errors: 10 }],
 ])(
-  '[3711 §3.3.1] after a move a carrier that keeps its key with a rollover counter of %i is understood: %j',
+  '[3711 §3.3.1] another rtpengine that ends the SRTP of a carrier with a rollover counter of %i understands it: %j',
   async (rollovers, expected) => {
     const [pool, node] = [rtpengine.pool(), rtpengine.node()];
     const figures = async () => figuresOf(await node.command('query', { 'call-id': 'test:long' }))!.fromCarrier;

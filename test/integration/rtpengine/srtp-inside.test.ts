@@ -30,7 +30,7 @@ it('carries a whole call end to end encrypted: keys are read back, the echo is h
     },
     systemClock,
   );
-  expect(report.outcome).toBe('answered, heard, and ended as expected');
+  expect(report.outcome, JSON.stringify(report)).toBe('answered, heard, and ended as expected');
   expect(report.media).toMatchObject({ packetsBad: 0, packetsLost: 0 });
 });
 

@@ -15,6 +15,7 @@ import {
   LATE_FACTS,
   play,
   playOn,
+  RELAY_LOST,
 } from '../../../support/call-machine.js';
 import { ROUTE } from '../../../support/route.js';
 import { offerSdp, OTHER_KEY } from '../../../support/sdp.js';
@@ -262,7 +263,7 @@ describe('the agent of a call', () => {
 
   it('is waited for no longer by a caller that gives up, or without a relay', () => {
     expect(play([...READY, { type: 'cancelled' }]).state.reason).toBe('CALLER_CANCELLED');
-    expect(play([...READY, { type: 'relay-lost', mayMove: true }]).state.reason).toBe('MEDIA_UNAVAILABLE');
+    expect(play([...READY, RELAY_LOST]).state.reason).toBe('MEDIA_UNAVAILABLE');
     expect(kinds(play([...READY, { type: 'cancelled' }, AGENT_CONNECTED]).effects)).toEqual([]);
   });
 

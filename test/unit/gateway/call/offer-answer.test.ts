@@ -15,6 +15,8 @@ import {
   OUTSIDE,
   play,
   playOn,
+  RELAY_LOST,
+  RELAY_LOST_FOR_GOOD,
   type Played,
 } from '../../../support/call-machine.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../../support/sdp.js';
@@ -28,7 +30,7 @@ const NEXT = (sdp: string, requestId = 1, method: 'INVITE' | 'UPDATE' = 'INVITE'
   method,
   sdp,
 });
-const MOVED_INSIDE = { address: '127.0.0.1', rtpPort: 51_000, rtcpPort: 51_001, crypto: null };
+const MOVED_INSIDE = { address: '127.0.0.1', rtpPort: 51_000, rtcpPort: 51_001, crypto: { tag: '1', inline: KEY, mki: null } };
 const ACK = (sdp = ''): CallEvent => ({ type: 'acknowledged', sdp });
 
 /** rtpengine takes the change. */
@@ -38,9 +40,8 @@ const RELAYED: readonly CallEvent[] = [
 ];
 
 const change = (sdp: string, before: CallState = talking): Played => playOn(before, [NEXT(sdp), ...RELAYED]);
-const LOST: CallEvent = { type: 'relay-lost', mayMove: true };
 const MOVING: readonly CallEvent[] = [
-  LOST,
+  RELAY_LOST,
   { type: 'relay-offered-to-carrier', sdp: OTHER_OUTSIDE, attempt: 1 },
   { type: 'reinvite-answered', status: 200, sdp: ANSWER, retryAfterMs: 0, attempt: 1 },
   { type: 'relay-answered-from-carrier', sdp: OTHER_INSIDE, attempt: 1 },
@@ -293,24 +294,27 @@ describe('a call of another host', () => {
 describe('a relay that is lost', () => {
   it('makes the call go on by another one: re-INVITE with its address and key, the old tag, o= one version higher', () => {
     const invited = playOn(talking, MOVING.slice(0, 2));
-    expect(kinds(playOn(talking, [LOST]).effects)).toEqual(['leave-relay', 'offer-to-carrier']);
+    expect(kinds(playOn(talking, [RELAY_LOST]).effects)).toEqual(['leave-relay', 'offer-to-carrier']);
     const sdp = effect(invited, 'reinvite')?.sdp ?? '';
     expect(sdp).toMatch(/^o=trunkline 7 2 /m);
     expect(sdp).toContain('m=audio 50000 RTP/SAVP 0 101\r\n');
     expect(sdp).toContain(`a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${KEY}\r\n`);
     const moved = playOn(talking, MOVING);
-    expect(moved.effects).toEqual([{ do: 'change-leg', media: moved.state.session?.media, inside: MOVED_INSIDE }, { do: 'keep' }]);
+    expect(moved.effects).toEqual([
+      { do: 'change-leg', media: moved.state.session?.media, inside: MOVED_INSIDE, agentSideKey: RELAY_LOST.newKey },
+      { do: 'keep' },
+    ]);
     expect(moved.state).toMatchObject({ name: 'Talking', exchange: { name: 'Idle' }, inside: { rtpPort: 51_000 } });
     expect(moved.state.session?.outside.rtpPort).toBe(50_000);
   });
 
   it('ends the call with MEDIA_LOST where it may not move, and where the carrier refuses', () => {
     for (const events of [
-      [{ type: 'relay-lost', mayMove: false }],
+      [RELAY_LOST_FOR_GOOD],
       [...MOVING.slice(0, 2), { type: 'reinvite-answered', status: 488, sdp: '', retryAfterMs: 0, attempt: 1 }],
       [...MOVING.slice(0, 2), { type: 'reinvite-answered', status: 200, sdp: 'nonsense', retryAfterMs: 0, attempt: 1 }],
-      [LOST, { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 1 }],
-      [...MOVING.slice(0, 3), LOST],
+      [RELAY_LOST, { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 1 }],
+      [...MOVING.slice(0, 3), RELAY_LOST],
     ] as CallEvent[][]) {
       const { state, effects } = playOn(talking, events);
       expect(state).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });
@@ -346,16 +350,16 @@ describe('a relay that is lost', () => {
   });
 
   it('waits for the ACK before the re-INVITE goes out', () => {
-    const awaiting = playOn(play(CALL.slice(0, 6)).state, [LOST]);
+    const awaiting = playOn(play(CALL.slice(0, 6)).state, [RELAY_LOST]);
     expect(awaiting.effects).toEqual([]);
     expect(kinds(playOn(awaiting.state, [ACK()]).effects)).toEqual(['start-leg', 'leave-relay', 'offer-to-carrier']);
-    const offered = playOn(talking, [NEXT(''), LOST]);
+    const offered = playOn(talking, [NEXT(''), RELAY_LOST]);
     expect(offered.effects).toEqual([]);
     expect(kinds(playOn(offered.state, [ACK()]).effects)).toEqual(['leave-relay', 'offer-to-carrier']);
   });
 
   it('answers a change that was under way with 500 first', () => {
-    expect(playOn(talking, [NEXT(HELD), LOST]).effects.slice(0, 2)).toEqual([
+    expect(playOn(talking, [NEXT(HELD), RELAY_LOST]).effects.slice(0, 2)).toEqual([
       { do: 'reject', requestId: 1, reason: 'INTERNAL_ERROR' },
       { do: 'leave-relay' },
     ]);
@@ -363,14 +367,14 @@ describe('a relay that is lost', () => {
 
   it('refuses a call that is not answered yet, with 503', () => {
     for (const length of [3, 4])
-      expect(play([...CALL.slice(0, length), LOST]).effects).toContainEqual({ do: 'refuse', reason: 'MEDIA_UNAVAILABLE' });
-    expect(play([...CALL.slice(0, 2), LOST]).effects).toEqual([]);
+      expect(play([...CALL.slice(0, length), RELAY_LOST]).effects).toContainEqual({ do: 'refuse', reason: 'MEDIA_UNAVAILABLE' });
+    expect(play([...CALL.slice(0, 2), RELAY_LOST]).effects).toEqual([]);
   });
 
   it('ends a late offer’s call, whose relay alone has its half of the session', () => {
-    const waiting = play([...LATE_CALL.slice(0, 5), LOST], LATE_FACTS);
+    const waiting = play([...LATE_CALL.slice(0, 5), RELAY_LOST], LATE_FACTS);
     expect(waiting.state).toMatchObject({ name: 'HangingUp', reason: 'MEDIA_LOST' });
-    expect(play([...LATE_CALL.slice(0, 6), LOST], LATE_FACTS).state.name).toBe('Ended');
+    expect(play([...LATE_CALL.slice(0, 6), RELAY_LOST], LATE_FACTS).state.name).toBe('Ended');
   });
 });
 

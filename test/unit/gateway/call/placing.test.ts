@@ -13,6 +13,7 @@ import {
   PLACED,
   playOn,
   type Played,
+  RELAY_LOST,
 } from '../../../support/call-machine.js';
 
 const END = ['stop-timer', 'stop-timer', 'stop-timer', 'stop-timer'];
@@ -69,7 +70,7 @@ describe('a call that is placed', () => {
   it.each([
     ['stopped', STOP, 'API_STOPPED'],
     ['not answered', { type: 'timer', timer: 'unanswered' }, 'NO_ANSWER'],
-    ['without its relay', { type: 'relay-lost', mayMove: true }, 'MEDIA_UNAVAILABLE'],
+    ['without its relay', RELAY_LOST, 'MEDIA_UNAVAILABLE'],
     ['in a gateway that shuts down', { type: 'hangup', reason: 'DRAINING' }, 'SHUTDOWN'],
   ] as const)('[3261 §9.1] that is %s is cancelled once, and ends with its final response', (_what, event, reason) => {
     const cancelled = place([...DIALLED, event]);

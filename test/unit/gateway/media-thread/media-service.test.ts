@@ -60,7 +60,7 @@ function describeLeg(callId: string, peer: TestPeer, changes: Partial<LegDescrip
 /** The far side is elsewhere. */
 const movedTo = ({ address }: TestPeer): LegChange => ({
   remote: address,
-  receiveKey: null,
+  srtp: null,
   format: { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: 101 },
 });
 
@@ -100,18 +100,35 @@ async function heardPhrase({ peer }: Call, phrase: Int16Array, from: number, lim
   return end;
 }
 
-/** Speaks until it comes back whole: when this machine stands still, packets come too late and the echo has gaps. Returns how often it was spoken. */
+/** Speaks until it comes back whole. Returns how often it was spoken. */
 async function speakUntilEchoed(call: Call, codec: 'PCMU' | 'PCMA', voice: Int16Array): Promise<number> {
   const echo = throughG711(codec, voice.subarray(0, voice.length - 800));
-  for (let times = 1; ; times += 1) {
+  return untilWhole(async () => {
     const from = call.peer.heard.length;
     await call.peer.speak(voice);
-    const isWhole = await heardPhrase(call, echo, from, 1_500).then(
+    await heardPhrase(call, echo, from, 1_500);
+  });
+}
+
+/** Presses a key until it is read back whole. Returns how often it was pressed. */
+async function pressUntilRead(call: Call, key: number): Promise<number> {
+  const phrase = throughG711('PCMU', await said(digitPhrase(key, 'ENG').text));
+  return untilWhole(async () => {
+    const from = call.peer.heard.length;
+    await call.peer.press(key);
+    await heardPhrase(call, phrase, from, 3_000);
+  });
+}
+
+/** When this machine stands still, packets come too late and what is heard has gaps: then once more. Returns how often. */
+async function untilWhole(attempt: () => Promise<unknown>): Promise<number> {
+  for (let times = 1; ; times += 1) {
+    const isWhole = await attempt().then(
       () => true,
       () => false,
     );
     if (isWhole) return times;
-    if (times === 5) throw new Error('no whole echo');
+    if (times === 5) throw new Error('it was never whole');
   }
 }
 
@@ -132,12 +149,13 @@ describe('media service over loopback', () => {
     await heardFor(call, 0.2);
     // Lateness counts from here.
     await service.counters();
+    const before = (await service.figures('paced'))!.packetsSent;
     const busyUntilMs = performance.now() + 1_000;
     while (performance.now() < busyUntilMs);
     const { maxLateMs } = await service.counters();
-    // With pacing in this thread it would be the whole second.
+    // With pacing in this thread it would be the whole second, and not one packet.
     expect(maxLateMs).toBeLessThan(500);
-    expect((await service.close('paced'))!.packetsSent).toBeGreaterThan(50);
+    expect((await service.close('paced'))!.packetsSent - before).toBeGreaterThan(20);
     await call.peer.close();
   });
 
@@ -216,9 +234,7 @@ describe('media service over loopback', () => {
     const before = await service.counters();
     for (const callId of ['a', 'b']) service.start(callId);
     // Digit 5 cuts the greeting short on both.
-    await Promise.all([a.peer.press(5), b.peer.press(5)]);
-    const five = throughG711('PCMU', await said(digitPhrase(5, 'ENG').text));
-    await Promise.all([heardPhrase(a, five, 0), heardPhrase(b, five, 0)]);
+    const presses = await Promise.all([pressUntilRead(a, 5), pressUntilRead(b, 5)]);
     const voices = [voiceLikeNoise(6_400, 21), voiceLikeNoise(6_400, 22), voiceLikeNoise(6_400, 23)] as const;
     const [times] = await Promise.all([
       speakUntilEchoed(a, 'PCMU', voices[0]),
@@ -237,9 +253,9 @@ describe('media service over loopback', () => {
     // The least that Linux grants unless it is told otherwise is some 100 kB.
     expect(before.receiveBufferBytes).toBeGreaterThan(50_000);
     expect((await service.counters()).legs).toBe(2);
-    expect((await service.close('a'))!.packetsReceived).toBe(7 + 40 * times);
+    expect((await service.close('a'))!.packetsReceived).toBe(7 * presses[0] + 40 * times);
     expect(await service.close('a')).toBeNull();
-    expect((await service.close('b'))!.digitsReceived).toBe(1);
+    expect((await service.close('b'))!.digitsReceived).toBe(presses[1]);
     await Promise.all([a.peer.close(), b.peer.close(), stranger.close()]);
   }, 20_000);
 
@@ -372,6 +388,8 @@ describe('media service, its life', () => {
       const incoming = `told@carrier ${JSON.stringify([peer, own])} `;
       const outgoing = `told@carrier ${JSON.stringify([own, peer])} `;
       await expect.poll(shown, { timeout: 5_000 }).toEqual(expect.arrayContaining([expect.stringContaining(incoming)]));
+      // A leg that has sent nothing says no goodbye.
+      await call.peer.until(() => call.peer.received.length > 0, 5_000);
       await service.close('told');
       await expect.poll(() => shown().at(-1), { timeout: 1_000 }).toBe(`${outgoing}SR,SDES,BYE`);
       expect(shown().every((one) => (one.startsWith(incoming) || one.startsWith(outgoing)) && !one.includes('not clear'))).toBe(true);
@@ -524,18 +542,18 @@ describe('media service, its life', () => {
 
   it('an empty first sentence is the built-in greeting, heard at speaking volume from the start of the call', async () => {
     const service = await createMediaService(await optionsOf(), silentLog);
-    const call = await openCall(service, 'greeting', {}, { ...LINE, firstSentence: '' });
-    service.start('greeting');
-    await heardFor(call, 1.5);
-    const [segment] = voicedSegments(call.peer.heard);
-    expect(segment!.start).toBeLessThan(4_000);
-    expect(levelDbfs(call.peer.heard)).toBeGreaterThan(-35);
     const expected = throughG711('PCMU', (await said(builtInGreeting('ENG').text)).subarray(0, 8_000));
-    const quarters = [0, 2_000, 4_000, 6_000].map((at) => findPhrase(call.peer.heard, expected.subarray(at, at + 2_000))!);
-    // A stall of the machine leaves a gap in the audio: it may tear one of them.
-    expect(quarters.filter(({ score }) => score > 0.9).length).toBeGreaterThanOrEqual(3);
-    expect(quarters.at(-1)!.offsetSamples).toBeGreaterThan(quarters[0]!.offsetSamples + 5_000);
+    await untilWhole(async () => {
+      const call = await openCall(service, 'greeting', {}, { ...LINE, firstSentence: '' });
+      service.start('greeting');
+      await heardFor(call, 1.5);
+      await service.close('greeting');
+      await call.peer.close();
+      const { heard } = call.peer;
+      expect(voicedSegments(heard)[0]!.start).toBeLessThan(4_000);
+      expect(levelDbfs(heard)).toBeGreaterThan(-35);
+      expect(findPhrase(heard, expected)!.score).toBeGreaterThan(0.9);
+    });
     await service.shutdown();
-    await call.peer.close();
-  });
+  }, 20_000);
 });

@@ -66,7 +66,7 @@ function open(callId: string, remote: MediaAddress, localRtpPort: number | null 
 const move = (callId: string, remote: MediaAddress): void =>
   endpoint.changeLeg(callId, {
     remote,
-    receiveKey: null,
+    srtp: null,
     format: { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: null },
   });
 

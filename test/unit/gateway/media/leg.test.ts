@@ -229,23 +229,62 @@ describe('media leg in virtual time', () => {
     expect(leg.close().packetsReceived).toBe(1);
   });
 
+  const protectedWith = (sender: SrtpSession, sequenceNumber: number): Buffer => {
+    const packet = Buffer.concat([rtpPacket({ sequenceNumber }), Buffer.alloc(10)]);
+    sender.protectRtp(packet, 172);
+    return packet;
+  };
+
   it('[4568 §7.1.4] takes packets under a new key of the peer once it is told, and none under the old one', () => {
     const srtp = { send: generateSrtpKey(), receive: generateSrtpKey() };
-    const { leg } = openLeg({ ...PLAIN, srtp });
-    const protectedWith = (sender: SrtpSession, sequenceNumber: number): Buffer => {
-      const packet = Buffer.concat([rtpPacket({ sequenceNumber }), Buffer.alloc(10)]);
-      sender.protectRtp(packet, 172);
-      return packet;
-    };
+    const { clock, leg, rtp } = openLeg({ ...PLAIN, srtp });
     const before = new SrtpSession(srtp.receive, 'send');
-    const key = generateSrtpKey();
-    const after = new SrtpSession(key, 'send');
+    const receive = generateSrtpKey();
+    const after = new SrtpSession(receive, 'send');
     expect(leg.receiveRtp(protectedWith(after, 1))).toBe('not-authentic');
-    leg.setReceiveKey(key);
-    expect(leg.receiveRtp(protectedWith(after, 2))).toBe('taken');
+    leg.start();
+    clock.advance(100);
+    leg.setKeys({ ...srtp, receive });
+    const second = protectedWith(after, 2);
+    expect(leg.receiveRtp(Buffer.from(second))).toBe('taken');
     expect(leg.receiveRtp(protectedWith(before, 3))).toBe('not-authentic');
-    expect(() => leg.setReceiveKey(new Uint8Array(5))).toThrow(RangeError);
+    expect(() => leg.setKeys({ ...srtp, receive: new Uint8Array(5) })).toThrow(RangeError);
     expect(leg.receiveRtp(protectedWith(after, 4))).toBe('taken');
+    // The same keys again change nothing: not what was received, and not how it sends.
+    leg.setKeys({ send: Buffer.from(srtp.send), receive: Buffer.from(receive) });
+    expect(leg.receiveRtp(second)).toBe('not-authentic');
+    clock.advance(100);
+    const receiver = new SrtpSession(srtp.send, 'receive');
+    for (const { packet } of rtp) expect(receiver.unprotectRtp(Buffer.from(packet), packet.length)).toBe(172);
+    expect(new Set(rtp.map(({ packet }) => packet.readUInt32BE(8))).size).toBe(1);
+  });
+
+  it('goes on in SRTP as a new source where plain RTP was, and back', () => {
+    const { clock, leg, rtp } = openLeg({ ...PLAIN, carrierSuite: 'AES_CM_128_HMAC_SHA1_80' });
+    leg.start();
+    clock.advance(100);
+    expect(leg.receiveRtp(rtpPacket({ sequenceNumber: 1 }))).toBe('taken');
+    const plain = rtp.splice(0);
+    const keys = { send: generateSrtpKey(), receive: generateSrtpKey() };
+    leg.setKeys(keys);
+    clock.advance(100);
+    const secured = rtp.splice(0);
+    expect(leg.receiveRtp(rtpPacket({ sequenceNumber: 2 }))).toBe('not-authentic');
+    // SRTP has a longer list of its own.
+    const late = new SrtpSession(keys.receive, 'send');
+    expect(leg.receiveRtp(protectedWith(late, 600))).toBe('taken');
+    expect(leg.receiveRtp(protectedWith(late, 520))).toBe('taken');
+    const receiver = new SrtpSession(keys.send, 'receive');
+    for (const { packet } of secured) expect(receiver.unprotectRtp(Buffer.from(packet), packet.length)).toBe(172);
+    leg.setKeys(null);
+    clock.advance(100);
+    const sources = [plain, secured, rtp].map((packets) => new Set(packets.map(({ packet }) => packet.readUInt32BE(8))));
+    expect(sources.map(({ size }) => size)).toEqual([1, 1, 1]);
+    expect(new Set(sources.flatMap((source) => [...source])).size).toBe(3);
+    // Sequence numbers, timestamps and the count go on.
+    const numbers = [...plain, ...secured, ...rtp].map(({ packet }) => packet.readUInt16BE(2));
+    expect(numbers.map((number) => (number - (numbers[0] ?? 0)) & 0xffff)).toEqual(numbers.map((_, index) => index));
+    expect(leg.figures().packetsSent).toBe(numbers.length);
   });
 
   it('takes a digit that signalling told once, and not again as telephone-event', () => {
