@@ -70,8 +70,9 @@ const PURE = [
   '^src/gateway/call/(agent|agent-side|info-digit|invite|machine|offer-answer|placing|second-leg|secrets|state|transfer|transfer-target)\\.ts$',
   '^src/gateway/twilio/(?!voice-client)',
   '^src/gateway/relay/(bencode|flags)\\.ts$',
+  '^src/gateway/media/turn-watch\\.ts$',
   '^src/gateway/agents/(session|languages|phrase-books|stream/wire-format)\\.ts$',
-  '^src/gateway/agents/provider/(?!provider-agent|function-calls|first-sentence)',
+  '^src/gateway/agents/provider/(?!provider-agent|function-calls|own-speech)',
 ];
 const IO =
   '^(node:)?(net|dgram|tls|fs|fs/promises|http|https|http2|timers|timers/promises|child_process|worker_threads|dns|dns/promises|cluster|process|os|readline)$';

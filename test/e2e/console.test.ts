@@ -120,17 +120,25 @@ describe('the console', () => {
     call.close();
   });
 
-  it('draws the quality of a call over time, and shows whether its caller was verified', async () => {
+  it('draws the quality of a call over time, and shows whether its caller was verified, and why its agent failed', async () => {
     const { page } = desk;
     const figures = { lost_percent: 2, jitter_ms: 3.5, mos: 3.9 };
     const sample = (at_ms: number) => ({ at_ms, from_caller: figures, to_caller: at_ms === 5_000 ? null : figures, round_trip_ms: 12 });
     const identity = { verdict: 'valid', detail: null, attestation: 'A', origid: null, signer: 'CN=Carrier' } as const;
-    const record = callOf(await orgOf(), Date.now(), { samples: [sample(5_000), sample(10_000)], identity });
+    const record = callOf(await orgOf(), Date.now(), {
+      ...{ samples: [sample(5_000), sample(10_000)], identity },
+      ...{
+        reason: 'AGENT_LOST',
+        agent_error: 'deepgram (agent.deepgram.com): the provider sent an error: INVALID_AUTH (the key is wrong)',
+      },
+    });
     await stores.calls.write(endedCall(record));
     await page.goto(`/console/calls/${record.call_id}`);
     await page.getByRole('img', { name: /^MOS, 1 to 4.5: From the caller: least 3.90/ }).waitFor();
     await page.getByRole('img', { name: /^Loss, % of packets: From the caller: least 2, most 2/ }).waitFor();
     await page.getByText('valid, attestation A').waitFor();
+    const why = page.getByRole('region', { name: 'Why it ended' });
+    await why.getByText('The connection to the agent: deepgram (agent.deepgram.com): the provider sent an error: INVALID_AUTH').waitFor();
   });
 
   it('shows agents, tools, checks, batches and the throughput; a refusal says what to do', async () => {

@@ -6,7 +6,7 @@ import { CONVERSATION_RELAY, type ProviderDefaults, type ProviderName } from '..
 import { DEFAULT_CONVERSATION } from '../model/conversation.js';
 import { shownDynamicData } from '../model/dynamic-data.js';
 import { endOfSpeechMs, type EndOfSpeechTable } from '../model/end-of-speech.js';
-import { voiceOf } from '../model/speech-service.js';
+import { SPOKEN_BY, voiceOf } from '../model/speech-service.js';
 import type { ProviderSettings, Said } from '../model/provider-settings.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { CallerIdentity } from '../model/call-record.js';
@@ -189,12 +189,16 @@ function providerSettings(
   };
 }
 
-/** OpenAI's speech has the voices of its models. Its address gets the keys that are for the operator's address of the models. */
+/**
+ * What OpenAI and ElevenLabs speak has the voices of their models; what is spoken for Gemini has another voice. An agent with an address of
+ * its own has none: its texts go nowhere else.
+ */
 function ownSpeech(operator: OperatorAgent, route: Pick<Route, 'org' | 'agent'>): ProviderSettings['speech'] {
   const { provider = null, voice = null } = route.agent ?? {};
-  if (provider?.name !== 'openai-realtime' || provider.url !== null) return null;
+  if (provider === null || provider.name === CONVERSATION_RELAY || provider.url !== null) return null;
   const services = speechOf(operator, route).speech;
-  return services.openai.apiKey === null ? null : { services, voice: { provider: 'openai', voice } };
+  const speaker = SPOKEN_BY[provider.name].find((name) => services[name].apiKey !== null);
+  return speaker === undefined ? null : { services, voice: { provider: speaker, voice: provider.name === 'gemini-live' ? null : voice } };
 }
 
 /**

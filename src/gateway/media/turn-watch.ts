@@ -7,7 +7,7 @@ const LOUD = 600;
 /** and a frame when at least this part of it is. */
 const LOUD_PART = 1 / 4;
 /** Shorter noise of the caller is no speech; */
-const MIN_SPEECH_FRAMES = 5;
+export const MIN_SPEECH_FRAMES = 5;
 /** and a shorter pause of the agent does not end its turn. */
 const MIN_PAUSE_FRAMES = 15;
 const MAX_TURNS = 500;
@@ -24,7 +24,8 @@ function loudBytes(codec: AudioCodec): Uint8Array {
   return Uint8Array.from(samples, (sample) => (Math.abs(sample) >= LOUD ? 1 : 0));
 }
 
-function isLoud(codec: AudioCodec, buffer: Uint8Array, offset: number, length: number): boolean {
+/** Whether a packet of G.711 has speech, as far as its loudness says so. */
+export function isLoud(codec: AudioCodec, buffer: Uint8Array, offset: number, length: number): boolean {
   const loud = LOUD_BYTES[codec];
   let count = 0;
   for (let at = offset; at < offset + length; at += 1) count += loud[buffer[at] ?? 0] ?? 0;

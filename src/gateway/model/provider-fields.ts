@@ -63,7 +63,9 @@ export const PROVIDER_FIELDS: Readonly<Record<AgentProviderName, Readonly<Record
     wait_for_greeting: gateway('the model is not asked to begin'),
     interruption_threshold: provider('`silenceDurationMs` by `agents.end_of_speech_ms`; 100 leaves the default'),
     pronunciation_guide: provider('in `systemInstruction`'),
-    tools: provider('functions; the gateway runs them, without their `speech`'),
+    tools: provider(
+      'functions; the gateway runs them; `speech` by the first speech service with a key (Deepgram, ElevenLabs, OpenAI), in its own voice',
+    ),
   },
   elevenlabs: {
     ...EVERYWHERE,
@@ -75,7 +77,9 @@ export const PROVIDER_FIELDS: Readonly<Record<AgentProviderName, Readonly<Record
     wait_for_greeting: provider('`agent.first_message` is empty'),
     interruption_threshold: none('the agent has its own'),
     pronunciation_guide: provider('in the prompt'),
-    tools: provider('client tools of the same names, set up there; the gateway runs them, without their `speech`'),
+    tools: provider(
+      'client tools of the same names, set up there; the gateway runs them; `speech` by `elevenlabs.speech_url`, if there is a key for it',
+    ),
     transfer_list: provider('limits a client tool `transfer_call`, set up there'),
   },
   'conversation-relay': {

@@ -32,7 +32,7 @@ export interface ProviderSettings {
   readonly pronunciationGuide: readonly PronunciationEntry[];
   /** The silence after which the caller has finished, in milliseconds; `null`: the provider's own default. */
   readonly endOfSpeechMs: number | null;
-  /** Speaks the first sentence word for word, where the provider itself cannot; `null`: the model is asked for it. */
+  /** Speaks word for word what the provider itself cannot; `null`: the model is asked for it, or it is left out. */
   readonly speech: { readonly services: SpeechServices; readonly voice: Voice } | null;
   readonly tools: readonly SpokenTool[];
   /** Whether it may transfer the caller and press keys: not with the model `turbo`. */

@@ -1,3 +1,4 @@
+import type { ProviderName } from './provider.js';
 import { PROVIDER_VOICES } from './provider-voices.js';
 
 // Text to speech and speech to text at providers, for agents that exchange text with an application.
@@ -18,6 +19,14 @@ export interface SpeechService {
 }
 
 export type SpeechServices = Readonly<Record<SpeechProvider, SpeechService>>;
+
+/** Who says what a provider of voice models cannot say word for word: the first of these that there is a key for. */
+export const SPOKEN_BY: Readonly<Record<ProviderName, readonly SpeechProvider[]>> = {
+  'openai-realtime': ['openai'],
+  deepgram: [],
+  'gemini-live': SPEECH_PROVIDERS,
+  elevenlabs: ['elevenlabs'],
+};
 
 /** Speech to text: Deepgram's Flux. */
 export interface ListenService {

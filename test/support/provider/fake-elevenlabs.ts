@@ -1,5 +1,8 @@
+import type * as Sdk from '@elevenlabs/elevenlabs-js/api/resources/conversationalAi/conversation/events.js';
+import type { ConversationConfigClientOverrideInput } from '@elevenlabs/elevenlabs-js/serialization/types/ConversationConfigClientOverrideInput.js';
 import { z } from 'zod';
 import { Arrivals } from '../arrivals.js';
+import type { OnTheWire } from './on-the-wire.js';
 
 // ElevenLabs Agents as far as its reference and its library describe it, strictly. No live service was reached.
 
@@ -28,6 +31,15 @@ const clientMessage = z.union([
   z.strictObject({ type: z.literal('user_message'), text: z.string().min(1) }),
   z.strictObject({ type: z.literal('contextual_update'), text: z.string().min(1) }),
 ]);
+/** The library's own types, which say nothing of the override, and have the ids of pings as texts alone. */
+type SdkMessage = OnTheWire<
+  | Exclude<Sdk.ClientToOrchestratorEventUnion, Sdk.ConversationInitiationClientDataEvent | Sdk.PongEvent>
+  | (Omit<Sdk.ConversationInitiationClientDataEvent, 'conversation_config_override'> & {
+      conversation_config_override?: ConversationConfigClientOverrideInput.Raw;
+    })
+  | (Omit<Sdk.PongEvent, 'event_id'> & { event_id: number | string })
+  | Sdk.UserAudioChunkEvent
+>;
 type Typed = Extract<z.output<typeof clientMessage>, { type: string }>;
 
 export interface FakeElevenLabsOptions {
@@ -65,7 +77,7 @@ export class FakeElevenLabsSession {
   receive(text: string): void {
     const parsed = clientMessage.safeParse(JSON.parse(text));
     if (!parsed.success) return void this.errors.push(`${text.slice(0, 200)}: ${parsed.error.message}`);
-    const message = parsed.data;
+    const message = parsed.data satisfies SdkMessage;
     const isFirst = this.config === null;
     if ('user_audio_chunk' in message) {
       if (isFirst) this.errors.push('audio before the initiation');
@@ -89,7 +101,7 @@ export class FakeElevenLabsSession {
     return this.#eventId;
   }
 
-  late(bytes: Uint8Array, eventId: number): void {
+  late(bytes: Uint8Array, eventId = this.#eventId): void {
     this.#send({ type: 'audio', audio_event: { audio_base_64: Buffer.from(bytes).toString('base64'), event_id: eventId } });
   }
 
@@ -101,7 +113,7 @@ export class FakeElevenLabsSession {
     this.#send({ type: 'user_transcript', user_transcription_event: { user_transcript: text } });
   }
 
-  interrupt(eventId: number): void {
+  interrupt(eventId = this.#eventId): void {
     this.#send({ type: 'interruption', interruption_event: { event_id: eventId } });
   }
 
@@ -117,6 +129,10 @@ export class FakeElevenLabsSession {
   call(id: string, name: string, parameters: object): void {
     this.#calls.add(id);
     this.#send({ type: 'client_tool_call', client_tool_call: { tool_name: name, tool_call_id: id, parameters } });
+  }
+
+  fail(): void {
+    this.#send({ type: 'client_error', client_error: { code: 1_000, reason: 'words of the call' } });
   }
 
   surprise(): void {

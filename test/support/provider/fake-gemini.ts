@@ -1,6 +1,7 @@
-import type { LiveServerContent, LiveServerMessage } from '@google/genai';
+import type { LiveClientMessage, LiveServerContent, LiveServerMessage } from '@google/genai';
 import { z } from 'zod';
 import { Arrivals } from '../arrivals.js';
+import type { OnTheWire } from './on-the-wire.js';
 
 // Google's Gemini Live API as far as its reference and its library describe it, strictly. No live service was reached.
 
@@ -21,7 +22,11 @@ const setup = z.strictObject({
           z.strictObject({
             name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/),
             description: z.string(),
-            parameters: z.record(z.string(), z.unknown()),
+            parameters: z.strictObject({
+              type: z.literal('object'),
+              properties: z.record(z.string(), z.strictObject({ type: z.literal('string'), description: z.string().exactOptional() })),
+              required: z.array(z.string()),
+            }),
           }),
         ),
       }),
@@ -100,7 +105,7 @@ export class FakeGeminiSession {
       this.errors.push(`${text.slice(0, 200)}: ${parsed.error.message}`);
       return this.close(1_007, 'Request contains an invalid argument.');
     }
-    const message = parsed.data;
+    const message = parsed.data satisfies OnTheWire<LiveClientMessage>;
     if ((this.setup === null) !== 'setup' in message) this.errors.push(`${text.slice(0, 60)} out of turn`);
     if ('realtimeInput' in message && 'audio' in message.realtimeInput) {
       this.#audio.push(Buffer.from(message.realtimeInput.audio.data, 'base64'));
@@ -136,7 +141,11 @@ export class FakeGeminiSession {
   say(audio: Uint8Array, text = ''): void {
     const data = Buffer.from(audio).toString('base64');
     this.#content({ modelTurn: { role: 'model', parts: [{ inlineData: { data, mimeType: 'audio/pcm;rate=24000' } }] } });
-    if (text !== '') this.#content({ outputTranscription: { text } });
+    if (text !== '') this.text(text);
+  }
+
+  text(text: string): void {
+    this.#content({ outputTranscription: { text } });
   }
 
   hear(text: string): void {

@@ -47,10 +47,11 @@ export const PROVIDER: ProviderSettings = {
 };
 
 /** Text to speech that a test plays: one text at a time. */
-class PlayedSpeech implements Pick<TextToSpeech, 'stream'> {
+class PlayedSpeech implements Pick<TextToSpeech, 'stream' | 'samples'> {
   readonly texts: SpeechText[] = [];
   #aborted: AbortSignal | null = null;
   #give: Parameters<TextToSpeech['stream']>[3] = () => undefined;
+  #whole: { readonly resolve: (samples: Int16Array) => void; readonly reject: (error: Error) => void } | null = null;
   #done: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null = null;
 
   get isAborted(): boolean {
@@ -64,21 +65,41 @@ class PlayedSpeech implements Pick<TextToSpeech, 'stream'> {
     return new Promise((resolve, reject) => (this.#done = { resolve, reject }));
   }
 
+  /** The whole of a text: as many samples as `give` says, or the error of `refuse`. */
+  samples(...[_services, text, signal]: Parameters<TextToSpeech['samples']>): Promise<Int16Array> {
+    this.texts.push(text);
+    this.#aborted = signal;
+    return new Promise((resolve, reject) => (this.#whole = { resolve, reject }));
+  }
+
+  async give(samples: Int16Array): Promise<void> {
+    this.#whole?.resolve(samples);
+    await settled();
+  }
+
+  async refuse(message: string): Promise<void> {
+    this.#whole?.reject(new Error(message));
+    await settled();
+  }
+
   say(bytes: Uint8Array): void {
     this.#give('pcmu', Buffer.from(bytes));
   }
 
   async end(): Promise<void> {
     this.#done?.resolve();
-    await Promise.resolve();
-    await Promise.resolve();
+    await settled();
   }
 
   async fail(message: string): Promise<void> {
     this.#done?.reject(new Error(message));
-    await Promise.resolve();
-    await Promise.resolve();
+    await settled();
   }
+}
+
+async function settled(): Promise<void> {
+  await Promise.resolve();
+  await Promise.resolve();
 }
 
 /** An agent at a provider on a leg in virtual time. Messages arrive at once; `accepts: false`: connections wait for `open`. */
@@ -188,11 +209,12 @@ export function openProvider<Session extends PlayedSession>(
       leg.start();
       clock.advance(0);
     },
-    /** So many frames pass; with a byte, the caller sends such audio. @returns what the caller heard */
-    frames: (count: number, byte?: number): Buffer => {
+    /** So many frames pass; with a byte, the caller sends such audio; with more, that audio. @returns what the caller heard */
+    frames: (count: number, audio?: number | Buffer): Buffer => {
       const first = heard.length;
       for (let i = 0; i < count; i += 1) {
-        if (byte !== undefined) agent.hear(codec, 1, timestamp, Buffer.alloc(160, byte), 0, 160, clock.nowMs());
+        const packet = typeof audio === 'number' ? Buffer.alloc(160, audio) : audio?.subarray(160 * i, 160 * (i + 1));
+        if (packet !== undefined) agent.hear(codec, 1, timestamp, packet, 0, packet.length, clock.nowMs());
         timestamp += 160;
         clock.advance(20);
         agent.fill(frame, clock.nowMs());

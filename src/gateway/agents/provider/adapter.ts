@@ -26,14 +26,14 @@ export type ProviderAction =
   | { readonly do: 'said'; readonly utterance: string; readonly text: string; readonly isLast: boolean }
   /** What was heard of the utterance that the caller interrupted last. */
   | { readonly do: 'corrected'; readonly text: string }
-  /** What the caller said; `audioMs`: where it begins in the audio that was sent on this connection; `null`: not known. */
+  /** What the caller said; `audioMs`: where it begins in the audio that was sent on this connection; `null`: the provider does not say. */
   | { readonly do: 'heard'; readonly text: string; readonly audioMs: number | null }
   /** What the caller said was not written down. */
   | { readonly do: 'not-heard'; readonly message: string }
   /** The caller speaks, or has finished. */
   | { readonly do: 'caller-speech'; readonly isSpeaking: boolean }
-  /** `meanwhile`: a message that has something said, sent unless the result is there soon. */
-  | { readonly do: 'run-tool'; readonly callId: string; readonly name: string; readonly input: unknown; readonly meanwhile?: string }
+  /** `speech`: said while it runs, unless the result is there soon. */
+  | { readonly do: 'run-tool'; readonly callId: string; readonly name: string; readonly input: unknown; readonly speech?: string }
   /** The provider counted tokens. */
   | { readonly do: 'used'; readonly tokens: number }
   /** The results of these are not wanted any more. */
@@ -77,6 +77,8 @@ export interface ProviderAdapter {
   begin(): readonly ProviderAction[];
   /** The agent's first sentence was spoken by another service: this much of it was heard. */
   spoke?(text: string): readonly ProviderAction[];
+  /** Has the provider say a text word for word, after what it says now; without this method another service does. */
+  say?(text: string): readonly ProviderAction[];
   /** What `interrupt` cut off. */
   interrupted(played: readonly Played[]): readonly ProviderAction[];
   /** @param continues the agent is to go on */

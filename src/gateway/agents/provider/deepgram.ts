@@ -75,6 +75,10 @@ export class DeepgramAgent implements ProviderAdapter {
     return this.settings.firstSentence === null ? this.inform('The call was answered. Greet me.') : [];
   }
 
+  say(text: string): readonly ProviderAction[] {
+    return [send({ type: 'InjectAgentMessage', message: text, behavior: 'queue' })];
+  }
+
   /** The provider does not take how much was heard. */
   interrupted(): readonly ProviderAction[] {
     return [];
@@ -184,10 +188,8 @@ export class DeepgramAgent implements ProviderAdapter {
     const name = textOf(call['name']);
     const tool = this.#tools.toolOf(name);
     this.#calls.set(callId, name);
-    const speech = tool?.speech ?? '';
-    const meanwhile =
-      speech === '' ? {} : { meanwhile: JSON.stringify({ type: 'InjectAgentMessage', message: speech, behavior: 'queue' }) };
-    return [{ do: 'run-tool', callId, name: tool?.name ?? name, input: parsedText(textOf(call['arguments'])), ...meanwhile }];
+    const input = parsedText(textOf(call['arguments']));
+    return [{ do: 'run-tool', callId, name: tool?.name ?? name, input, speech: tool?.speech ?? '' }];
   }
 
   #onCancelled(callIds: readonly string[]): readonly ProviderAction[] {

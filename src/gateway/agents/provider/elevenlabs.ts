@@ -181,7 +181,9 @@ export class ElevenLabsAgent implements ProviderAdapter {
   #onCall(call: Fields): readonly ProviderAction[] {
     const callId = textOf(call['tool_call_id']);
     this.#calls.add(callId);
-    return [{ do: 'run-tool', callId, name: textOf(call['tool_name']), input: call['parameters'] ?? {} }];
+    const name = textOf(call['tool_name']);
+    const speech = this.settings.tools.find((tool) => tool.name === name)?.speech ?? '';
+    return [{ do: 'run-tool', callId, name, input: call['parameters'] ?? {}, speech }];
   }
 
   /** Its text may repeat what was said. */

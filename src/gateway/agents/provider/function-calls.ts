@@ -13,12 +13,12 @@ interface ModelSide {
   inform(text: string): void;
   /** The call is to end when the caller has heard everything. */
   leave(): void;
-  /** Sends what has something said while a tool runs. */
-  meanwhile(message: string): void;
+  /** Has something said while a tool runs. */
+  say(callId: string, text: string): void;
 }
 
 /** A tool that takes less has nothing said: it would only delay the answer. */
-const MEANWHILE_MS = 300;
+const SAY_AFTER_MS = 300;
 
 const PRESS_MS = 160;
 
@@ -39,10 +39,14 @@ export class FunctionCalls {
     return this.#open.size === 0;
   }
 
-  /** @param input `undefined`: it could not be read @param meanwhile is sent while it runs */
-  run(callId: string, name: string, input: unknown, meanwhile?: string): void {
+  isRunning(callId: string): boolean {
+    return this.#open.has(callId);
+  }
+
+  /** @param input `undefined`: it could not be read @param speech is said while it runs */
+  run(callId: string, name: string, input: unknown, speech = ''): void {
     this.#open.add(callId);
-    if (meanwhile !== undefined) this.clock.setTimer(MEANWHILE_MS, () => this.#open.has(callId) && this.model.meanwhile(meanwhile));
+    if (speech !== '') this.clock.setTimer(SAY_AFTER_MS, () => this.isRunning(callId) && this.model.say(callId, speech));
     switch (name) {
       case HANG_UP:
         this.model.leave();

@@ -186,7 +186,8 @@ export class GeminiLive implements ProviderAdapter {
     const callId = textOf(call['id']);
     const name = textOf(call['name']);
     this.#calls.set(callId, name);
-    return [{ do: 'run-tool', callId, name: this.#tools.toolOf(name)?.name ?? name, input: call['args'] ?? {} }];
+    const tool = this.#tools.toolOf(name);
+    return [{ do: 'run-tool', callId, name: tool?.name ?? name, input: call['args'] ?? {}, speech: tool?.speech ?? '' }];
   }
 
   #onCancelled(ids: unknown): readonly ProviderAction[] {

@@ -1,6 +1,6 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentRequest, TranscriptEntry } from '../../model/agent.js';
 import type { AgentNote } from '../../model/media.js';
-import type { ProviderSettings, Said } from '../../model/provider-settings.js';
+import type { ProviderSettings } from '../../model/provider-settings.js';
 import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
 import { digitOfEvent } from '../../../rtp/dtmf/telephone-event.js';
 import type { CancelTimer, Clock } from '../../../lib/clock.js';
@@ -19,10 +19,15 @@ import type { WireFormat } from '../stream/wire-format.js';
 import type { TextToSpeech } from '../text-to-speech.js';
 import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
 import { CallerKeys } from './caller-keys.js';
+import { CallerTurns } from './caller-turns.js';
+import { ConversationSoFar } from './conversation-so-far.js';
+import { EarlySpeech } from './early-speech.js';
+import { Farewell } from './farewell.js';
 import { FunctionCalls } from './function-calls.js';
-import { FirstSentence } from './first-sentence.js';
 import { causeOf, shownReason } from './json-message.js';
 import { Liveness } from './liveness.js';
+import { LongSilence } from './long-silence.js';
+import { OwnSpeech } from './own-speech.js';
 import { Renewal } from './renewal.js';
 import { Utterances, type HeardUtterance } from './utterances.js';
 
@@ -31,24 +36,18 @@ export interface ProviderDependencies {
   readonly dial: DialSocket;
   readonly limits: AgentConnectionLimits;
   readonly newAdapter: (settings: ProviderSettings) => ProviderAdapter;
-  readonly textToSpeech: Pick<TextToSpeech, 'stream'>;
+  readonly textToSpeech: Pick<TextToSpeech, 'stream' | 'samples'>;
   /** Counted up. */
   readonly counters: AgentCounters;
 }
 
-/** What is still in buffers on the way is heard too before the agent's hang-up takes effect. */
-const FAREWELL_FRAMES = 10;
-/** A provider that never ends its last answer keeps nobody on the line. */
-const MAX_FAREWELL_FRAMES = 1_500;
 /** The caller's audio of a new connection: 2 s. */
 const MAX_HELD_FRAMES = 100;
-const MAX_EARLY_BYTES = 2 * 1_024 * 1_024;
 /** Deepgram ends a session that has neither audio nor a message for 10 s. */
 const KEEP_ALIVE_MS = 5_000;
 /** Silence is sent in pieces of half a second while the carrier sends nothing. */
 const SILENT_FRAMES = 25;
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
-const MAX_SAID = 200;
 const TAKEN_OVER = 'You take over this call after an interruption. Apologize shortly, and go on with the conversation.';
 const MAX_WARNINGS = 5;
 /** The position of all that was said when a mark comes back does not matter: the queue is flushed at it. */
@@ -68,25 +67,19 @@ export class ProviderAgent implements LegAgent {
   #startedMs: number | null = null;
   #dialledMs = 0;
   #isBegun = false;
-  readonly #firstSentence: FirstSentence;
+  readonly #ownSpeech: OwnSpeech;
   readonly #liveness: Liveness;
   readonly #earlyAudio = new EarlyAudio();
-  /** What the agent said before the ACK. */
-  #early: { readonly utterance: string; readonly bytes: Uint8Array | null; readonly format: WireFormat | undefined }[] = [];
-  #earlyBytes = 0;
+  readonly #earlySpeech = new EarlySpeech();
   #held: Uint8Array[] = [];
   readonly #utterances = new Utterances();
   readonly #samples = new WholeSamples();
-  readonly #said: Said[];
+  readonly #conversation: ConversationSoFar;
+  readonly #callerTurns = new CallerTurns();
   readonly #calls: FunctionCalls;
   readonly #keys: CallerKeys;
-  #isLeaving = false;
-  #farewellFrames = FAREWELL_FRAMES;
-  #leavingFrames = 0;
-  /** Frames in which nobody spoke and no tool ran. */
-  #quietFrames = 0;
-  #wasAsked = false;
-  #isCallerSpeaking = false;
+  readonly #farewell = new Farewell();
+  readonly #silence: LongSilence;
   #silentFrames = 0;
   #sentFrames = 0;
   /** For this connection: when its audio began, and when it has to be renewed. */
@@ -104,18 +97,20 @@ export class ProviderAgent implements LegAgent {
     private readonly log: Log,
   ) {
     this.#adapter = dependencies.newAdapter(settings);
-    this.#said = settings.conversation.slice(-MAX_SAID);
+    this.#conversation = new ConversationSoFar(settings.conversation);
     this.#calls = new FunctionCalls(settings, host, dependencies.clock, {
       give: (callId, output, continues) => this.#run(this.#adapter.toolResult(callId, output, continues)),
       inform: (text) => this.#run(this.#adapter.inform(text)),
-      leave: () => (this.#isLeaving = true),
-      meanwhile: (message) => this.#send(message),
+      leave: () => this.#farewell.begin(),
+      say: (callId, text) => (this.#adapter.say === undefined ? this.#ownSpeech.prepare(callId, text) : this.#run(this.#adapter.say(text))),
     });
+    this.#silence = new LongSilence(dependencies.limits.maxSilenceMs);
     this.#liveness = new Liveness(dependencies.limits.pingIntervalMs, () => this.#socket?.ping(0));
-    this.#firstSentence = new FirstSentence(dependencies.textToSpeech, {
+    this.#ownSpeech = new OwnSpeech(settings, dependencies.textToSpeech, {
       play: (format, bytes) => this.#safely(() => this.#play(GREETING, bytes, format)),
       end: () => this.#safely(() => this.#endUtterance(GREETING)),
       failed: (message, isHeard) => this.#safely(() => this.#onUnspoken(message, isHeard)),
+      unspoken: (message) => this.#safely(() => this.#warn(`text to speech: ${message}`)),
     });
     this.#keys = new CallerKeys(dependencies.clock, (text) => this.#safely(() => this.#run(this.#adapter.inform(text))));
     this.#connection = new ConnectionRunner(dependencies.clock, dependencies.limits, {
@@ -153,7 +148,7 @@ export class ProviderAgent implements LegAgent {
     uplink.start(nowMs);
     uplink.connect({ socket: this.#wire(), writer: { media: (payload) => payload } });
     this.#connection.step({ type: 'started' });
-    for (const { utterance, bytes, format } of this.#early.splice(0)) {
+    for (const { utterance, bytes, format } of this.#earlySpeech.take()) {
       if (bytes === null) this.#endUtterance(utterance);
       else this.#play(utterance, bytes, format);
     }
@@ -164,30 +159,35 @@ export class ProviderAgent implements LegAgent {
   digit(event: number): void {
     const digit = digitOfEvent(event);
     if (digit === undefined) return;
-    this.#onCaller();
+    this.#silence.caller();
     this.#keys.press(digit);
   }
 
   hear(...packet: Parameters<LegAgent['hear']>): void {
+    const [codec, , , buffer, offset, lengthBytes, nowMs] = packet;
+    this.#callerTurns.heard(codec, buffer, offset, lengthBytes, nowMs);
     (this.#uplink ?? this.#earlyAudio).hear(...packet);
   }
 
   fill(payload: Uint8Array, nowMs: number): void {
     const queue = this.#downlink?.queue;
     if (queue === undefined) return;
-    this.#watchSilence(queue.pull(payload));
+    if (queue.isEmpty) this.#sayForTool();
+    const isSpeaking = queue.pull(payload);
+    if (isSpeaking) this.#callerTurns.answered(nowMs);
+    this.#watchSilence(isSpeaking);
     queue.takePlayedMarks();
     this.#heard(this.#utterances.played(queue.playedBytes, this.#elapsedMs));
     if (this.#utterances.hasUnwritten) this.#miss('the provider sent no text of what the agent said');
     this.#silentFrames = 0;
-    if (this.#isLeaving) this.#takeLeave(1, queue.isEmpty);
+    this.#takeLeave(1, queue.isEmpty);
     this.#tick(nowMs, 1);
   }
 
   pass(nowMs: number, frames: number): void {
     const before = this.#sentFrames;
     // A caller on hold hears no farewell.
-    if (this.#isLeaving) this.#takeLeave(frames, true);
+    this.#takeLeave(frames, true);
     this.#tick(nowMs, frames);
     this.#silentFrames += Math.max(0, frames - (this.#sentFrames - before));
     if (this.#silentFrames < SILENT_FRAMES) return;
@@ -200,7 +200,7 @@ export class ProviderAgent implements LegAgent {
 
   close(): void {
     this.#keys.close();
-    this.#firstSentence.stop();
+    this.#ownSpeech.stop();
     const queue = this.#downlink?.queue;
     if (queue !== undefined) this.#heard(this.#utterances.cut(queue.playedBytes, this.#elapsedMs).heard);
     this.#connection.close();
@@ -215,21 +215,12 @@ export class ProviderAgent implements LegAgent {
     this.#connection.step({ type: 'silent' });
   }
 
-  #onCaller(isSpeaking = this.#isCallerSpeaking): void {
-    this.#isCallerSpeaking = isSpeaking;
-    this.#quietFrames = 0;
-    this.#wasAsked = false;
-  }
-
   #watchSilence(isSpeaking: boolean): void {
-    const isQuiet = !isSpeaking && !this.#isCallerSpeaking && this.#calls.isEmpty && this.#isAccepted && !this.#isLeaving;
-    this.#quietFrames = isQuiet ? this.#quietFrames + 1 : 0;
-    if (this.#quietFrames * FRAME_MS < this.dependencies.limits.maxSilenceMs) return;
-    this.#quietFrames = 0;
-    this.#isLeaving = this.#wasAsked;
-    if (this.#wasAsked) return this.#note('other', 'nobody spoke, also not after a question: the agent hangs up');
-    this.#wasAsked = true;
-    this.#run(this.#adapter.inform('Nobody has spoken for a while. Ask whether the caller is still there.'));
+    const step = this.#silence.frame(!isSpeaking && this.#calls.isEmpty && this.#isAccepted && !this.#farewell.isBegun);
+    if (step === 'ask') this.#run(this.#adapter.inform('Nobody has spoken for a while. Ask whether the caller is still there.'));
+    if (step !== 'leave') return;
+    this.#farewell.begin();
+    this.#note('other', 'nobody spoke, also not after a question: the agent hangs up');
   }
 
   get #isQuiet(): boolean {
@@ -243,11 +234,7 @@ export class ProviderAgent implements LegAgent {
   }
 
   #takeLeave(frames: number, isQuiet: boolean): void {
-    this.#leavingFrames += frames;
-    if (isQuiet && !this.#adapter.isResponding) this.#farewellFrames -= frames;
-    if (this.#farewellFrames >= 0 && this.#leavingFrames < MAX_FAREWELL_FRAMES) return;
-    this.#isLeaving = false;
-    this.host.emit({ type: 'agent-hangup' });
+    if (this.#farewell.pass(frames, isQuiet && !this.#adapter.isResponding)) this.host.emit({ type: 'agent-hangup' });
   }
 
   #perform(work: ConnectionWork): void {
@@ -284,7 +271,7 @@ export class ProviderAgent implements LegAgent {
         this.#safely(() => {
           this.#socket = socket;
           this.#liveness.seen();
-          this.#run(this.#adapter.open(this.#said, resumption));
+          this.#run(this.#adapter.open([...this.#conversation.said, ...this.#utterances.underWay], resumption));
         }),
       onFailed: (message) => this.#safely(() => this.#onFailed(`${message}${causeOf(/HTTP (\d{3})$/.exec(message)?.[1] ?? '')}`)),
       onText: (text) => this.#receive(text),
@@ -319,17 +306,17 @@ export class ProviderAgent implements LegAgent {
     this.#note('other', `session accepted by ${this.#name} after ${String(this.#tookMs)} ms`);
     this.#connection.step({ type: 'opened' });
     // While the 200 and its ACK are under way the model makes its first words.
-    if (this.#isBegun || (this.settings.waitsForGreeting && this.#said.length === 0)) return;
+    const isFirst = this.#conversation.said.length === 0;
+    if (this.#isBegun || (this.settings.waitsForGreeting && isFirst)) return;
     this.#isBegun = true;
-    if (this.#said.length === 0) this.#begin();
+    if (isFirst) this.#begin();
     else this.#run(this.#adapter.inform(TAKEN_OVER));
   }
 
   #begin(): void {
-    const { firstSentence: text, speech, language } = this.settings;
-    if (text === null || speech === null || this.#adapter.spoke === undefined) return this.#run(this.#adapter.begin());
+    const { firstSentence: text } = this.settings;
+    if (text === null || this.#adapter.spoke === undefined || !this.#ownSpeech.begin(text)) return this.#run(this.#adapter.begin());
     this.#utterances.said(GREETING, text, true);
-    this.#firstSentence.begin(text, speech, language);
   }
 
   #onUnspoken(message: string, isHeard: boolean): void {
@@ -363,8 +350,8 @@ export class ProviderAgent implements LegAgent {
     if (!wasAccepted) return this.#onFailed(message);
     if (isHangUp && this.#startedMs !== null) {
       this.#note('closed', `${this.#name}: the agent ended the call`);
-      this.#isLeaving = true;
-      return this.#leaveSocket();
+      this.#farewell.begin();
+      return this.#leaveSocket(true);
     }
     this.#end(message, isFinal);
   }
@@ -379,13 +366,15 @@ export class ProviderAgent implements LegAgent {
     else this.#connection.step({ type: 'closed', code: 1_006 });
   }
 
-  #leaveSocket(): void {
+  /** @param isComplete the agent had said all */
+  #leaveSocket(isComplete = false): void {
     this.#socket = null;
     this.#cancelKeepAlive?.();
     this.#isAccepted = false;
     this.#renewal.clear();
     // Another session does not know of them.
     this.#calls.clear();
+    this.#utterances.sessionEnded(this.#downlink?.queue.playedBytes ?? 0, isComplete, GREETING);
     this.#samples.reset();
   }
 
@@ -414,17 +403,19 @@ export class ProviderAgent implements LegAgent {
       case 'corrected':
         return this.#ask({ type: 'transcript', entries: [], correction: action.text });
       case 'heard': {
-        this.#onCaller();
-        const atMs = action.audioMs === null ? this.#elapsedMs : this.#sessionMs - (this.#startedMs ?? this.#sessionMs) + action.audioMs;
+        this.#silence.caller();
+        const nowMs = this.dependencies.clock.nowMs();
+        const spokenMs = action.audioMs === null ? (this.#callerTurns.written(nowMs) ?? nowMs) : this.#sessionMs + action.audioMs;
+        const atMs = spokenMs - (this.#startedMs ?? this.#sessionMs);
         return this.#record([{ speaker: 'caller', text: action.text, at_ms: Math.max(0, Math.round(atMs)) }]);
       }
       case 'not-heard':
         this.#miss(`the provider did not transcribe the caller: ${action.message}`);
         return this.#warn(`not transcribed: ${action.message}`);
       case 'caller-speech':
-        return this.#onCaller(action.isSpeaking);
+        return this.#silence.caller(action.isSpeaking);
       case 'run-tool':
-        return this.#calls.run(action.callId, action.name, action.input, action.meanwhile);
+        return this.#calls.run(action.callId, action.name, action.input, action.speech);
       case 'drop-tools':
         return this.#calls.drop(action.callIds);
       case 'used':
@@ -472,22 +463,30 @@ export class ProviderAgent implements LegAgent {
   /** @param format that of the provider's audio if it is left out */
   #play(utterance: string, bytes: Uint8Array, format?: WireFormat): void {
     const downlink = this.#downlink;
-    if (downlink === null) {
-      this.#earlyBytes += bytes.length;
-      if (this.#earlyBytes <= MAX_EARLY_BYTES) this.#early.push({ utterance, bytes, format });
-      return;
-    }
+    if (downlink === null) return this.#earlySpeech.add({ utterance, bytes, format });
+    this.#queue(downlink, utterance, this.#samples.of(format ?? this.#adapter.formats.output, bytes), format);
+  }
+
+  #queue(downlink: Downlink, utterance: string, bytes: Uint8Array, format?: WireFormat): void {
     const from = downlink.queue.pushedBytes;
-    const lostMs = downlink.sendBinary(this.#samples.of(format ?? this.#adapter.formats.output, bytes), format);
+    const lostMs = downlink.sendBinary(bytes, format);
     this.#utterances.queued(utterance, from, downlink.queue.pushedBytes);
     if (lostMs > 0) this.#onDropped('droppedOutboundMs', lostMs);
   }
 
+  /** Nobody speaks: what a tool that still runs has said. The provider's audio may go on after it, within a sample. */
+  #sayForTool(): void {
+    const speech = this.#ownSpeech.take((callId) => this.#calls.isRunning(callId));
+    if (speech === undefined || this.#downlink === null) return;
+    const utterance = `tool-${speech.callId}`;
+    this.#utterances.said(utterance, speech.text, true);
+    this.#queue(this.#downlink, utterance, speech.bytes, 'pcm16-8000');
+    this.#utterances.ended(utterance);
+    this.#downlink.queue.mark(END);
+  }
+
   #endUtterance(utterance: string): void {
-    if (this.#downlink === null) {
-      this.#early.push({ utterance, bytes: null, format: undefined });
-      return;
-    }
+    if (this.#downlink === null) return this.#earlySpeech.add({ utterance, bytes: null });
     this.#utterances.ended(utterance);
     this.#samples.reset();
     // It may have been heard already.
@@ -497,8 +496,8 @@ export class ProviderAgent implements LegAgent {
   }
 
   #interrupt(): void {
-    this.#firstSentence.stop();
-    this.#early = [];
+    this.#ownSpeech.stop();
+    this.#earlySpeech.take();
     const queue = this.#downlink?.queue;
     if (queue === undefined) return;
     const { played, heard } = this.#utterances.cut(queue.playedBytes, this.#elapsedMs);
@@ -516,8 +515,7 @@ export class ProviderAgent implements LegAgent {
 
   #record(entries: readonly TranscriptEntry[]): void {
     if (entries.length === 0) return;
-    this.#said.push(...entries.map(({ speaker, text }) => ({ speaker, text })));
-    this.#said.splice(0, this.#said.length - MAX_SAID);
+    this.#conversation.add(entries);
     this.#ask({ type: 'transcript', entries, isByTime: true });
   }
 

@@ -1,4 +1,5 @@
 import type { TranscriptEntry } from '../../model/agent.js';
+import type { Said } from '../../model/provider-settings.js';
 import { BYTES_PER_MS } from '../../../rtp/codec/g711.js';
 import type { Played } from './adapter.js';
 
@@ -14,6 +15,8 @@ interface Utterance {
   hasAllText: boolean;
   /** When its first piece was played, in milliseconds since the agent began. */
   startedMs: number | null;
+  /** Its session is over: `cut`: before all of it had come. */
+  readonly lost?: 'cut' | 'whole';
 }
 
 /** What was heard of an utterance. */
@@ -30,6 +33,7 @@ const MS_PER_CHARACTER = 65;
 export class Utterances {
   readonly #open = new Map<string, Utterance>();
   #hasUnwritten = false;
+  #lost = 0;
 
   /** @param isTextFirst the whole text is known before its audio: how much is still to come can be estimated */
   constructor(private readonly isTextFirst = false) {}
@@ -37,6 +41,34 @@ export class Utterances {
   /** Something was heard of which no text came. */
   get hasUnwritten(): boolean {
     return this.#hasUnwritten;
+  }
+
+  /** What is being said, or is still in the queue. */
+  get underWay(): readonly Said[] {
+    return [...this.#open.values()]
+      .filter(({ pieces, text }) => pieces.length > 0 && text !== '')
+      .map(({ text }) => ({ speaker: 'agent', text }));
+  }
+
+  /**
+   * The session is over: nothing more of its utterances follows, and the next one may use their names.
+   * @param position played up to here
+   * @param isComplete the agent had said all
+   * @param kept is no utterance of the session
+   */
+  sessionEnded(position: number, isComplete: boolean, kept: string): void {
+    for (const utterance of [...this.#open.values()]) {
+      const [sent, received] = [bytesBefore(utterance, position), bytesOf(utterance)];
+      if (utterance.id === kept || utterance.lost !== undefined) continue;
+      this.#open.delete(utterance.id);
+      if (received === 0) continue;
+      const isWhole = isComplete || (utterance.hasAllText && (utterance.hasAllAudio || sent === received));
+      const part = isWhole || utterance.hasAllAudio ? 1 : received / spokenBytes(utterance, received);
+      const text = beginningOf(utterance.text, part);
+      this.#lost += 1;
+      const id = `lost-${String(this.#lost)}`;
+      this.#open.set(id, { ...utterance, id, text, hasAllAudio: true, hasAllText: true, lost: isWhole ? 'whole' : 'cut' });
+    }
   }
 
   /** Audio was queued. */
@@ -68,8 +100,8 @@ export class Utterances {
       if (!utterance.hasAllAudio || !utterance.hasAllText || bytesBefore(utterance, position) < bytesOf(utterance)) continue;
       this.#open.delete(utterance.id);
       if (utterance.startedMs === null) continue;
-      if (utterance.text === '') this.#hasUnwritten = true;
-      else heard.push({ id: utterance.id, entry: entryOf(utterance, utterance.text) });
+      if (utterance.text === '') this.#hasUnwritten ||= utterance.lost !== 'cut';
+      else heard.push({ id: utterance.id, entry: entryOf(utterance, utterance.text, utterance.lost === 'cut') });
     }
     return heard;
   }
@@ -84,19 +116,18 @@ export class Utterances {
       if (utterance.hasAllAudio && sent === received) continue;
       this.#open.delete(utterance.id);
       if (received === 0) continue;
-      played.push({ utterance: utterance.id, playedMs: Math.floor(sent / BYTES_PER_MS) });
-      if (sent > 0 && utterance.text === '') this.#hasUnwritten = true;
+      if (utterance.lost === undefined) played.push({ utterance: utterance.id, playedMs: Math.floor(sent / BYTES_PER_MS) });
+      if (sent > 0 && utterance.text === '') this.#hasUnwritten ||= utterance.lost !== 'cut';
       const text = beginningOf(utterance.text, sent / this.#wholeBytes(utterance, received));
-      const isWhole = sent === received && utterance.hasAllText;
-      const entry: TranscriptEntry = { ...entryOf(utterance, text), ...(isWhole ? {} : { interrupted: true }) };
-      if (text !== '') heard.push({ id: utterance.id, entry });
+      const isWhole = sent === received && utterance.hasAllText && utterance.lost !== 'cut';
+      if (text !== '') heard.push({ id: utterance.id, entry: entryOf(utterance, text, !isWhole) });
     }
     return { played, heard };
   }
 
-  /** Of all its audio: while more is on its way, no less than people need for the text. */
-  #wholeBytes({ text, hasAllAudio }: Utterance, received: number): number {
-    return this.isTextFirst && !hasAllAudio ? Math.max(received, text.length * MS_PER_CHARACTER * BYTES_PER_MS) : received;
+  /** Of all its audio, while more is on its way. */
+  #wholeBytes(utterance: Utterance, received: number): number {
+    return this.isTextFirst && !utterance.hasAllAudio ? spokenBytes(utterance, received) : received;
   }
 
   #of(id: string): Utterance {
@@ -111,8 +142,13 @@ export class Utterances {
   }
 }
 
-function entryOf({ startedMs }: Utterance, text: string): TranscriptEntry {
-  return { speaker: 'agent', text, at_ms: Math.round(startedMs ?? 0) };
+function entryOf({ startedMs }: Utterance, text: string, isCut: boolean): TranscriptEntry {
+  return { speaker: 'agent', text, at_ms: Math.round(startedMs ?? 0), ...(isCut ? { interrupted: true } : {}) };
+}
+
+/** Of a text, all of whose audio has not come: no less than people need for it. */
+function spokenBytes({ text }: Utterance, received: number): number {
+  return Math.max(received, text.length * MS_PER_CHARACTER * BYTES_PER_MS);
 }
 
 function bytesOf({ pieces }: Utterance): number {

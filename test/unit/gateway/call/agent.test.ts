@@ -2,10 +2,12 @@ import { OPERATOR as PLAIN } from '../../../support/providers.js';
 import { describe, expect, it } from 'vitest';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../../src/gateway/model/agent-record.js';
+import type { ProviderKeys } from '../../../../src/gateway/model/provider.js';
 import type { ToolDefinition } from '../../../../src/gateway/model/tool-definition.js';
 import { describeAgent, type CallFactsForAgent, type OperatorAgent } from '../../../../src/gateway/call/agent.js';
 import { callerIdentity } from '../../../../src/gateway/admission/parties.js';
 import { NUMBER, ROUTE } from '../../../support/route.js';
+import { TOOL } from '../../../support/tool.js';
 
 const CALL_ID = '0f8fad5b-d9cb-469f-a165-70867728950e';
 const ORG_ID = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
@@ -17,19 +19,6 @@ const HEADERS: Readonly<Record<string, string>> = {
   From: '"Ann" <sip:+15550100200@carrier>;tag=1',
   'X-Account': '7',
   'P-Asserted-Identity': '<sip:+15550100200@carrier>',
-};
-
-const TOOL: ToolDefinition = {
-  name: 'book',
-  description: 'Books a table.',
-  speech: null,
-  method: 'POST',
-  url: 'https://customer.example/book',
-  headers: { authorization: 'secret' },
-  body: null,
-  input_schema: { type: 'object', example: null, required: ['day'], properties: { day: 'YYYY-MM-DD' } },
-  response: {},
-  timeout: 10_000,
 };
 
 function call(settings: Partial<AgentRecord> | null, headers = HEADERS, tools: readonly ToolDefinition[] = []): CallFactsForAgent {
@@ -154,5 +143,36 @@ describe('what an agent is told', () => {
     expect(dropped).toEqual(['metadata']);
     expect(Object.keys(customParameters)).toEqual(expect.arrayContaining(['from', 'call_id', 'prompt', 'dynamic_data']));
     expect(Buffer.byteLength(JSON.stringify(customParameters))).toBeLessThan(65_536);
+  });
+});
+
+describe('who says what a provider cannot say word for word', () => {
+  const own = { model: null, url: null, audio: 'g711', api_key: 'own' } as const;
+  const ALL = { deepgram: 'dg', elevenlabs: 'el', 'openai-realtime': 'sk' };
+  const speaker = (provider: Partial<AgentRecord['provider']>, keys: ProviderKeys) => {
+    const facts = call({ provider: { ...own, ...provider } as AgentRecord['provider'], voice: 'marin' });
+    const { agent } = describeAgent(
+      OPERATOR,
+      { ...facts, route: { ...facts.route!, org: { ...facts.route!.org, provider_keys: keys } } },
+      'own',
+    );
+    if (agent.kind !== 'provider') throw new Error(agent.kind);
+    return agent.speech === null ? null : [agent.speech.voice, agent.speech.services[agent.speech.voice.provider].apiKey];
+  };
+
+  it.each([
+    ['openai-realtime', ALL, [{ provider: 'openai', voice: 'marin' }, 'sk']],
+    ['elevenlabs', ALL, [{ provider: 'elevenlabs', voice: 'marin' }, 'el']],
+    ['elevenlabs', { deepgram: 'dg' }, null],
+    ['gemini-live', ALL, [{ provider: 'deepgram', voice: null }, 'dg']],
+    ['gemini-live', { 'openai-realtime': 'sk' }, [{ provider: 'openai', voice: null }, 'sk']],
+    ['gemini-live', {}, null],
+    ['deepgram', ALL, null],
+  ] as const)('%s with the keys %j: %j', (name, keys, expected) => {
+    expect(speaker({ name }, keys)).toEqual(expected);
+  });
+
+  it.each(['openai-realtime', 'elevenlabs', 'gemini-live'] as const)('nobody for an agent at another address (%s)', (name) => {
+    expect(speaker({ name, url: 'wss://own.example/' }, ALL)).toBeNull();
   });
 });

@@ -124,6 +124,7 @@ describe('an agent at ElevenLabs', () => {
     expect(leg.hasHungUp()).toBe(false);
     leg.frames(40);
     expect([leg.hasHungUp(), leg.isLost()]).toEqual([true, false]);
+    expect(leg.transcript().at(-1)).toEqual({ speaker: 'agent', text: 'Goodbye.', at_ms: expect.any(Number) as number });
   });
 
   it('takes what it does not know', async () => {

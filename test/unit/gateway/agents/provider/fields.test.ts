@@ -5,25 +5,13 @@ import { describeAgent } from '../../../../../src/gateway/call/agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings } from '../../../../../src/gateway/model/agent-record.js';
 import type { AgentProviderName } from '../../../../../src/gateway/model/provider.js';
 import { PROVIDER_FIELDS, type ProviderField } from '../../../../../src/gateway/model/provider-fields.js';
-import type { ToolDefinition } from '../../../../../src/gateway/model/tool-definition.js';
 import { supportedLanguages } from '../../../../../src/gateway/agents/languages.js';
 import { OPERATOR } from '../../../../support/providers.js';
 import { NUMBER, ROUTE } from '../../../../support/route.js';
+import { TOOL } from '../../../../support/tool.js';
 
 // Each cell of the table in docs/providers.md that says "takes effect at the provider" has a row here that reads it in what is sent there.
 
-const TOOL: ToolDefinition = {
-  name: 'book a table',
-  description: 'Books a table.',
-  speech: null,
-  method: 'POST',
-  url: 'https://customer.example/book',
-  headers: { authorization: 'secret' },
-  body: null,
-  input_schema: { type: 'object', example: null, required: ['day'], properties: { day: 'YYYY-MM-DD' } },
-  response: {},
-  timeout: 10_000,
-};
 const caller = {
   number: '+4930123456',
   display_name: null,
@@ -50,7 +38,11 @@ function sent(
   const call = { callId: 'c', to: NUMBER, caller, identity: null, codec: null, resumed: 0, conversation: [] };
   const described = describeAgent(
     OPERATOR,
-    { ...call, route: { ...ROUTE, agent }, tools: settings.tools === undefined ? [] : [TOOL] },
+    {
+      ...call,
+      route: { ...ROUTE, agent },
+      tools: settings.tools === undefined ? [] : [{ ...TOOL, name: 'book a table', speech: 'One moment.' }],
+    },
     'own',
   );
   if (described.agent.kind === 'conversation') return { text: JSON.stringify(described.agent.customParameters), adapter: null };
@@ -139,15 +131,15 @@ describe.each(Object.entries(PROVIDER_FIELDS) as [AgentProviderName, (typeof PRO
 
 it('ElevenLabs: tools of the agent and transfers are run when they are called there', () => {
   const { adapter } = sent('elevenlabs', { tools: ['TL-1'] });
-  for (const [name, input] of [
-    ['book a table', { day: '2026-01-01' }],
-    ['transfer_call', { to: 'sales' }],
+  for (const [name, input, speech] of [
+    ['book a table', { day: '2026-01-01' }, 'One moment.'],
+    ['transfer_call', { to: 'sales' }, ''],
   ] as const)
     expect(
       adapter!.receive(
         JSON.stringify({ type: 'client_tool_call', client_tool_call: { tool_call_id: '1', tool_name: name, parameters: input } }),
       ),
-    ).toEqual([{ do: 'run-tool', callId: '1', name, input }]);
+    ).toEqual([{ do: 'run-tool', callId: '1', name, input, speech }]);
 });
 
 it('the model turbo has no tools, no transfers and no keys, whoever the provider is', () => {

@@ -1,45 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { newAdapter } from '../../../../../src/gateway/agents/provider/adapters.js';
-import type { ProviderName } from '../../../../../src/gateway/model/provider.js';
-import type { ProviderSettings } from '../../../../../src/gateway/model/provider-settings.js';
-import { FakeDeepgramSession } from '../../../../support/provider/fake-deepgram.js';
-import { FakeElevenLabsSession } from '../../../../support/provider/fake-elevenlabs.js';
-import { FakeGeminiSession } from '../../../../support/provider/fake-gemini.js';
-import { FakeOpenAiSession } from '../../../../support/provider/fake-openai.js';
-import { openProvider, PROVIDER } from '../../../../support/provider/provider-leg.js';
+import { PROVIDERS, talkAt } from '../../../../support/provider/every-provider.js';
+import { PROVIDER } from '../../../../support/provider/provider-leg.js';
 
-// What all providers have in common: a connection that ends, and a session that is replaced.
+// What all providers have in common: a connection that ends, a session that is replaced, messages that hurt.
 
-const WAITS: Partial<ProviderSettings> = { waitsForGreeting: true };
-const LEGS = {
-  'openai-realtime': () => openProvider((end, request) => new FakeOpenAiSession(end, request), WAITS),
-  deepgram: () =>
-    openProvider((end, request) => new FakeDeepgramSession(end, request), {
-      ...WAITS,
-      provider: 'deepgram',
-      url: 'wss://agent.deepgram.com/v1/agent/converse',
-      voice: 'aura-2-thalia-en',
-    }),
-  'gemini-live': () =>
-    openProvider((end, request) => new FakeGeminiSession(end, request), {
-      ...WAITS,
-      provider: 'gemini-live',
-      url: 'wss://generativelanguage.googleapis.com/ws/BidiGenerateContent',
-    }),
-  elevenlabs: () =>
-    openProvider((end, request) => new FakeElevenLabsSession(end, request), {
-      ...WAITS,
-      provider: 'elevenlabs',
-      url: 'wss://api.elevenlabs.io/v1/convai/conversation',
-    }),
-} as const;
-type Leg = ReturnType<(typeof LEGS)[ProviderName]>;
-const NAMES = Object.keys(LEGS) as ProviderName[];
-
-describe.each(NAMES)('%s', (name) => {
+describe.each(PROVIDERS)('%s', (name) => {
   it('the caller’s last two seconds of a change of the connection reach the next one, in order; the record tells of the rest', async () => {
-    const leg: Leg = LEGS[name]();
-    await leg.talk();
+    const { leg } = await talkAt(name);
     leg.frames(2, 0x10);
     // For three seconds no connection can be made.
     leg.refusals.push(...Array.from({ length: 60 }, () => 'the connection was refused'));
@@ -66,8 +34,7 @@ describe.each(NAMES)('%s', (name) => {
   });
 
   it('a session that ends within an answer is replaced, and the call goes on', async () => {
-    const leg: Leg = LEGS[name]();
-    await leg.talk();
+    const { leg } = await talkAt(name);
     leg.frames(5, 0x10);
     leg.session.close(1_011);
     leg.frames(60, 0x10);
@@ -99,8 +66,7 @@ it.each([
 ] as const)('a close of %s with %i: final %s, a hang-up %s', async (name, code, isFinal, isHangUp) => {
   const { isFinal: final, isHangUp: hangUp = false } = newAdapter({ ...PROVIDER, provider: name }).closed(code, '');
   expect([final, hangUp]).toEqual([isFinal, isHangUp]);
-  const leg: Leg = LEGS[name]();
-  await leg.talk();
+  const { leg } = await talkAt(name);
   leg.frames(2, 0x10);
   leg.session.close(code);
   leg.frames(60, 0x10);
