@@ -130,14 +130,14 @@ describe('a request above 1300 bytes for a peer that is reached by UDP', () => {
     await udp.request('ACK');
   });
 
-  it('[3261 §17.1.4] that a peer took over TCP is not sent again by UDP when the connection breaks: 503', async () => {
+  it('[3261 §17.1.4] that a peer took over TCP is not sent again by UDP when the connection breaks: 408, for it may ring', async () => {
     udp = await site.udp();
     const { connected } = await listening();
     const call = calling();
     const tcp = await connected;
     await tcp.request('INVITE');
     tcp.close();
-    expect(await refused(call)).toMatchObject({ status: 503 });
+    expect(await refused(call)).toMatchObject({ status: 408 });
     expect(udp.received).toEqual([]);
   });
 
