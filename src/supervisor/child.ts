@@ -436,8 +436,9 @@ export class SupervisedChild {
   #spareLater(running: RunningProcess): void {
     this.#cancelSpare = this.clock.setTimer(SPARE_AFTER_MS, () => {
       if (this.#isStopping || !running.isAlive) return;
-      this.#loadFollower(running).catch((error: unknown) =>
-        this.log.warn({ child: this.#spec.name, error: (error as Error).message }, 'supervisor.spare.not_started'),
+      this.#loadFollower(running).then(
+        ({ pid }) => this.log.info({ child: this.#spec.name, pid }, 'supervisor.spare.ready'),
+        (error: unknown) => this.log.warn({ child: this.#spec.name, error: (error as Error).message }, 'supervisor.spare.not_started'),
       );
     });
   }

@@ -190,7 +190,10 @@ describe('a batch that dials', () => {
 });
 
 /** What happens to a batch of 12: rounds of two gateways, each of which dies somewhere, and ends of calls in between. */
-const deaths: fc.Arbitrary<Death> = fc.record({ afterCalls: fc.nat({ max: 40 }), takesEffect: fc.boolean() });
+const deaths: fc.Arbitrary<Death> = fc.record({
+  afterCalls: fc.oneof(fc.nat({ max: 12 }), fc.nat({ max: 40 })),
+  takesEffect: fc.boolean(),
+});
 const steps = fc.array(
   fc.oneof(
     fc.record({ do: fc.constant('tick' as const), who: fc.nat({ max: 1 }) }),
@@ -209,16 +212,19 @@ describe('whatever is killed, and wherever', () => {
         world = await BatchWorld.open(stores, clock);
         const batchId = await world.batch(12, { max_concurrent_calls: 4 });
         const gateways = [world.gateway('a', one), world.gateway('b', other)];
+        const all = [...gateways];
         for (const step of course) {
           clock.advance(1_000);
           if (step.do === 'tick') await gateways[step.who]?.tick();
-          else if (step.do === 'start') gateways[step.who] = world.gateway(['a', 'b'][step.who] ?? '', step.death);
-          else {
+          else if (step.do === 'start') {
+            gateways[step.who] = world.gateway(['a', 'b'][step.who] ?? '', step.death);
+            all.push(...gateways.slice(step.who, step.who + 1));
+          } else {
             const callId = [...world.open.keys()][step.which];
             if (callId !== undefined) world.end(callId, step.isAnswered ? 'CALLER_HANGUP' : 'NO_ANSWER');
           }
         }
-        killed += gateways.filter(({ isDead }) => isDead).length;
+        killed += all.filter(({ isDead }) => isDead).length;
         // All are gone; one comes later.
         for (const gateway of gateways) gateway.isDead = true;
         for (const callId of [...world.open.keys()])

@@ -69,9 +69,8 @@ async function until(isSo: () => boolean | Promise<boolean>, stepMs: number, ste
   for (let step = 0; step < steps; step += 1) {
     if (await isSo()) return step;
     await clock.advanceAsync(stepMs);
-    // The answers to what was asked: those of one connection come in order.
-    await stores.outbox.waiting();
-    await stores.outbox.waiting();
+    // The answers to what was asked, and to what was asked then: those of one connection come in order, but several may come at once.
+    for (let answers = 0; answers < 6; answers += 1) await stores.outbox.waiting();
   }
   throw new Error('it did not become so');
 }

@@ -1,6 +1,5 @@
 import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { askProcess } from '../../../src/config/process-socket.js';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { CHILDREN, isAlive, processesOf } from '../../support/processes.js';
@@ -81,15 +80,7 @@ describe('a spare process', () => {
   });
 
   const hasSpare = (): Promise<void> =>
-    until(
-      () =>
-        askProcess(gateway.dataDir, 'gateway-next', 'facts', 500).then(
-          () => true,
-          () => false,
-        ),
-      20_000,
-      'no spare',
-    );
+    until(() => /"child":"gateway",.*supervisor\.spare\.ready/.test(gateway.output), 20_000, 'no spare');
 
   it('takes the place of a gateway that is killed', async () => {
     const call = await talking();
