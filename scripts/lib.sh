@@ -239,7 +239,7 @@ make_client_types() { mkdir -p "$ROOT/dist" && (cd "$ROOT" && node_modules/.bin/
 
 ensure_build() {
   ensure_client_types || return 1
-  once "TypeScript build" "$ROOT/dist/.hash" "" src tsconfig.json tsconfig.build.json package-lock.json -- build_typescript || return 1
+  once "TypeScript build" "$ROOT/dist/.hash" "" src tsconfig.json tsconfig.build.json package-lock.json scripts/bundle.ts -- build_typescript || return 1
   # What the gateway serves under /console; the client of the API is a part of it.
   once "console" "$ROOT/dist/console/.hash" "" web src/client tsconfig.json package-lock.json -- build_console
 }
@@ -253,6 +253,7 @@ build_typescript() {
   (cd "$ROOT" && node node_modules/typescript/bin/tsc -p tsconfig.build.json) || return 1
   # Lua scripts are read beside the compiled file that names them.
   (cd "$ROOT/src" && find . -name '*.lua' -exec cp --parents {} "$ROOT/dist/" \;)
+  (cd "$ROOT" && node_modules/.bin/tsx scripts/bundle.ts) || return 1
   chmod +x "$ROOT/dist/cli/main.js"
   # `npx trunkline` in the checkout finds the command here.
   ln -sf ../../dist/cli/main.js "$ROOT/node_modules/.bin/trunkline"
