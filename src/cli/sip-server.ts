@@ -32,7 +32,7 @@ export async function runSipServer(config: Config, after: number | null): Promis
     ...configOptions(config),
     sockets: inheritedSockets(process.env),
     tls: tls?.material ?? null,
-    outgoingTls: { ca: await trustedCas(tls?.caFile ?? null, config.trunks.ca_file), verify: sip.verify_peers },
+    outgoingTls: { ca: await trustedCas(tls?.caFile ?? null, config.trunks.ca_file), verify: sip.verify_peers, names: sip.tls_names },
     control: { address: '127.0.0.1', port: drachtio.port, secret: controlSecret(config) },
     cell: await openCell(config, log),
     journal: new DialogJournal({ file: join(ensureDataDir(config), 'dialogs.journal'), clock: systemClock, log }),

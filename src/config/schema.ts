@@ -87,6 +87,7 @@ export const configSchema = z
         pass_tls: z.boolean(),
         proxy_protocol_from: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(100),
         verify_peers: z.boolean(),
+        tls_names: z.array(z.string().min(1).max(253)).max(100),
         called_number_from: z.enum(['request-uri', 'to', 'p-called-party-id', 'diversion']),
         refer_status: z.union([z.literal(603), z.literal(405)], 'must be 603 or 405'),
         ringing_after_ms: milliseconds,

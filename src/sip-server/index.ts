@@ -15,7 +15,7 @@ export interface SipServerSettings {
   /** Certificate chain and key of the server, PEM. */
   readonly tls?: { readonly cert: string; readonly key: string };
   /** For our TLS connections: `ca` (PEM) replaces the public CAs; `verify: false` accepts any certificate. */
-  readonly outgoingTls?: { readonly ca?: string; readonly verify?: boolean };
+  readonly outgoingTls?: { readonly ca?: string; readonly verify?: boolean; readonly names?: readonly string[] };
   /** Where applications connect; port 0: any free one, see `controlPort`. Default address: 127.0.0.1. */
   readonly control: { readonly address?: string; readonly port: number; readonly secret: string };
   /** Timers T1, T2 and T4, limits and so on; default: config/default.yaml (see docs/settings.md). */
@@ -37,7 +37,7 @@ export async function startSipServer(settings: SipServerSettings): Promise<SipSe
     externalHost,
     ports: { tls: ports.tls ?? null, tcp: ports.tcp ?? null, udp: ports.udp ?? null },
     tls: tls === undefined ? null : { certificates: [tls], minVersion: 'TLSv1.2', ciphers: null, clients: null },
-    outgoingTls: { ca: outgoingTls?.ca ?? null, verify: outgoingTls?.verify ?? true },
+    outgoingTls: { ca: outgoingTls?.ca ?? null, verify: outgoingTls?.verify ?? true, names: outgoingTls?.names ?? [] },
     control: { address: '127.0.0.1', ...control },
     journal: null,
     cell: null,

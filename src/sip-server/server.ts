@@ -15,7 +15,7 @@ import type { Endpoint, TransportName } from '../sip/transport/flow.js';
 import type { TlsMaterial } from '../sip/transport/tls-server-contexts.js';
 import type { NameResolver } from '../sip/transport/locator.js';
 import type { ListenerTotals, ListenerTrust } from '../sip/transport/stream-listener.js';
-import { Transports, type TransportLimits } from '../sip/transport/transports.js';
+import { Transports, type OutgoingTls, type TransportLimits } from '../sip/transport/transports.js';
 import type { DialogStore } from '../sip/dialog/dialog-record.js';
 import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './applications.js';
@@ -45,7 +45,7 @@ export interface SipServerOptions {
   /** INVITEs over TLS carry version and cipher in X-Trunkline-Tls. */
   readonly passTls: boolean;
   readonly trust: ListenerTrust;
-  readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
+  readonly outgoingTls: OutgoingTls;
   /** Resolves names of peers. */
   readonly resolver: NameResolver;
   readonly control: Endpoint & { readonly secret: string };
@@ -113,6 +113,7 @@ export class SipServer {
       log: peerLog,
       ownHeaders: tlsHeaders(options.passClientIdentity, options.passTls),
       reopen: (target) => this.#transports.open(target),
+      alias: (flow, sentBy) => this.#transports.alias(flow, sentBy),
       admission: this.#admission,
     });
     this.#transports = new Transports({ ...options, log: peerLog }, this.#stack);

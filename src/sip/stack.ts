@@ -54,6 +54,8 @@ export interface StackOptions {
   readonly ownHeaders?: OwnHeaders;
   /** Opens a connection for responses whose own closed; unset: the transaction fails. */
   readonly reopen?: (target: Target) => Flow | undefined;
+  /** A peer with a verified certificate lets us use its connection (RFC 5923); unset: it is not used. */
+  readonly alias?: (flow: Flow, sentBy: { readonly host: string; readonly port: number | null }) => void;
   /** Unset: no limits. */
   readonly admission?: Admission;
 }
@@ -74,6 +76,7 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly #reception: Reception;
   readonly #admission: Admission | undefined;
   readonly #reopen: StackOptions['reopen'];
+  readonly #alias: StackOptions['alias'];
   readonly #server = new Map<string, ServerTransaction>();
   readonly #client = new Map<string, ClientTransaction>();
   readonly #byFlow = new Map<Flow, Set<ClientTransaction | ServerTransaction>>();
@@ -92,6 +95,7 @@ export class SipStack implements FlowListener, TransactionHost {
     this.#reception = { limits: options.limits, own: options.ownHeaders ?? NO_OWN_HEADERS };
     this.#admission = options.admission;
     this.#reopen = options.reopen;
+    this.#alias = options.alias;
   }
 
   /** Call it once, before the first message. */
@@ -219,6 +223,7 @@ export class SipStack implements FlowListener, TransactionHost {
     const transaction = new ServerTransaction(this, key, request, core, flow, newTag());
     this.#server.set(key, transaction);
     this.#track(flow, transaction);
+    if ((flow.tlsIdentity ?? '') !== '' && core.topVia.params.has('alias')) this.#alias?.(flow, core.topVia);
     if (request.method === 'CANCEL') return this.#onCancel(transaction);
     this.#user?.onRequest(transaction);
   }

@@ -45,7 +45,7 @@ export async function startSipServer(overrides: Partial<SipServerOptions> = {}):
     passClientIdentity: false,
     passTls: false,
     trust: { proxyProtocolFrom: [] },
-    outgoingTls: { ca, verify: true },
+    outgoingTls: { ca, verify: true, names: [] },
     control: { address: '127.0.0.1', port: 0, secret: 'test-secret' },
     timers: DEFAULT_TIMERS,
     limits: SERVER_LIMITS,

@@ -10,12 +10,22 @@ import { Locator, type NameResolver } from './locator.js';
 import { OutgoingFlow, type Dialing, type OutgoingLimits } from './outgoing-flow.js';
 import { StreamListener, type ListenerLimits, type ListenerTotals, type ListenerTrust } from './stream-listener.js';
 import { namesSipDomain } from './tls-identity.js';
-import type { TlsMaterial } from './tls-server-contexts.js';
+import type { TlsCertificate, TlsMaterial } from './tls-server-contexts.js';
 import { UdpListener } from './udp-listener.js';
 
 export interface TransportLimits extends ListenerLimits, OutgoingLimits {
   /** Upper bound of DNS TTLs. */
   readonly dnsMaxTtlMs: number;
+}
+
+/** For connections that we open. */
+export interface OutgoingTls {
+  /** CAs, PEM; `null`: the public ones. */
+  readonly ca: string | null;
+  /** Whether to verify the peer's certificate. */
+  readonly verify: boolean;
+  /** Where the target is an address, its certificate may have one of these names instead. */
+  readonly names: readonly string[];
 }
 
 export interface TransportOptions {
@@ -25,8 +35,7 @@ export interface TransportOptions {
   /** Descriptors of sockets that were opened for us, and may hold what arrived before; the others are opened here. */
   readonly sockets?: Readonly<Partial<Record<TransportName, number>>>;
   readonly tls: TlsMaterial | null;
-  /** CAs for our connections, and whether to verify the peer's certificate. */
-  readonly outgoingTls: { readonly ca: string | null; readonly verify: boolean };
+  readonly outgoingTls: OutgoingTls;
   readonly limits: TransportLimits;
   readonly trust: ListenerTrust;
   readonly resolver: NameResolver;
@@ -45,6 +54,8 @@ const ATTEMPT_LIMIT_MS = 1_000;
 const MAX_SECURE_CONTEXTS = 200;
 /** Servers that rest. */
 const MAX_RESTING = 1_000;
+/** Connections that peers let us use. */
+const MAX_ALIASES = 10_000;
 /** Pause after a failed attempt. */
 const ATTEMPT_PAUSE_MS = 60_000;
 
@@ -60,6 +71,10 @@ export class Transports {
   readonly #resting = new Map<string, number>();
   /** Connections to them: they carry what they have, and nothing new. */
   readonly #left = new Set<OutgoingFlow>();
+  /** Connections that peers opened and let us use, by the target that they stand for. */
+  readonly #aliases = new Map<string, Flow>();
+  /** The listener's certificate: peers that ask for one are shown it. */
+  #own: TlsCertificate | null;
   #isClosed = false;
   /** By the id of the peer's settings, '' for our own: to read the public CAs takes longer than a handshake. Oldest first. */
   readonly #secureContexts = new Map<string, SecureContext>();
@@ -75,6 +90,7 @@ export class Transports {
       maxTtlMs: options.limits.dnsMaxTtlMs,
     });
     const { bindAddress, ports, tls, limits, trust, clock, log } = options;
+    this.#own = tls?.certificates[0] ?? null;
     const listenOn = (transport: 'TLS' | 'TCP', port: number, material: TlsMaterial | null): void => {
       const bind = { address: bindAddress, port };
       const handles = (): number => this.#handleCount;
@@ -97,6 +113,8 @@ export class Transports {
   /** Replaces the certificates for new connections. Throws on unusable ones, and changes nothing. */
   setTls(material: TlsMaterial): void {
     for (const listener of this.#listeners) if (listener instanceof StreamListener) listener.setTls(material);
+    [this.#own] = material.certificates;
+    this.#secureContexts.delete('');
   }
 
   /** In the order TLS, TCP, UDP. */
@@ -144,6 +162,8 @@ export class Transports {
       if (target.isKept === true) known.keep();
       return known;
     }
+    const alias = this.#aliases.get(key);
+    if (alias?.isOpen === true) return alias;
     if (transport === 'TLS' && this.#contextOf(target.tls) === undefined) return undefined;
     const bound = this.#listeners.find((listener) => listener.transport === transport)?.local;
     const { bindAddress, limits, clock, log } = this.options;
@@ -174,6 +194,23 @@ export class Transports {
     this.#opened.set(key, flow);
     if (target.isKept === true) flow.keep();
     return flow;
+  }
+
+  /**
+   * RFC 5923 §6: a peer lets us use its connection for requests to the sent-by address of its Via. It may, if its verified certificate has
+   * that name, or the connection comes from that address.
+   */
+  alias(flow: Flow, { host, port }: { readonly host: string; readonly port: number | null }): void {
+    const identity = flow.tlsIdentity ?? '';
+    const isSameHost = isIP(host) === 0 ? identity.split(', ').includes(`DNS:${host.toLowerCase()}`) : flow.remote.address === host;
+    if (identity === '' || !isSameHost) return;
+    const key = keyOf({ transport: flow.transport, host, port });
+    this.#aliases.delete(key);
+    this.#aliases.set(key, flow);
+    for (const [oldest, known] of this.#aliases) {
+      if (known.isOpen && this.#aliases.size <= MAX_ALIASES) break;
+      this.#aliases.delete(oldest);
+    }
   }
 
   /**
@@ -241,9 +278,10 @@ export class Transports {
 
   #connect({ address, port }: Endpoint, target: Target): ReturnType<Dialing['connect']> {
     if (target.transport !== 'TLS') return { socket: connectTcp({ host: address, port }), ready: 'connect' };
-    const { verify } = this.options.outgoingTls;
+    const { verify, names: carriers } = this.options.outgoingTls;
     const { host, tls } = target;
-    const names = tls === undefined || tls.names.length === 0 ? [host] : tls.names;
+    const usual = isIP(host) === 0 ? [host] : [host, ...carriers];
+    const names = tls === undefined || tls.names.length === 0 ? usual : tls.names;
     const socket = connectTls({
       host: address,
       port,
@@ -267,12 +305,12 @@ export class Transports {
     const known = this.#secureContexts.get(id);
     if (known !== undefined) return known;
     const ca = tls?.ca ?? this.options.outgoingTls.ca;
-    const own = tls?.own ?? null;
+    const own = tls === undefined ? this.#own : tls.own && { cert: tls.own.certificate, key: tls.own.key };
     try {
       const context = createSecureContext({
         minVersion: 'TLSv1.2',
         ...(ca === null ? {} : { ca }),
-        ...(own === null ? {} : { cert: own.certificate, key: own.key }),
+        ...own,
       });
       this.#secureContexts.set(id, context);
       const oldest = this.#secureContexts.size > MAX_SECURE_CONTEXTS ? this.#secureContexts.keys().next().value : undefined;

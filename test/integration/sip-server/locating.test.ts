@@ -1,10 +1,11 @@
 import { createSocket } from 'node:dgram';
 import { readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { createServer as createTlsServer } from 'node:tls';
+import { createServer as createTlsServer, TLSSocket, type PeerCertificate, type TlsOptions } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SipServer, SipServerOptions } from '../../../src/sip-server/server.js';
 import { DnsNames } from '../../../src/sip/transport/dns-names.js';
+import type { TlsMaterial } from '../../../src/sip/transport/tls-server-contexts.js';
 import { ControlClient } from '../../support/control-client.js';
 import { DnsServer, type Zone } from '../../support/dns-server.js';
 import { EventLog } from '../../support/event-log.js';
@@ -47,7 +48,7 @@ async function start(zone: Zone, more: Partial<SipServerOptions> = {}): Promise<
   log = new EventLog();
   server = await startSipServer({
     resolver: new DnsNames(dns.resolver()),
-    outgoingTls: { ca: ca.ca, verify: true },
+    outgoingTls: { ca: ca.ca, verify: true, names: [] },
     log,
     ...more,
   });
@@ -58,6 +59,8 @@ async function start(zone: Zone, more: Partial<SipServerOptions> = {}): Promise<
 class Peer {
   readonly connections: SipPeer[] = [];
   readonly serverNames: unknown[] = [];
+  /** Common names of the certificates that it was shown. */
+  readonly shown: unknown[] = [];
   readonly #sockets = new Set<Socket>();
   onConnection: ((peer: SipPeer) => void) | undefined;
 
@@ -70,13 +73,13 @@ class Peer {
       this.#sockets.add(socket);
       this.connections.push(peer);
       this.serverNames.push('servername' in socket ? socket.servername : undefined);
+      if (socket instanceof TLSSocket) this.shown.push((socket.getPeerCertificate() as Partial<PeerCertificate>).subject?.CN);
       this.onConnection?.(peer);
     });
   }
 
-  static async listen(pair: CertificatePair | null, port = 0, host = '127.0.0.1'): Promise<Peer> {
-    const listener =
-      pair === null ? createServer() : createTlsServer({ cert: await readFile(pair.certFile), key: await readFile(pair.keyFile) });
+  static async listen(pair: CertificatePair | null, port = 0, host = '127.0.0.1', options: TlsOptions = {}): Promise<Peer> {
+    const listener = pair === null ? createServer() : createTlsServer({ ...(await pemOf(pair)), ...options });
     const peer = new Peer(listener, pair === null ? 'connection' : 'secureConnection');
     await new Promise<void>((resolve) => listener.listen(port, host, resolve));
     peers.push(peer);
@@ -96,6 +99,10 @@ class Peer {
     this.listener.close();
     for (const socket of this.#sockets) socket.destroy();
   }
+}
+
+async function pemOf({ certFile, keyFile }: CertificatePair): Promise<{ readonly cert: string; readonly key: string }> {
+  return { cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') };
 }
 
 let serial = 0;
@@ -206,11 +213,74 @@ describe('the certificate of a server', () => {
     ['is not looked at when the setting says so', () => forHost, false],
   ])('%s', async (_what, pair, verify) => {
     const peer = await Peer.listen(pair());
-    await start(zone(peer.port), { outgoingTls: { ca: ca.ca, verify } });
+    await start(zone(peer.port), { outgoingTls: { ca: ca.ca, verify, names: [] } });
     const connected = peer.connection();
     const response = request('sips:x@carrier.test');
     await answerNext(await connected);
     expect(statusOf(await response)).toBe('SIP/2.0 200 OK');
+  });
+});
+
+describe('the certificate of an address', () => {
+  it.each([
+    ['may have a name of the setting', ['other.test', 'carrier.test'], '200 OK'],
+    ['has none of the others', ['other.test'], '503 Service Unavailable'],
+  ])('%s', async (_what, names, status) => {
+    const peer = await Peer.listen(forDomain);
+    peer.onConnection = (connection) => void answerNext(connection);
+    await start({}, { outgoingTls: { ca: ca.ca, verify: true, names } });
+    expect(statusOf(await request(`sips:x@127.0.0.1:${String(peer.port)}`))).toBe(`SIP/2.0 ${status}`);
+  });
+});
+
+describe('our certificate', () => {
+  const material = async (pair: CertificatePair): Promise<TlsMaterial> => ({
+    certificates: [await pemOf(pair)],
+    minVersion: 'TLSv1.2',
+    ciphers: null,
+    clients: { mode: 'request', ca: ca.ca },
+  });
+
+  it('is shown to a server that asks for one; a new one to the next', async () => {
+    const peer = await Peer.listen(forDomain, 0, '127.0.0.1', { requestCert: true, ca: ca.ca });
+    peer.onConnection = (connection) => void answerNext(connection).then(() => connection.close());
+    await start({ 'A carrier.test': ['127.0.0.1'] }, { tls: await material(forHost) });
+    const uri = `sips:x@carrier.test:${String(peer.port)}`;
+    expect(statusOf(await request(uri))).toBe('SIP/2.0 200 OK');
+    await expect.poll(() => server.counts['connections']).toBe(0);
+    server.setTls(await material(forUri));
+    expect(statusOf(await request(uri))).toBe('SIP/2.0 200 OK');
+    expect(peer.shown).toEqual(['host', 'uri']);
+  });
+
+  describe.each([
+    ['[5923 §6] a connection with alias carries our requests to the name in its certificate', 'sip1.carrier.test:5999;alias', true],
+    ['and to its address', '127.0.0.1:5999;alias', true],
+    ['not those to a name that it has not', 'sip2.carrier.test:5999;alias', false],
+    ['nor without alias', 'sip1.carrier.test:5999', false],
+  ])('%s', (_what, sentBy, isUsed) => {
+    it.each([
+      ['when its certificate is checked', () => forHost, isUsed],
+      ['when it shows none', () => null, false],
+    ])('%s', async (_when, pair, isTaken) => {
+      await start({}, { tls: await material(forDomain) });
+      const shown = pair();
+      const carrier = await SipPeer.connect(server.portOf('TLS')!, ca.ca, {
+        servername: 'carrier.test',
+        ...(shown === null ? {} : await pemOf(shown)),
+      });
+      const heard = application.sip();
+      carrier.send([
+        'OPTIONS sip:x@127.0.0.1 SIP/2.0',
+        `Via: SIP/2.0/TLS ${sentBy};branch=z9hG4bK-alias`,
+        ...['From: <sip:a@test>;tag=f1', 'To: <sip:x@127.0.0.1>', 'Call-ID: alias', 'CSeq: 1 OPTIONS'],
+      ]);
+      await heard;
+      const response = request(`sips:x@${sentBy.replace(';alias', '')}`);
+      if (isTaken) await answerNext(carrier);
+      expect(statusOf(await response)).toBe(isTaken ? 'SIP/2.0 200 OK' : 'SIP/2.0 503 Service Unavailable');
+      carrier.close();
+    });
   });
 });
 

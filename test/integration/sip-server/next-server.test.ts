@@ -37,7 +37,7 @@ const zoneOf = (...ports: readonly number[]): Record<string, readonly string[]> 
 async function start(...ports: readonly number[]): Promise<void> {
   dns = await DnsServer.start(zoneOf(...ports));
   const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + laterMs };
-  server = await startSipServer({ resolver: new DnsNames(dns.resolver()), outgoingTls: { ca: ca.ca, verify: true }, clock });
+  server = await startSipServer({ resolver: new DnsNames(dns.resolver()), outgoingTls: { ca: ca.ca, verify: true, names: [] }, clock });
   application = await ControlClient.application(server.controlPort);
 }
 
