@@ -11,7 +11,6 @@ import { Inbound } from './drachtio/inbound.js';
 import { createSrfApp } from './drachtio/srf-facade.js';
 import type { MediaService } from './media-thread/media-service.js';
 import { openStirVerifier } from './stir/verifier.js';
-import { openApi } from './wiring/api.js';
 import { openBatches } from './wiring/batches.js';
 import { ensureDemo } from './wiring/demo.js';
 import { beginGateway, collectGateway } from './wiring/gateway-metrics.js';
@@ -85,6 +84,8 @@ export async function startGateway(
   const headroom = (): number => headroomShare(worker, relay, endpoint);
   collectGateway(metrics, { inbound, relay, endpoint, stores, headroom, isFirst: isFirstWorker(worker) });
   await retirePredecessor(config, worker);
+  // Calls that go on do not wait for it: it is half of what is loaded.
+  const { openApi } = await import('./wiring/api.js');
   const api = await openApi(config, clock, log, { stores, relay, inbound, toolRunner, metrics, worker });
   const batches = openBatches(config, instance, clock, log, { stores, inbound });
   const registrar = openRegistrations(config, clock, log, { stores, inbound, srf });

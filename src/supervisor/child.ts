@@ -48,7 +48,7 @@ const POLL_MS = 20;
 /** One that an earlier supervisor left serves already. */
 const LEFT_TIMEOUT_MS = 2_000;
 const LOADING_TOLD_EACH_MS = 5_000;
-const FIRST_BACKOFF_MS = 200;
+const LEAST_BACKOFF_MS = 200;
 const MAX_BACKOFF_MS = 10_000;
 const STEADY_AFTER_MS = 60_000;
 const ROTATE_EACH_MS = 60_000;
@@ -96,7 +96,7 @@ export class SupervisedChild {
   #isReady = false;
   #isTakenOver = false;
   #missedBeats = 0;
-  #backoffMs = FIRST_BACKOFF_MS;
+  #backoffMs = 0;
   #cancelRestart: CancelTimer | undefined;
   #cancelRotation: CancelTimer | undefined;
   #cancelBeat: CancelTimer | undefined;
@@ -427,7 +427,7 @@ export class SupervisedChild {
         return this.#restarting(this.#follow(spare));
       }
       this.#dropFollower();
-      if (this.clock.nowMs() - upSinceMs > STEADY_AFTER_MS) this.#backoffMs = FIRST_BACKOFF_MS;
+      if (this.clock.nowMs() - upSinceMs > STEADY_AFTER_MS) this.#backoffMs = 0;
       died(this.#backoffMs);
       this.#restartLater();
     });
@@ -462,7 +462,7 @@ export class SupervisedChild {
 
   #restartLater(): void {
     this.#cancelRestart = this.clock.setTimer(this.#backoffMs, () => {
-      this.#backoffMs = Math.min(2 * this.#backoffMs, MAX_BACKOFF_MS);
+      this.#backoffMs = Math.min(Math.max(2 * this.#backoffMs, LEAST_BACKOFF_MS), MAX_BACKOFF_MS);
       this.#restarting(this.#startNew());
     });
   }

@@ -138,6 +138,8 @@ export class ComposeSite implements Trunk {
     const hosts = ['balancer', 'sip-1', 'sip-2'].map((service) => `IP:${this.addressOf(service)}`);
     this.#tls = await this.authority.issue('trunk', ['DNS:localhost', ...hosts].join(','));
     this.ca = this.authority.ca;
+    // One file for three Sentinels: each copies it as it starts.
+    await writeFile(join(this.directory, 'sentinel.conf'), this.#here(await readFile(resolve('docker/redis/sentinel.conf'), 'utf8')));
     await this.up('redis-primary');
     await Promise.all(['redis-replica', 'rtpengine-1', 'rtpengine-2', 'sip-1', 'sip-2'].map((service) => this.up(service)));
     // A Sentinel asks the primary for its replicas as it starts, and then every ten seconds.
@@ -198,7 +200,6 @@ export class ComposeSite implements Trunk {
       .replaceAll('/sentinel.conf', (all, at: number, text: string) =>
         text.slice(0, at).endsWith(directory) ? all : join(this.directory, 'sentinel.conf'),
       );
-    await writeFile(join(this.directory, 'sentinel.conf'), this.#here(await readFile(resolve('docker/redis/sentinel.conf'), 'utf8')));
     this.#run(service, 'sh', ['-c', script], {}, directory);
     await this.#answers(service, 26_379, 'PING', /PONG/);
   }

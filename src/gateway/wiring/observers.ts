@@ -5,7 +5,6 @@ import { resolveHostPort } from '../../lib/resolve.js';
 import { HepSender } from '../../observability/hep/sender.js';
 import { watchProcess } from '../../observability/metrics/process-metrics.js';
 import type { Metrics } from '../../observability/metrics/registry.js';
-import { openTraceExporter } from '../../observability/tracing/exporter.js';
 import { traceparentOf } from '../../observability/tracing/trace-context.js';
 import type { InboundServices } from '../drachtio/inbound.js';
 import { subscribe } from '../ports/events.js';
@@ -40,7 +39,9 @@ export async function openObservers(config: Config, instance: string, clock: Clo
         });
   if (homer !== null) ends.push(subscribe('rtcp.seen', (seen) => homer.sendRtcp(seen)));
   const { otlp_url: url, sample_ratio: ratio } = telemetry;
-  const traces = url === null ? null : await openTraceExporter({ url, ratio, instance, counts: metrics, log });
+  // OpenTelemetry is loaded only when traces are on.
+  const exporter = url === null ? null : await import('../../observability/tracing/exporter.js');
+  const traces = url === null || exporter === null ? null : exporter.openTraceExporter({ url, ratio, instance, counts: metrics, log });
   if (traces !== null)
     ends.push(
       subscribe('call.ended', ({ record, timeline }) => {

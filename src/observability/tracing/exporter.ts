@@ -1,3 +1,8 @@
+import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
+import { ExportResultCode, millisToHrTime } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import type { Log } from '../../lib/log.js';
 import type { MetricCounts } from '../metrics/catalog.js';
 import { isSampled, traceIdOf } from './trace-context.js';
@@ -39,15 +44,7 @@ const DELAY_MS = 2_000;
 const TIMEOUT_MS = 5_000;
 const CLOSE_LIMIT_MS = 2_000;
 
-/** Loads OpenTelemetry's packages, only when traces are on. */
-export async function openTraceExporter(options: TraceOptions): Promise<TraceExporter> {
-  const [api, core, { BatchSpanProcessor }, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all([
-    import('@opentelemetry/api'),
-    import('@opentelemetry/core'),
-    import('@opentelemetry/sdk-trace-base'),
-    import('@opentelemetry/exporter-trace-otlp-http'),
-    import('@opentelemetry/resources'),
-  ]);
+export function openTraceExporter(options: TraceOptions): TraceExporter {
   const resource = resourceFromAttributes({
     'service.name': 'trunkline',
     'service.version': packageVersion(),
@@ -61,7 +58,7 @@ export async function openTraceExporter(options: TraceOptions): Promise<TraceExp
   const told: typeof otlp.export = (spans, done) =>
     otlp.export(spans, (result) => {
       waiting -= spans.length;
-      const isSent = result.code === core.ExportResultCode.SUCCESS;
+      const isSent = result.code === ExportResultCode.SUCCESS;
       count(isSent ? 'exported' : 'dropped', spans.length);
       if (!isSent && !isReported) options.log.warn({ error: result.error?.message ?? '' }, 'telemetry.not_exported');
       isReported = !isSent;
@@ -80,7 +77,7 @@ export async function openTraceExporter(options: TraceOptions): Promise<TraceExp
         return;
       }
       waiting += spans.length;
-      for (const span of spans) processor.onEnd({ ...readable(api, core, callId, span), resource });
+      for (const span of spans) processor.onEnd({ ...readable(callId, span), resource });
     },
     close: async () => {
       let limit: NodeJS.Timeout | undefined;
@@ -92,12 +89,7 @@ export async function openTraceExporter(options: TraceOptions): Promise<TraceExp
 }
 
 /** The span in the form of OpenTelemetry's processor. */
-function readable(
-  { SpanKind, SpanStatusCode, TraceFlags }: typeof import('@opentelemetry/api'),
-  { millisToHrTime }: typeof import('@opentelemetry/core'),
-  callId: string,
-  span: CallSpan,
-) {
+function readable(callId: string, span: CallSpan) {
   const context = (spanId: string) => ({ traceId: traceIdOf(callId), spanId, traceFlags: TraceFlags.SAMPLED });
   return {
     name: span.name,

@@ -99,7 +99,7 @@ describe('the exporter', () => {
   async function exporting(collector: OtlpCollector, work: (take: (call: EndedCall) => void) => void) {
     const counted = new Map<string, number>();
     const log = new EventLog();
-    const exporter = await openTraceExporter({
+    const exporter = openTraceExporter({
       url: collector.url,
       ratio: 1,
       instance: 'gw-1',
