@@ -4,7 +4,7 @@ import { until } from '../support/carrier-call.js';
 import { childrenOf, type ChildName } from '../support/processes.js';
 import { signalHost } from '../support/two-hosts.js';
 import type { RunningRtpengine } from '../support/rtpengine.js';
-import type { Fault } from './run-fault.js';
+import { pause, type Fault } from './run-fault.js';
 import type { World, WorldName } from './world.js';
 
 // Processes that die, stand still, or are ended.
@@ -204,6 +204,43 @@ const HOSTS: Fault[] = [
   },
 ];
 
+const HOSTS_WITH_SENTINELS: Fault[] = [
+  {
+    name: 'host-lost-replica',
+    title: 'host, one of two, with Redis’ replica: kill -9',
+    world: 'two hosts, Sentinels',
+    isAlone: true,
+    lastsMs: 0,
+    inject: async ({ otherHost, sentinels }) => {
+      if (otherHost !== null) signalHost(otherHost, 'SIGKILL');
+      await sentinels?.replica.killServer();
+    },
+  },
+  {
+    name: 'host-lost-primary',
+    title: 'host, one of two, with Redis’ primary: kill -9',
+    world: 'two hosts, Sentinels',
+    isAlone: true,
+    lastsMs: 0,
+    inject: async ({ otherHost, sentinels }) => {
+      if (otherHost !== null) signalHost(otherHost, 'SIGKILL');
+      await sentinels?.primary.killServer();
+    },
+  },
+  {
+    name: 'host-lost-failover',
+    title: 'host, one of two: kill -9, 0.5 s after Redis’ primary elsewhere',
+    world: 'two hosts, Sentinels',
+    isAlone: true,
+    lastsMs: 0,
+    inject: async ({ otherHost, sentinels }) => {
+      await sentinels?.primary.killServer();
+      await pause(500);
+      if (otherHost !== null) signalHost(otherHost, 'SIGKILL');
+    },
+  },
+];
+
 export const PROCESS_FAULTS: readonly Fault[] = [
   ...ofChild('sip-server', 'SIP server', 'two gateways', 'sip-server'),
   ...ofChild('gateway-one', 'gateway, one of two', 'two gateways', 'gateway'),
@@ -212,6 +249,7 @@ export const PROCESS_FAULTS: readonly Fault[] = [
   ...ofChild('gateway', 'gateway, the only one', 'one gateway', 'gateway'),
   ...DEPLOYED,
   ...HOSTS,
+  ...HOSTS_WITH_SENTINELS,
   ...ONE_OF_TWO_RELAYS,
   ...SENTINEL,
 ];

@@ -28,7 +28,8 @@ const ORG = '7f3b5f0e-5d0c-4b0e-9a51-1c52ce0b4a11';
 const SECRET = 'faults-secret';
 /** Above those of tests, which may run at the same time. */
 const FIRST_RELAY_PORT = 28_000;
-const RELAY_PORTS = 500;
+/** For 250 calls each. */
+const RELAY_PORTS = 1_000;
 
 /** The connections of an instance, each with a proxy in it. */
 export interface Lines {
@@ -62,14 +63,15 @@ export interface World {
   close(): Promise<void>;
 }
 
-export type WorldName = 'two hosts' | 'one gateway' | 'two gateways' | 'two rtpengines' | 'Sentinel' | 'proxies';
+export type WorldName = 'two hosts' | 'two hosts, Sentinels' | 'one gateway' | 'two gateways' | 'two rtpengines' | 'Sentinel' | 'proxies';
 
 /** Those of a fault go before. */
 type Settings = Readonly<Record<string, string>>;
 
 /** @param ca what carriers trust, where it is not the instance's own CA */
-export function openWorld(name: WorldName, settings: Settings = {}, ca?: string): Promise<World> {
-  if (name === 'two hosts') return withTwoHosts();
+export async function openWorld(name: WorldName, settings: Settings = {}, ca?: string): Promise<World> {
+  if (name === 'two hosts') return withTwoHosts(null);
+  if (name === 'two hosts, Sentinels') return withTwoHosts(await startRedisSentinels());
   if (name === 'two rtpengines') return withTwoRelays(settings);
   if (name === 'Sentinel') return withSentinel(settings);
   if (name === 'proxies') return withLines(settings);
@@ -81,7 +83,11 @@ const workers = (count: number): Settings => ({ TRUNKLINE_GATEWAY_WORKERS: Strin
 /** Everything is a child of `trunkline up`. */
 async function embedded(count: number, settings: Settings, ca?: string): Promise<World> {
   const faults = PreloadedFaults.build();
-  const gateway = await RunningGateway.start({ ...workers(count), ...faults.environment, ...settings });
+  const relay = {
+    TRUNKLINE_RTPENGINE_PORT_MIN: String(FIRST_RELAY_PORT),
+    TRUNKLINE_RTPENGINE_PORT_MAX: String(FIRST_RELAY_PORT + 2 * RELAY_PORTS - 1),
+  };
+  const gateway = await RunningGateway.start({ ...workers(count), ...relay, ...faults.environment, ...settings });
   const port = Number(gateway.environment['TRUNKLINE_REDIS_PORT']);
   return world(gateway, {
     orgId: gateway.ready.org_id,
@@ -137,15 +143,16 @@ async function withSentinel(settings: Settings): Promise<World> {
   });
 }
 
-async function withTwoHosts(): Promise<World> {
-  const hosts = await TwoHosts.start();
+async function withTwoHosts(sentinels: TestSentinels | null): Promise<World> {
+  const hosts = await TwoHosts.start(undefined, sentinels);
   const listener = await CarrierListener.open();
   const { gateway, trunk } = hosts.b;
   return world(gateway, {
     orgId: HOSTS_ORG,
     trunk: { ...trunk, number: HOSTS_NUMBER },
-    stores: await storesAt(hosts.redis.url),
-    redisPort: () => hosts.redis.port,
+    stores: await storesAt(sentinels?.url ?? hosts.redis.url, sentinels?.name),
+    redisPort: () => (hosts.redis.isRunning() ? hosts.redis : (sentinels?.replica ?? hosts.redis)).port,
+    sentinels,
     ngPorts: [Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT'])],
     otherHost: hosts.a,
     listener,

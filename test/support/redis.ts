@@ -10,6 +10,7 @@ import { freePorts } from './ports.js';
 export interface TestRedis {
   readonly url: string;
   readonly port: number;
+  isRunning(): boolean;
   /** Ends the server as an operator does; what it acknowledged is on disk. */
   stopServer(): Promise<void>;
   /** Ends it as a crash does. */
@@ -176,6 +177,7 @@ async function startNode(port: number, more: readonly string[], sentinel: readon
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    isRunning: () => server !== undefined,
     startServer,
     stopServer,
     killServer,

@@ -5,7 +5,7 @@ import { silentLog } from '../../src/lib/log.js';
 import { systemClock } from '../../src/lib/system-clock.js';
 import { RunningGateway } from './gateway.js';
 import { processesOf } from './processes.js';
-import { startRedis, type TestRedis } from './redis.js';
+import { startRedis, type TestRedis, type TestSentinels } from './redis.js';
 
 export const NUMBER = '+15550100100';
 export const ORG = '7f3b5f0e-5d0c-4b0e-9a51-1c52ce0b4a11';
@@ -25,19 +25,25 @@ export interface Host {
   readonly trunk: { readonly sipPort: number; readonly ca: string; readonly sipHost: string };
 }
 
-/** Two instances of the product that share one Redis, as two hosts do. */
+/** Two instances of the product that share one Redis, or one with a replica and Sentinels, as two hosts do. */
 export class TwoHosts {
   private constructor(
     readonly redis: TestRedis,
     readonly stores: RedisStores,
     readonly a: Host,
     readonly b: Host,
+    private readonly sentinels: TestSentinels | null,
   ) {}
 
   /** @param ofA settings of the first alone */
-  static async start(ofA: (redis: TestRedis) => Promise<Settings> = () => Promise.resolve({})): Promise<TwoHosts> {
-    const redis = await startRedis();
-    const stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog });
+  static async start(
+    ofA: (redis: TestRedis) => Promise<Settings> = () => Promise.resolve({}),
+    sentinels: TestSentinels | null = null,
+  ): Promise<TwoHosts> {
+    const redis = sentinels?.primary ?? (await startRedis());
+    const url = sentinels?.url ?? redis.url;
+    const sentinel = sentinels === null ? null : { name: sentinels.name, password: null };
+    const stores = openRedisStores({ url, sentinel, clock: systemClock, log: silentLog });
     await stores.ready();
     const number = parseE164(NUMBER);
     if (number === undefined) throw new Error(`${NUMBER} is no number`);
@@ -47,18 +53,19 @@ export class TwoHosts {
       const gateway = await RunningGateway.start({
         ...SETTINGS,
         TRUNKLINE_BIND_ADDRESS: address,
-        TRUNKLINE_REDIS_URL: redis.url,
+        TRUNKLINE_REDIS_URL: url,
+        ...(sentinels === null ? {} : { TRUNKLINE_REDIS_SENTINEL_NAME: sentinels.name }),
         ...settings,
       });
       return { address, gateway, trunk: { sipPort: gateway.sipPort, ca: gateway.ca, sipHost: address } };
     };
-    return new TwoHosts(redis, stores, await host('127.0.0.2', await ofA(redis)), await host('127.0.0.3', {}));
+    return new TwoHosts(redis, stores, await host('127.0.0.2', await ofA(redis)), await host('127.0.0.3', {}), sentinels);
   }
 
   async close(): Promise<void> {
     for (const { gateway } of [this.a, this.b]) await gateway.destroy();
     await this.stores.close();
-    await this.redis.close();
+    await (this.sentinels ?? this.redis).close();
   }
 }
 
