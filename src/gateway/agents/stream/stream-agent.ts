@@ -42,7 +42,8 @@ const DEFAULT_PRESS_MS = 160;
 const FAREWELL_FRAMES = 10;
 /** So often in `agents.max_unsent_audio_ms` it is asked how far an agent has read. */
 const PINGS_PER_UNSENT = 8;
-const MAX_EARLY_DIGITS = 64;
+/** Messages that wait for a connection: as many as marks may. */
+const MAX_OWED = 1_000;
 /** Audio that an agent does not read is dropped long before; answers to what it sends are not, and end here. */
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
 /** Messages of an agent: an utterance of minutes may come at once, in pieces of 20 ms; in the long run twenty times as many as real time takes. */
@@ -61,6 +62,8 @@ export class StreamAgent implements LegAgent {
   #downlink: Downlink | null = null;
   #startedMs: number | null = null;
   #brokenMs = 0;
+  /** For the next stream. */
+  #owed: ((writer: MessageWriter) => string)[] = [];
   #framesSincePing = 0;
   /** Frames since the connection was looked at last. */
   #framesSinceLook = 0;
@@ -73,8 +76,6 @@ export class StreamAgent implements LegAgent {
   #wantsSpeechEvents = false;
   #wantsBargeIn = false;
   #voice: VoiceActivity | null = null;
-  /** Keys pressed before the agent could be told. */
-  readonly #earlyDigits: string[] = [];
   readonly #earlyAudio = new EarlyAudio();
   #warnings = 0;
   #ignored = 0;
@@ -122,15 +123,11 @@ export class StreamAgent implements LegAgent {
     this.#uplink.start(nowMs);
     this.#connection.step({ type: 'started' });
     this.#earlyAudio.giveTo(this.#uplink, nowMs);
-    for (const digit of this.#earlyDigits.splice(0)) this.#send((writer) => writer.dtmf(digit));
   }
 
   digit(event: number): void {
     const digit = digitOfEvent(event);
-    if (digit === undefined) return;
-    if (this.#startedMs === null) {
-      if (this.#earlyDigits.length < MAX_EARLY_DIGITS) this.#earlyDigits.push(digit);
-    } else this.#send((writer) => writer.dtmf(digit));
+    if (digit !== undefined) this.#sendSurely((writer) => writer.dtmf(digit));
   }
 
   hear(
@@ -162,7 +159,7 @@ export class StreamAgent implements LegAgent {
   }
 
   notify(answer: AgentAnswer): void {
-    this.#send((writer) => writer.answer(answer));
+    this.#sendSurely((writer) => writer.answer(answer));
   }
 
   close(): void {
@@ -297,14 +294,22 @@ export class StreamAgent implements LegAgent {
     const { customParameters } = this.settings;
     // An earlier process of the gateway had the streams before.
     const streams = Number(customParameters['reconnects'] ?? 0) + reconnects;
-    socket.sendText(writer.start(streams === 0 ? customParameters : { ...customParameters, reconnects: String(streams) }));
+    const awayMs = Math.round(this.dependencies.clock.nowMs() - this.#brokenMs);
+    const missed = reconnects === 0 ? {} : { missed_ms: String(awayMs) };
+    socket.sendText(writer.start(streams === 0 ? customParameters : { ...customParameters, reconnects: String(streams), ...missed }));
     uplink.connect({ socket, writer });
+    for (const write of this.#owed.splice(0)) this.#send(write);
     this.host.emit({ type: 'stream-started', streamSid });
     if (reconnects === 0) return;
     this.dependencies.counters.reconnects += 1;
-    const awayMs = Math.round(this.dependencies.clock.nowMs() - this.#brokenMs);
     this.log.info({ reconnects, away_ms: awayMs }, 'agent.reconnected');
     this.#note('other', `connected again, time ${String(reconnects)}, after ${String(awayMs)} ms without`);
+  }
+
+  /** Without a stream it waits for the next one: marks, keys and answers are few, and a bot waits for them. */
+  #sendSurely(write: (writer: MessageWriter) => string): void {
+    if (this.#writer !== null) this.#send(write);
+    else if (this.#owed.length < MAX_OWED) this.#owed.push(write);
   }
 
   #send(write: (writer: MessageWriter) => string): void {
@@ -317,7 +322,7 @@ export class StreamAgent implements LegAgent {
   }
 
   #sendMarks(names: readonly string[] | null): void {
-    if (names !== null) for (const name of names) this.#send((writer) => writer.mark(name));
+    if (names !== null) for (const name of names) this.#sendSurely((writer) => writer.mark(name));
   }
 
   #onBinary(bytes: Uint8Array): void {
@@ -427,7 +432,7 @@ export class StreamAgent implements LegAgent {
   }
 
   #refuse(request: string, id: string | null, code: string, message: string): void {
-    this.#send((writer) => writer.error({ request, id, code, message }));
+    this.#sendSurely((writer) => writer.error({ request, id, code, message }));
   }
 
   /** @param lostMs what the queue had no room for */

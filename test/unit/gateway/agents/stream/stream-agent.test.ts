@@ -226,6 +226,7 @@ describe('a connection that breaks in a call', () => {
       expect((starts[1]!.start as { customParameters: object }).customParameters).toEqual({
         ...STREAM.customParameters,
         reconnects: '1',
+        missed_ms: '100',
       });
       expect(bot.of('media').slice(5)).toMatchObject([
         { sequenceNumber: '2', media: { chunk: '1', timestamp: '0' } },
@@ -233,6 +234,22 @@ describe('a connection that breaks in a call', () => {
       ]);
     },
   );
+
+  it('loses neither the marks that were due meanwhile nor the keys: they follow the next start, in order', async () => {
+    const { agent, bot, talk, frames } = openStream();
+    await talk();
+    bot.says({ event: 'media', media: { payload: Buffer.alloc(3 * 160).toString('base64') } });
+    for (const name of ['one', 'two']) bot.says({ event: 'mark', mark: { name } });
+    bot.events.onClosed(1_006);
+    agent.digit(5);
+    frames(5);
+    expect(bot.of('mark')).toEqual([]);
+    bot.accept();
+    const after = bot.messages.slice(bot.messages.findLastIndex(({ event }) => event === 'start'));
+    expect(after.map(({ event }) => event)).toEqual(['start', 'dtmf', 'mark', 'mark']);
+    expect(after.map(({ streamSid }) => streamSid)).toEqual(after.map(() => after[0]?.streamSid));
+    expect(bot.of('mark').map(({ mark }) => mark)).toEqual([{ name: 'one' }, { name: 'two' }]);
+  });
 
   it('is tried again and again, and is lost when the grace is over', async () => {
     const { bot, asked, clock, talk, frames } = openStream();
