@@ -61,7 +61,9 @@ it('numbers several calls, and tells of one that failed', () => {
   const silent = { firstAudioMs: null, audioMs: 0, turnMs: [], interruptions: [], silences: [], transcript: [], hungUpByAgentMs: null };
   const failed = { ...CALL, ...silent, ok: false, connected: false, bot: null, errors: ['refused: 486'] };
   const text = reportText(none, [CALL, failed]);
-  expect(text).toContain('\n\nCall 2\nConnected     no\nFirst audio   none\nAudio         0 ms heard\nHung up by    nobody\nError         refused: 486\n');
+  expect(text).toContain(
+    '\n\nCall 2\nConnected     no\nFirst audio   none\nAudio         0 ms heard\nHung up by    nobody\nError         refused: 486\n',
+  );
   expect(text).toContain('Turns         0, p50 –, p95 –; talked over 0\n');
   expect(text).not.toContain('Interruptions');
   expect(text.endsWith('\n\nFAILED')).toBe(true);

@@ -13,7 +13,7 @@ it('counts each turn of a call that ended, by its delay', async () => {
   end();
   publish('call.ended', endedCall(callOf('org', 0, { turns })));
   const { sum } = parseExposition(await exposition([await metrics.snapshot()]));
-  const upTo = (le: string): number => sum('trunkline_call_turn_seconds_bucket', { le });
+  const upTo = (le: string): number | undefined => sum('trunkline_call_turn_seconds_bucket', { le });
   expect([upTo('0.2'), upTo('0.4'), upTo('1'), upTo('3'), upTo('5'), upTo('+Inf')]).toEqual([0, 1, 2, 2, 3, 3]);
   expect(sum('trunkline_call_turn_seconds_sum')).toBeCloseTo(5.25);
   expect(sum('trunkline_calls_ended_total', { reason: 'CALLER_HANGUP' })).toBe(1);
