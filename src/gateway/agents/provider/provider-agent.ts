@@ -97,7 +97,7 @@ export class ProviderAgent implements LegAgent {
     private readonly dependencies: ProviderDependencies,
     private readonly log: Log,
   ) {
-    this.#notes = new ProviderNotes(settings, host, dependencies.clock, log);
+    this.#notes = new ProviderNotes(settings, (note) => host.emit(note), dependencies.clock, log);
     this.#adapter = dependencies.newAdapter(settings);
     this.#formats = this.#adapter.formats;
     this.#conversation = new ConversationSoFar(settings.conversation);

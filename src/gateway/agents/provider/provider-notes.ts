@@ -2,7 +2,6 @@ import type { AgentNote } from '../../model/media.js';
 import type { ProviderSettings } from '../../model/provider-settings.js';
 import type { Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
-import type { AgentHost } from '../../media/leg-agent.js';
 import { shownReason } from './json-message.js';
 
 const MAX_WARNINGS = 5;
@@ -14,13 +13,13 @@ export class ProviderNotes {
 
   constructor(
     private readonly settings: Pick<ProviderSettings, 'provider' | 'url'>,
-    private readonly host: Pick<AgentHost, 'emit'>,
+    private readonly emit: (note: AgentNote) => void,
     private readonly clock: Clock,
     private readonly log: Log,
   ) {}
 
   add(kind: AgentNote['kind'], text: string, isFailure = false): void {
-    this.host.emit({ type: 'agent-note', kind, text, isFailure });
+    this.emit({ type: 'agent-note', kind, text, isFailure });
   }
 
   dialled(): void {
