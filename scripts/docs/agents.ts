@@ -56,16 +56,19 @@ const EVENTS: readonly (readonly [string, ConnectionEvent])[] = [
 
 const LIMITS = { connectTimeoutMs: 5_000, reconnectGraceMs: 10_000 };
 
-/** Every state is given every event, whatever became of a recovery before. */
+/** Every state is given every event, whatever became of a recovery before, and whether the ACK has come. */
 export function connectionDiagram(): string {
   const edges = new Map<string, Set<string>>();
   for (const from of Object.keys(NAMES) as ConnectionState['name'][]) {
     for (const recovery of ['none', 'running', 'over'] as const) {
-      for (const [name, event] of EVENTS) {
-        const { state } = stepConnection({ ...IDLE_CONNECTION, name: from, recovery }, event, LIMITS);
-        if (state.name === from) continue;
-        const edge = `${from} --> ${state.name}`;
-        edges.set(edge, (edges.get(edge) ?? new Set()).add(name));
+      // The first connection is made before the 200.
+      for (const isStarted of from === 'Dialling' ? [false] : [false, true]) {
+        for (const [name, event] of EVENTS) {
+          const { state } = stepConnection({ ...IDLE_CONNECTION, name: from, recovery, isStarted }, event, LIMITS);
+          if (state.name === from) continue;
+          const edge = `${from} --> ${state.name}`;
+          edges.set(edge, (edges.get(edge) ?? new Set()).add(name));
+        }
       }
     }
   }

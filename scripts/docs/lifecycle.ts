@@ -99,6 +99,7 @@ const EVENTS: readonly NamedEvent[] = [
   { name: '`routed`, acceptable', event: ROUTED },
   { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_USAGE, isStale: false, identity: null } },
   { name: '`agent-connected`', event: AGENT_CONNECTED },
+  { name: '`agent-away`', event: { type: 'agent-away' } },
   { name: '`agent-refused`', event: { type: 'agent-refused', reason: 'AGENT_DECLINED' } },
   ...relay('relay-offered', INSIDE, 'garbage'),
   { name: '`leg-reserved`', event: { type: 'leg-reserved', local: LOCAL, agentSideKey: null } },
@@ -165,6 +166,7 @@ type Named =
   | 'inadmissible'
   | 'routed'
   | 'agent-connected'
+  | 'agent-away'
   | 'relay-offered'
   | 'leg-reserved'
   | 'leg-opened'

@@ -17,6 +17,7 @@ export function begun(callId: string, fields: Partial<BeginningCall> = {}): Begi
 export const ANSWERED: CallAnswer = {
   answered_at: '2026-01-01T00:00:01.000Z',
   agent_id: null,
+  agent_error: null,
   codec: 'PCMU',
   crypto_suite: null,
   resumed: 0,

@@ -46,7 +46,7 @@ interface CallParts {
   /** How often the gateway was killed and resumed the call. */
   readonly resumed: () => number;
   readonly dispatch: (event: CallEvent) => void;
-  /** A failure that stands in the record. */
+  /** A failure, shown while the call is in progress, and in its record. */
   readonly onAgentError: (text: string) => void;
   /** Stores a snapshot. */
   readonly keep: () => void;
@@ -124,19 +124,28 @@ export class CallAgent {
     this.#voiceCall().redirect(target);
   }
 
-  /** The agent has ended, or one of its streams began or ended. */
+  /** The agent has ended or failed, or one of its streams began or ended. */
   take(
     event: Extract<
       LegEvent,
-      { type: 'agent-finished' | 'agent-hangup' | 'agent-lost' | 'conversation-ended' | 'stream-started' | 'fork-ended' }
+      | { type: 'agent-finished' | 'agent-hangup' | 'agent-away' | 'agent-lost' | 'agent-note' }
+      | { type: 'conversation-ended' | 'stream-started' | 'fork-ended' }
     >,
   ): void {
+    if (event.type === 'agent-note') return event.isFailure ? this.call.onAgentError(event.text) : undefined;
     if (event.type === 'stream-started' || event.type === 'fork-ended') this.#voice?.takeStream(event);
+    else if (event.type === 'agent-away') this.#onAway();
     else if (this.#voice !== null) this.#voice.take(event);
     else {
       const isLost = event.type === 'conversation-ended' ? event.error !== null : event.type === 'agent-lost';
       this.call.dispatch({ type: 'hangup', reason: isLost ? 'AGENT_LOST' : 'AGENT_HANGUP' });
     }
+  }
+
+  /** Where documents decide, the next one need not wait for the agent before the 200. */
+  #onAway(): void {
+    if (this.#voice === null) this.call.dispatch({ type: 'agent-away' });
+    else if (!this.call.isAnswered()) this.#voice.take({ type: 'agent-lost' });
   }
 
   /** What is found out of who answered: the first document may have waited for it. */

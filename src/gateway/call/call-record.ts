@@ -70,10 +70,11 @@ export function beginningOf({ callId, sipCallId, direction, caller, source, star
   return { call_id: callId, sip_call_id: sipCallId, direction, from: caller.number, source, started_at, ...parent };
 }
 
-export function answerOf(state: CallState, { answeredAtMs, resumed }: CallProgress): CallAnswer {
+export function answerOf(state: CallState, { answeredAtMs, resumed, agentError }: CallProgress): CallAnswer {
   return {
     answered_at: new Date(answeredAtMs ?? 0).toISOString(),
     agent_id: agentIdOf(state.route),
+    agent_error: agentError,
     ...mediaOf(state),
     resumed,
   };

@@ -120,7 +120,10 @@ export class CallRunner {
       isAnswered: () => this.#kept !== null,
       resumed: () => this.#progress.resumed,
       dispatch,
-      onAgentError: (text) => (this.#progress = { ...this.#progress, agentError: text }),
+      onAgentError: (agentError) => {
+        this.#progress = { ...this.#progress, agentError };
+        this.#keep();
+      },
       keep: () => this.#keep(),
       lastLeg: () => this.#legs.notes.at(-1) ?? null,
     });
@@ -479,17 +482,16 @@ export class CallRunner {
         this.#log.debug({ event: event.type }, 'call.media');
         return;
       case 'agent-hangup':
+      case 'agent-away':
       case 'agent-lost':
       case 'agent-finished':
+      case 'agent-note':
       case 'stream-started':
       case 'fork-ended':
       case 'conversation-ended':
         return this.#agent.take(event);
       case 'answered-by':
         return this.#onAnswerer(event.event);
-      case 'agent-note':
-        if (event.isFailure) this.#progress = { ...this.#progress, agentError: event.text };
-        return;
       case 'provider-tokens':
         return this.services.sessions.used(this.callId, event.tokens);
       case 'agent-request':

@@ -242,6 +242,8 @@ function happened(event: CallEvent): string {
       return looked(event);
     case 'agent-refused':
       return 'the voice webhook rejected the call';
+    case 'agent-away':
+      return 'the connection to the agent broke';
     case 'agent-connected':
       return 'the agent is connected';
     case 'relay-offered':

@@ -113,6 +113,9 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return state.name === 'Routing' ? onRouted(state, event) : { state, effects: NOTHING };
     case 'agent-connected':
       return onAgentConnected(state);
+    case 'agent-away':
+      // A call that is not answered yet need not wait for it.
+      return isAnswered(state) ? { state, effects: NOTHING } : onAgentUnavailable(state);
     case 'agent-refused':
       return isAnswered(state) ? hangUp(state, 'AGENT_HANGUP') : refuse(state, event.reason);
     case 'relay-offered':
@@ -264,10 +267,10 @@ function onAgentUnavailable(state: CallState): CallStep {
   return standsIn(state, standIn);
 }
 
-/** The agent is gone in the call: another may take the caller over, once. An echo would not help the caller. */
+/** The agent is gone after the 200: another may take the caller over, once. An echo would not help the caller. */
 function onAgentLost(state: CallState): CallStep {
   const { standIn } = state.facts;
-  if (state.name !== 'Talking' || state.agent.choice !== 'own' || standIn === null || standIn === 'test-line')
+  if (state.name === 'HangingUp' || state.agent.choice !== 'own' || standIn === null || standIn === 'test-line')
     return hangUp(state, 'AGENT_LOST');
   return standsIn(state, standIn);
 }
@@ -460,7 +463,7 @@ function onHangup(state: CallState, event: EventOf<'hangup'>): CallStep {
   const { reason } = event;
   if (isTooLateFromAgent(state, event)) return { state, effects: NOTHING };
   if (state.isBriefing && state.name === 'Talking' && reason === 'AGENT_HANGUP') return joining(onBriefed(state));
-  if (reason === 'AGENT_LOST' && isAnswered(state)) return onAgentLost(state);
+  if (reason === 'AGENT_LOST') return onAgentUnavailable(state);
   if (isAnswered(state)) return hangUp(state, reason === 'DRAINING' ? 'SHUTDOWN' : reason);
   return refuse(state, refusalOf(reason));
 }

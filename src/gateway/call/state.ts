@@ -269,6 +269,8 @@ export type CallEvent =
       readonly identity: VerifiedIdentity | null;
     }
   | { readonly type: 'agent-connected' }
+  /** Its connection broke before the ACK, and is made again. */
+  | { readonly type: 'agent-away' }
   /** The agent does not take the call. */
   | { readonly type: 'agent-refused'; readonly reason: Extract<Reason, 'AGENT_BUSY' | 'AGENT_DECLINED'> }
   | { readonly type: 'relay-offered'; readonly sdp: string; readonly attempt: number }

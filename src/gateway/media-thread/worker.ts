@@ -107,7 +107,7 @@ function handle(endpoint: RtpEndpoint, stream: StreamDependencies, command: Work
       );
       break;
     case 'start':
-      endpoint.with(command.callId, (leg) => leg.start());
+      endpoint.start(command.callId);
       break;
     case 'direct':
       endpoint.setDirection(command.callId, command.direction);

@@ -104,6 +104,8 @@ export class RtpEndpoint {
   readonly #reserved = new Map<string, PortPair>();
   /** Each call's agent, from before its leg opens until it closes. */
   readonly #agents = new Map<string, LegAgent>();
+  /** Those that cannot be started yet. */
+  readonly #connecting = new Set<LegAgent>();
   /** Forks of calls whose leg is not open yet. */
   readonly #waitingForks = new Map<string, Map<string, LegFork>>();
   /** Of legs that may send. */
@@ -177,12 +179,21 @@ export class RtpEndpoint {
         ? new ConferenceParty(this.#legs.get(description.callId)?.media ?? null, this.dependencies.random32())
         : this.dependencies.newAgent(description, host, this.dependencies.log.child({ call_id: callId }));
     this.#agents.set(callId, agent);
+    this.#connecting.add(agent);
     try {
       await agent.connect();
     } catch (error) {
       if (this.#agents.get(callId) === agent) this.#dismiss(callId);
       throw error;
+    } finally {
+      this.#connecting.delete(agent);
     }
+  }
+
+  /** Starts a call's leg, and its agent once that is connected: silence until then. */
+  start(callId: string): void {
+    const agent = this.#agents.get(callId);
+    this.with(callId, (leg) => leg.start(agent === undefined || !this.#connecting.has(agent)));
   }
 
   /** Copies the call's audio to a WebSocket from now on, or from the start of its leg. */

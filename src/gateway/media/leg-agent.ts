@@ -12,6 +12,7 @@ export interface AgentHost {
         type:
           | 'agent-hangup'
           | 'agent-finished'
+          | 'agent-away'
           | 'agent-lost'
           | 'agent-note'
           | 'agent-request'

@@ -26,7 +26,7 @@ export interface LegContext {
   readonly mediaTimeoutMs: number;
   /** Gets no digits: the log has them only in redacted fields. */
   readonly onEvent: (event: LegEvent) => void;
-  /** The call's agent, once it is connected. */
+  /** The call's agent, also while it is being connected. */
   readonly agent: () => LegAgent | undefined;
   /** Gets each RTCP packet in clear, if set; the buffer is reused afterwards. */
   readonly onRtcp?: (direction: 'in' | 'out', packet: Uint8Array, wallMs: number) => void;
@@ -99,8 +99,11 @@ export class MediaLeg implements ConferenceHost {
     };
   }
 
-  /** Starts audio and the agent, or the agent that has taken its place. Without an agent the leg is silent. */
-  start(): void {
+  /**
+   * Starts audio and the agent, or the agent that has taken its place. Without an agent the leg is silent.
+   * @param isAgentConnected else it is started by a later call
+   */
+  start(isAgentConnected = true): void {
     if (this.#isClosed) return;
     const nowMs = this.context.clock.nowMs();
     if (this.#startedMs === undefined) {
@@ -110,7 +113,7 @@ export class MediaLeg implements ConferenceHost {
       for (const fork of this.#forks.values()) fork.start(this.#sender.format.codec, nowMs);
     }
     const agent = this.context.agent();
-    if (agent === this.#agent) return;
+    if (agent === this.#agent || !isAgentConnected) return;
     this.#agent = agent;
     this.#agentCodec = this.#sender.format.codec;
     agent?.start(this.#agentCodec, nowMs);

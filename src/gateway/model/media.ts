@@ -96,6 +96,8 @@ export type LegEvent =
   | { readonly type: 'agent-finished'; readonly digits: string; readonly finishedOnKey: string }
   /** The application that the call exchanged text with has ended that, or is gone: why, for a person. */
   | { readonly type: 'conversation-ended'; readonly handoffData: string | null; readonly error: string | null }
+  /** The agent's connection broke before the ACK, and is made again. */
+  | { readonly type: 'agent-away' }
   /** The agent's connection broke and did not come back in time. */
   | { readonly type: 'agent-lost' }
   /** A WebSocket gets the call's audio from now on: the agent's, or a fork's. */

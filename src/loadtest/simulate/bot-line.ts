@@ -107,6 +107,7 @@ export class BotLine implements CallerLine {
       case 'agent-finished':
         this.#isOver = true;
         return;
+      case 'agent-away':
       case 'provider-tokens':
       case 'stream-started':
       case 'conversation-ended':

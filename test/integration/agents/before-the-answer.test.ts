@@ -12,6 +12,7 @@ import { ProxiedGateway } from '../../support/proxied-gateway.js';
 
 const LIMIT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 800;
+const GRACE_MS = 1_000;
 const SECRET = 'hunter2';
 let ca: TestCa;
 let site: AgentSite;
@@ -25,6 +26,7 @@ beforeAll(async () => {
   [port, tlsPort] = (await freePorts(2)) as [number, number];
   site = await AgentSite.start({
     TRUNKLINE_AGENTS_CONNECT_TIMEOUT_MS: String(CONNECT_TIMEOUT_MS),
+    TRUNKLINE_AGENTS_RECONNECT_GRACE_MS: String(GRACE_MS),
     TRUNKLINE_AGENTS_CA_FILE: ca.caFile,
     // A 180 would come if it could.
     TRUNKLINE_SIP_RINGING_AFTER_MS: '100',
@@ -112,18 +114,39 @@ describe('a caller whose bot is not there', () => {
     expect(performance.now() - startedMs).toBeGreaterThan(CONNECT_TIMEOUT_MS - 100);
     await gone;
   });
+});
 
-  it('gets BYE with AGENT_LOST after the ACK: the bot went away between the 200 and the ACK', async () => {
+describe('a bot that goes away between the 200 and the ACK', () => {
+  it('is connected again, as in a call', async () => {
     const bot = await startBot();
     const call = await invite();
     await call.answered();
     const lost = await bot.calls.at(0, 0);
     lost.socket.terminate();
-    await site.gateway.logged('gateway', '"msg":"agent.lost"');
+    call.bot = await bot.calls.at(1, LIMIT_MS);
+    call.ack();
+    const { start } = await call.bot.message('start');
+    expect((start as { customParameters: object }).customParameters).not.toHaveProperty('reconnects');
+    await call.bot.message('media');
+    await call.hangUp();
+    expect(lost.messages.all).toEqual([]);
+    const record = await site.gateway.record(call.signalling.callId);
+    expect([record['reason'], record['agent_error']]).toEqual(['CALLER_HANGUP', expect.stringContaining('closed with 1006')]);
+  });
+
+  it('and does not come back within agents.reconnect_grace_ms: BYE with AGENT_LOST after the ACK', async () => {
+    const bot = await startBot();
+    const call = await invite();
+    await call.answered();
+    const lost = await bot.calls.at(0, 0);
+    const lostMs = performance.now();
+    lost.socket.terminate();
+    await bot.stop();
     call.ack();
     expect(await call.ended()).toContain('text="AGENT_LOST"');
+    expect(performance.now() - lostMs).toBeGreaterThan(GRACE_MS - 100);
+    await site.gateway.logged('gateway', '"msg":"agent.lost"');
     expect(lost.messages.all).toEqual([]);
-    expect(bot.calls.all).toHaveLength(1);
   });
 });
 

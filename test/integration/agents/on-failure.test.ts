@@ -60,6 +60,16 @@ const recordOf = async ({ signalling }: AgentCall): Promise<Readonly<Record<stri
   const { json } = await site.gateway.api('GET', `/v1/calls/${String(id)}`);
   return (json as { call: Readonly<Record<string, unknown>> }).call;
 };
+/** The call while it is in progress. */
+const liveOf = async ({ signalling }: AgentCall): Promise<Readonly<Record<string, unknown>>> => {
+  const { json } = await site.gateway.api('GET', '/v1/calls?state=live');
+  const listed = (json as { calls: readonly Readonly<Record<string, unknown>>[] }).calls.find(
+    ({ sip_call_id: id }) => id === signalling.callId,
+  );
+  const shown = await site.gateway.api('GET', `/v1/calls/${String(listed?.['call_id'])}`);
+  expect((shown.json as { call: object }).call).toMatchObject({ agent_error: listed?.['agent_error'] });
+  return listed ?? {};
+};
 const textsOf = (record: Readonly<Record<string, unknown>>): string[] =>
   (record['transcript'] as readonly { readonly text: string }[]).map(({ text }) => text);
 
@@ -116,6 +126,75 @@ describe('second-provider', () => {
     const times = (record['transcript'] as readonly { readonly at_ms: number }[]).map(({ at_ms: atMs }) => atMs);
     expect(times).toEqual(times.toSorted((a, b) => a - b));
     expect(session.errors).toEqual([]);
+  });
+});
+
+describe('between the 200 and the ACK', () => {
+  withStandIn(() => ({
+    TRUNKLINE_AGENTS_ON_FAILURE: 'second-provider',
+    TRUNKLINE_AGENTS_SECOND_PROVIDER: 'deepgram',
+    TRUNKLINE_DEEPGRAM_API_KEY: 'dg-operator',
+    TRUNKLINE_DEEPGRAM_URL: `ws://127.0.0.1:${String(second.port)}/v1/agent/converse`,
+  }));
+  beforeAll(async () => {
+    expect((await site.gateway.cli('org', 'enable-operator-keys', site.gateway.ready.org_id)).code).toBe(0);
+  });
+
+  /** A call that was answered, whose provider has spoken; its ACK has not gone out. */
+  async function answered(): Promise<{ readonly call: AgentCall; readonly session: FakeOpenAiSession }> {
+    const before = first.sessions.all.length;
+    const call = await site.invite({ number: numbers.agent });
+    await call.answered();
+    const session = await first.sessions.at(before, LIMIT_MS);
+    session.utter((await session.responses.at(0, LIMIT_MS)).id, Buffer.alloc(1_600, 0x11), 'Never heard.');
+    return { call, session };
+  }
+
+  it('a session that ends is replaced by another one of the same provider, which greets: the caller hears that alone', async () => {
+    const { call, session } = await answered();
+    const before = first.sessions.all.length;
+    session.close(1_011, 'Internal error');
+    const next = await first.sessions.at(before, LIMIT_MS);
+    const greeting = Buffer.alloc(1_600, 0x22);
+    next.utter((await next.responses.at(0, LIMIT_MS)).id, greeting, 'Good day.');
+    call.ack();
+    await call.end.heard(greeting);
+    expect(call.end.peer.received.some(({ packet }) => packet.payload.includes(0x11))).toBe(false);
+    await call.end.peer.speak(new Int16Array(1_600).fill(2_000));
+    await expect.poll(() => next.audio.length, { timeout: LIMIT_MS }).toBeGreaterThan(1_600);
+    const live = await liveOf(call);
+    expect(live).toMatchObject({
+      state: 'in_progress',
+      agent_error: expect.stringContaining('closed the connection with 1011 (Internal error); another session begins') as string,
+    });
+    await call.hangUp();
+    const record = await recordOf(call);
+    expect(record).toMatchObject({ reason: 'CALLER_HANGUP', agent_error: live['agent_error'], transcript_state: 'complete' });
+    expect(textsOf(record)).toEqual(['Good day.']);
+    expect([...session.errors, ...next.errors]).toEqual([]);
+  });
+
+  it('a provider that is gone for good is replaced by the second one, before or after the ACK', async () => {
+    for (const isFirst of [true, false]) {
+      const { call, session } = await answered();
+      const before = second.sessions.all.length;
+      session.error('invalid_api_key');
+      if (isFirst) call.ack();
+      const next = await second.sessions.at(before, LIMIT_MS);
+      if (!isFirst) call.ack();
+      const greeting = Buffer.alloc(1_600, 0x33);
+      next.text('Good day.');
+      next.say(greeting);
+      next.done();
+      await call.end.heard(greeting);
+      await call.hangUp();
+      const record = await recordOf(call);
+      expect(record).toMatchObject({
+        reason: 'CALLER_HANGUP',
+        agent_error: expect.stringContaining('invalid_api_key (the key is wrong)') as string,
+      });
+      expect([textsOf(record), next.errors]).toEqual([['Good day.'], []]);
+    }
   });
 });
 

@@ -11,7 +11,13 @@ let first: Service;
 let calls: CarrierCall[];
 
 beforeEach(async () => {
-  site = await GatewaySite.start({ settings: { TRUNKLINE_DRACHTIO_GRACE_MS: '500' } });
+  // No bot is there: the test line stands in, and each call has an agent_error.
+  const agents = {
+    TRUNKLINE_AGENTS_URL: 'ws://127.0.0.1:1/',
+    TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true',
+    TRUNKLINE_AGENTS_ON_FAILURE: 'test-line',
+  };
+  site = await GatewaySite.start({ settings: { TRUNKLINE_DRACHTIO_GRACE_MS: '500', ...agents } });
   for (const number of NUMBERS) await site.attach(number, { max_concurrent_calls: 1 });
   first = await site.gateway('a');
   await site.gateway('b');
@@ -78,7 +84,10 @@ describe('two gateways on one SIP server, one Redis and one rtpengine', () => {
       const other = pair[index];
       const call = (await listed()).find(({ sip_call_id: id }) => id === other?.signalling.callId);
       const path = `/v1/calls/${String(call?.['call_id'])}`;
-      expect((await site.api(instance, 'GET', path)).json['call']).toMatchObject({ state: 'in_progress', codec: 'PCMU', reason: null });
+      expect((await site.api(instance, 'GET', path)).json['call']).toMatchObject({
+        ...{ state: 'in_progress', codec: 'PCMU', reason: null },
+        agent_error: expect.stringContaining('ECONNREFUSED') as string,
+      });
       // One of the two is asked for a call of the other.
       expect((await site.api(instance, 'POST', `${path}/stop`)).status).toBe(200);
       await until(() => other?.has('BYE') === true, 5_000, 'no BYE');

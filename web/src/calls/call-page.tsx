@@ -112,6 +112,8 @@ function CallView({ call, trace, samples, onStopped }: Shown & { readonly onStop
 
 function Why({ call: { reason, state, agent_error: agentError } }: { readonly call: CallDetail }): JSX.Element | null {
   const facts = reason === null ? undefined : reasons.value.get(reason);
+  const failure = agentError !== null && <p>The connection to the agent: {agentError}</p>;
+  if (reason === null && failure !== false) return <section class="card why">{failure}</section>;
   if (reason === null || facts === undefined) return state === 'ended' ? <p>{reason}</p> : null;
   return (
     <section class="card why" aria-label="Why it ended">
@@ -119,7 +121,7 @@ function Why({ call: { reason, state, agent_error: agentError } }: { readonly ca
         <strong>{facts.explanation}</strong>
         {facts.retryable && ' The same call may succeed later.'}
       </p>
-      {agentError !== null && <p>The connection to the agent: {agentError}</p>}
+      {failure}
       <p>{facts.advice}</p>
     </section>
   );

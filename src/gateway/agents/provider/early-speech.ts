@@ -20,6 +20,12 @@ export class EarlySpeech {
     if (piece.bytes === null || this.#bytes <= MAX_BYTES) this.#pieces.push(piece);
   }
 
+  /** The session is over, and the next one begins anew: what it said is not heard. @param kept is no utterance of the session */
+  sessionEnded(kept: string): void {
+    this.#pieces = this.#pieces.filter(({ utterance }) => utterance === kept);
+    this.#bytes = this.#pieces.reduce((sum, { bytes }) => sum + (bytes?.length ?? 0), 0);
+  }
+
   /** All of it, once. */
   take(): readonly EarlyPiece[] {
     return this.#pieces.splice(0);

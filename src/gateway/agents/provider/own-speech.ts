@@ -25,6 +25,7 @@ interface ToolSpeech {
 export class OwnSpeech {
   #abort = new AbortController();
   #isHeard = false;
+  #hasGreeting = false;
   #ready: ToolSpeech[] = [];
 
   constructor(
@@ -33,12 +34,18 @@ export class OwnSpeech {
     private readonly sink: OwnSpeechSink,
   ) {}
 
+  /** The first sentence is spoken here, or was. */
+  get hasGreeting(): boolean {
+    return this.#hasGreeting;
+  }
+
   /** The first sentence, played while it comes. False: there is no service. */
   begin(text: string): boolean {
     const { speech, language } = this.settings;
     if (speech === null) return false;
     const { signal } = this.#abort;
     const unlessStopped = unless(signal);
+    this.#hasGreeting = true;
     const onAudio = (format: SpeechRequest['format'], bytes: Uint8Array): void =>
       unlessStopped(() => {
         this.#isHeard = true;
@@ -46,7 +53,11 @@ export class OwnSpeech {
       });
     this.textToSpeech.stream(speech.services, { text, language: isoLanguageOf(language), voice: speech.voice }, signal, onAudio).then(
       () => unlessStopped(() => this.sink.end()),
-      (error: unknown) => unlessStopped(() => this.sink.failed(errorText(error), this.#isHeard)),
+      (error: unknown) =>
+        unlessStopped(() => {
+          this.#hasGreeting = this.#isHeard;
+          this.sink.failed(errorText(error), this.#isHeard);
+        }),
     );
     return true;
   }

@@ -1,5 +1,4 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentRequest, TranscriptEntry } from '../../model/agent.js';
-import type { AgentNote } from '../../model/media.js';
 import type { ProviderSettings } from '../../model/provider-settings.js';
 import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
 import { digitOfEvent } from '../../../rtp/dtmf/telephone-event.js';
@@ -24,10 +23,11 @@ import { ConversationSoFar } from './conversation-so-far.js';
 import { EarlySpeech } from './early-speech.js';
 import { Farewell } from './farewell.js';
 import { FunctionCalls } from './function-calls.js';
-import { causeOf, shownReason } from './json-message.js';
+import { causeOf } from './json-message.js';
 import { Liveness } from './liveness.js';
 import { LongSilence } from './long-silence.js';
 import { OwnSpeech } from './own-speech.js';
+import { ProviderNotes } from './provider-notes.js';
 import { Renewal } from './renewal.js';
 import { Utterances, type HeardUtterance } from './utterances.js';
 
@@ -49,7 +49,6 @@ const KEEP_ALIVE_MS = 5_000;
 const SILENT_FRAMES = 25;
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
 const TAKEN_OVER = 'You take over this call after an interruption. Apologize shortly, and go on with the conversation.';
-const MAX_WARNINGS = 5;
 /** The position of all that was said when a mark comes back does not matter: the queue is flushed at it. */
 const END = 'end';
 /** The utterance that another service than the provider speaks. */
@@ -65,8 +64,11 @@ export class ProviderAgent implements LegAgent {
   #uplink: Uplink | null = null;
   #downlink: Downlink | null = null;
   #startedMs: number | null = null;
-  #dialledMs = 0;
+  /** The agent was asked to begin, or takes over. */
   #isBegun = false;
+  /** Those of the first session. */
+  #formats: ProviderAdapter['formats'];
+  readonly #notes: ProviderNotes;
   readonly #ownSpeech: OwnSpeech;
   readonly #liveness: Liveness;
   readonly #earlyAudio = new EarlyAudio();
@@ -87,7 +89,6 @@ export class ProviderAgent implements LegAgent {
   readonly #renewal = new Renewal();
   #isRenewing = false;
   #cancelKeepAlive: CancelTimer | undefined;
-  #warnings = 0;
   #hasGap = false;
 
   constructor(
@@ -96,7 +97,9 @@ export class ProviderAgent implements LegAgent {
     private readonly dependencies: ProviderDependencies,
     private readonly log: Log,
   ) {
+    this.#notes = new ProviderNotes(settings, (note) => host.emit(note), dependencies.clock, log);
     this.#adapter = dependencies.newAdapter(settings);
+    this.#formats = this.#adapter.formats;
     this.#conversation = new ConversationSoFar(settings.conversation);
     this.#calls = new FunctionCalls(settings, host, dependencies.clock, {
       give: (callId, output, continues) => this.#run(this.#adapter.toolResult(callId, output, continues)),
@@ -110,12 +113,12 @@ export class ProviderAgent implements LegAgent {
       play: (format, bytes) => this.#safely(() => this.#play(GREETING, bytes, format)),
       end: () => this.#safely(() => this.#endUtterance(GREETING)),
       failed: (message, isHeard) => this.#safely(() => this.#onUnspoken(message, isHeard)),
-      unspoken: (message) => this.#safely(() => this.#warn(`text to speech: ${message}`)),
+      unspoken: (message) => this.#safely(() => this.#notes.warn(`text to speech: ${message}`)),
     });
     this.#keys = new CallerKeys(dependencies.clock, (text) => this.#safely(() => this.#run(this.#adapter.inform(text))));
     this.#connection = new ConnectionRunner(dependencies.clock, dependencies.limits, {
       perform: (work) => this.#perform(work),
-      onTimer: (timer) => timer === 'connect' && this.#noteFailure('the session was not accepted in time'),
+      onTimer: (timer) => timer === 'connect' && this.#notes.failed('the session was not accepted in time'),
       safely: (work) => this.#safely(work),
     });
   }
@@ -132,7 +135,7 @@ export class ProviderAgent implements LegAgent {
     const { provider, apiKey, model } = this.settings;
     if (apiKey === null || model === '') {
       const message = `there is no ${apiKey === null ? 'key' : 'agent'} for ${provider}`;
-      this.#note('other', message, true);
+      this.#notes.add('other', message, true);
       return Promise.reject(new AgentUnavailableError(message));
     }
     return this.#connection.connect();
@@ -142,9 +145,9 @@ export class ProviderAgent implements LegAgent {
     const { limits } = this.dependencies;
     this.#startedMs = nowMs;
     const onDropped = (milliseconds: number): void => this.#onDropped('droppedInboundMs', milliseconds);
-    const uplink = new Uplink(this.#adapter.formats.input, codec, limits.maxUnsentAudioMs, { onSamples: () => undefined, onDropped });
+    const uplink = new Uplink(this.#formats.input, codec, limits.maxUnsentAudioMs, { onSamples: () => undefined, onDropped });
     this.#uplink = uplink;
-    this.#downlink = new Downlink(this.#adapter.formats.output, codec, limits.maxQueuedSpeechMs);
+    this.#downlink = new Downlink(this.#formats.output, codec, limits.maxQueuedSpeechMs);
     uplink.start(nowMs);
     uplink.connect({ socket: this.#wire(), writer: { media: (payload) => payload } });
     this.#connection.step({ type: 'started' });
@@ -191,7 +194,7 @@ export class ProviderAgent implements LegAgent {
     this.#tick(nowMs, frames);
     this.#silentFrames += Math.max(0, frames - (this.#sentFrames - before));
     if (this.#silentFrames < SILENT_FRAMES) return;
-    for (; this.#silentFrames > 0; this.#silentFrames -= 1) this.#sendAudio(silenceOf(this.#adapter.formats.input));
+    for (; this.#silentFrames > 0; this.#silentFrames -= 1) this.#sendAudio(silenceOf(this.#formats.input));
   }
 
   notify(answer: AgentAnswer): void {
@@ -211,7 +214,7 @@ export class ProviderAgent implements LegAgent {
     if (this.#socket === null || !this.#isAccepted) return;
     if (this.#renewal.isDue(nowMs, () => this.#isQuiet)) this.#renew();
     if (this.#liveness.pass(frames * FRAME_MS, this.#adapter.silentAfterMs)) return;
-    this.#noteFailure('the provider answered no ping');
+    this.#notes.failed('the provider answered no ping');
     this.#connection.step({ type: 'silent' });
   }
 
@@ -220,7 +223,7 @@ export class ProviderAgent implements LegAgent {
     if (step === 'ask') this.#run(this.#adapter.inform('Nobody has spoken for a while. Ask whether the caller is still there.'));
     if (step !== 'leave') return;
     this.#farewell.begin();
-    this.#note('other', 'nobody spoke, also not after a question: the agent hangs up');
+    this.#notes.add('other', 'nobody spoke, also not after a question: the agent hangs up');
   }
 
   get #isQuiet(): boolean {
@@ -229,7 +232,7 @@ export class ProviderAgent implements LegAgent {
 
   #renew(): void {
     this.#isRenewing = true;
-    this.#note('other', 'the session is renewed, because the provider limits its duration');
+    this.#notes.add('other', 'the session is renewed, because the provider limits its duration');
     this.#connection.step({ type: 'silent' });
   }
 
@@ -251,6 +254,8 @@ export class ProviderAgent implements LegAgent {
         if (this.#startedMs === null || this.#isRenewing) this.#socket?.close();
         else this.#socket?.terminate();
         return this.#leaveSocket();
+      case 'away':
+        return this.host.emit({ type: 'agent-away' });
       case 'hang-up':
       case 'lost':
         this.log.warn({}, 'agent.lost');
@@ -261,9 +266,9 @@ export class ProviderAgent implements LegAgent {
   }
 
   #dial(): void {
-    const { clock, dial, newAdapter } = this.dependencies;
-    this.#dialledMs = clock.nowMs();
-    const { resumption } = this.#adapter;
+    const { dial, newAdapter } = this.dependencies;
+    this.#notes.dialled();
+    const resumption = this.#isBegun ? this.#adapter.resumption : null;
     this.#adapter = newAdapter(this.settings);
     this.#isAccepted = false;
     this.#stopDialling = dial(this.#adapter.target, {
@@ -299,18 +304,18 @@ export class ProviderAgent implements LegAgent {
   #onAccepted(): void {
     const { clock } = this.dependencies;
     this.#isAccepted = true;
+    if (this.#startedMs === null) this.#formats = this.#adapter.formats;
     this.#keepAlive();
     this.#isRenewing = false;
     this.#sessionMs = clock.nowMs();
     this.#renewal.endsIn(this.#adapter.sessionMs, clock.nowMs());
-    this.#note('other', `session accepted by ${this.#name} after ${String(this.#tookMs)} ms`);
+    this.#notes.accepted();
     this.#connection.step({ type: 'opened' });
     // While the 200 and its ACK are under way the model makes its first words.
-    const isFirst = this.#conversation.said.length === 0;
-    if (this.#isBegun || (this.settings.waitsForGreeting && isFirst)) return;
+    if (this.#isBegun) return;
     this.#isBegun = true;
-    if (isFirst) this.#begin();
-    else this.#run(this.#adapter.inform(TAKEN_OVER));
+    if (this.#conversation.said.length > 0) this.#run(this.#adapter.inform(TAKEN_OVER));
+    else if (!this.settings.waitsForGreeting) this.#begin();
   }
 
   #begin(): void {
@@ -320,9 +325,10 @@ export class ProviderAgent implements LegAgent {
   }
 
   #onUnspoken(message: string, isHeard: boolean): void {
-    this.#warn(`text to speech: ${message}`);
-    if (isHeard) this.#endUtterance(GREETING);
-    else this.#run(this.#adapter.begin());
+    this.#notes.warn(`text to speech: ${message}`);
+    if (isHeard) return this.#endUtterance(GREETING);
+    if (this.#isAccepted) this.#run(this.#adapter.begin());
+    else this.#isBegun = false;
   }
 
   #onTalking(reconnects: number): void {
@@ -337,7 +343,7 @@ export class ProviderAgent implements LegAgent {
   /** The connection was not made, or the session was not accepted. */
   #onFailed(message: string): void {
     this.log.warn({ error: message }, 'agent.not_connected');
-    this.#noteFailure(message);
+    this.#notes.failed(message);
     this.#socket?.close();
     this.#leaveSocket();
     this.#connection.step({ type: 'failed', message });
@@ -349,7 +355,7 @@ export class ProviderAgent implements LegAgent {
     this.log.info({ code }, 'agent.closed');
     if (!wasAccepted) return this.#onFailed(message);
     if (isHangUp && this.#startedMs !== null) {
-      this.#note('closed', `${this.#name}: the agent ended the call`);
+      this.#notes.closed('the agent ended the call', false);
       this.#farewell.begin();
       return this.#leaveSocket(true);
     }
@@ -359,7 +365,7 @@ export class ProviderAgent implements LegAgent {
   /** The session is over, and the call is not. */
   #end(message: string, isFinal: boolean): void {
     const next = isFinal ? '' : '; another session begins, with the conversation so far';
-    this.#note('closed', `${this.#name}: ${message}${next}`, true);
+    this.#notes.closed(`${message}${next}`, true);
     this.#socket?.close();
     this.#leaveSocket();
     if (isFinal) this.host.emit({ type: 'agent-lost' });
@@ -376,6 +382,10 @@ export class ProviderAgent implements LegAgent {
     this.#calls.clear();
     this.#utterances.sessionEnded(this.#downlink?.queue.playedBytes ?? 0, isComplete, GREETING);
     this.#samples.reset();
+    this.#earlySpeech.sessionEnded(GREETING);
+    const isHeard = this.#ownSpeech.hasGreeting || (this.#downlink?.queue.pushedBytes ?? 0) > 0;
+    // Nothing of the agent came to the caller: a session that does not go on with this one begins anew.
+    this.#isBegun &&= isHeard || (this.#startedMs !== null && this.#adapter.resumption !== null);
   }
 
   #run(actions: readonly ProviderAction[]): void {
@@ -391,7 +401,7 @@ export class ProviderAgent implements LegAgent {
       case 'fail':
         return this.#isAccepted ? this.#end(action.message, action.isFinal) : this.#onFailed(action.message);
       case 'warn':
-        return this.#warn(action.message, action.isFailure);
+        return this.#notes.warn(action.message, action.isFailure);
       case 'play':
         return this.#play(action.utterance, action.bytes);
       case 'end-utterance':
@@ -411,7 +421,7 @@ export class ProviderAgent implements LegAgent {
       }
       case 'not-heard':
         this.#miss(`the provider did not transcribe the caller: ${action.message}`);
-        return this.#warn(`not transcribed: ${action.message}`);
+        return this.#notes.warn(`not transcribed: ${action.message}`);
       case 'caller-speech':
         return this.#silence.caller(action.isSpeaking);
       case 'run-tool':
@@ -433,7 +443,7 @@ export class ProviderAgent implements LegAgent {
     if (typeof message === 'string') socket.sendText(message);
     else socket.sendBinary(message);
     if (socket.unsentBytes <= MAX_UNSENT_BYTES) return;
-    this.#noteFailure('the provider does not read');
+    this.#notes.failed('the provider does not read');
     this.#connection.step({ type: 'silent' });
   }
 
@@ -533,34 +543,9 @@ export class ProviderAgent implements LegAgent {
     return this.#startedMs === null ? 0 : this.dependencies.clock.nowMs() - this.#startedMs;
   }
 
-  get #tookMs(): number {
-    return Math.round(this.dependencies.clock.nowMs() - this.#dialledMs);
-  }
-
-  /** Without the query, which may hold a credential. */
-  get #name(): string {
-    const { provider, url } = this.settings;
-    return `${provider} (${URL.canParse(url) ? new URL(url).host : 'a URL that cannot be read'})`;
-  }
-
   #onDropped(counter: 'droppedInboundMs' | 'droppedOutboundMs', milliseconds: number): void {
     this.dependencies.counters[counter] += milliseconds;
     this.log.debug({ counter, milliseconds }, 'agent.audio.dropped');
-  }
-
-  #warn(message: string, isFailure = false): void {
-    this.#warnings += 1;
-    if (this.#warnings > MAX_WARNINGS) return;
-    this.log.warn({ error: message }, 'agent.provider.warning');
-    this.#note('other', `${this.#name}: ${message}`, isFailure);
-  }
-
-  #note(kind: AgentNote['kind'], text: string, isFailure = false): void {
-    this.host.emit({ type: 'agent-note', kind, text, isFailure });
-  }
-
-  #noteFailure(message: string): void {
-    this.#note('other', `${this.#name}: ${shownReason(message)}, after ${String(this.#tookMs)} ms`, true);
   }
 
   /** What a socket or a timer calls: a bug of ours ends this call, and no other one of the thread. */

@@ -8,7 +8,7 @@ export interface ConnectionState {
     | 'Idle'
     /** The first connection is being made, before the call is answered. */
     | 'Dialling'
-    /** Connected; the call is not answered yet. */
+    /** Connected; the call is not acknowledged yet. */
     | 'Ready'
     /** Audio flows both ways. */
     | 'Streaming'
@@ -21,8 +21,10 @@ export interface ConnectionState {
   readonly attempts: number;
   /** `running`: reconnecting, or the new connection is recent. `over`: the grace is used up; another break ends the call. */
   readonly recovery: 'none' | 'running' | 'over';
-  /** Successful reconnections. */
-  readonly reconnects: number;
+  /** The call was acknowledged: audio flows as soon as there is a connection. */
+  readonly isStarted: boolean;
+  /** How often audio began to flow. */
+  readonly streams: number;
 }
 
 export type ConnectionEvent =
@@ -46,8 +48,10 @@ export type ConnectionEffect =
   | { readonly do: 'dial' }
   | { readonly do: 'accepted' }
   | { readonly do: 'refused'; readonly message: string }
-  /** `connected` and `start`. */
+  /** `connected` and `start`. `reconnects`: how often audio flowed before. */
   | { readonly do: 'announce'; readonly reconnects: number }
+  /** The connection broke before the ACK, and is made again: a call that is not answered yet need not wait. */
+  | { readonly do: 'away' }
   /** `stop`, and the socket is closed. */
   | { readonly do: 'say-stop' }
   /** Closes the socket, or gives the attempt up, without a close frame. */
@@ -67,7 +71,7 @@ interface ConnectionStep {
   readonly effects: readonly ConnectionEffect[];
 }
 
-export const IDLE_CONNECTION: ConnectionState = { name: 'Idle', attempts: 0, recovery: 'none', reconnects: 0 };
+export const IDLE_CONNECTION: ConnectionState = { name: 'Idle', attempts: 0, recovery: 'none', isStarted: false, streams: 0 };
 
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 2_000;
@@ -96,10 +100,10 @@ export function stepConnection(state: ConnectionState, event: ConnectionEvent, l
     case 'closed':
       return onClosed(state, BROKEN.has(event.code));
     case 'silent':
-      return state.name === 'Ready' || state.name === 'Streaming' ? broken(state, [{ do: 'abandon' }], limits) : stay;
+      return isConnected(state) ? broken(state, [{ do: 'abandon' }], limits) : stay;
     case 'started':
-      if (state.name !== 'Ready') return stay;
-      return { state: { ...state, name: 'Streaming' }, effects: [{ do: 'announce', reconnects: 0 }] };
+      if (state.isStarted) return stay;
+      return state.name === 'Ready' ? stream({ ...state, isStarted: true }) : { ...stay, state: { ...state, isStarted: true } };
     case 'timer':
       return onTimer(state, event.timer, limits);
     case 'released':
@@ -109,7 +113,7 @@ export function stepConnection(state: ConnectionState, event: ConnectionEvent, l
   }
 
   function onClosed(from: ConnectionState, isBroken: boolean): ConnectionStep {
-    if (from.name !== 'Ready' && from.name !== 'Streaming') return onFailed(from, 'the connection was closed at once');
+    if (!isConnected(from)) return onFailed(from, 'the connection was closed at once');
     if (isBroken) return broken(from, [], limits);
     return { state: closed(from), effects: [...STOP_TIMERS, { do: 'hang-up' }] };
   }
@@ -123,19 +127,17 @@ function dial(state: ConnectionState, name: 'Dialling' | 'Redialling', limits: C
 }
 
 function onOpened(state: ConnectionState): ConnectionStep {
-  if (state.name === 'Dialling') {
-    return { state: { ...state, name: 'Ready' }, effects: [{ do: 'stop-timer', timer: 'connect' }, { do: 'accepted' }] };
-  }
-  if (state.name !== 'Redialling') return { state, effects: NOTHING };
-  const reconnects = state.reconnects + 1;
-  return {
-    state: { ...state, name: 'Streaming', reconnects },
-    effects: [
-      { do: 'stop-timer', timer: 'connect' },
-      { do: 'start-timer', timer: 'settled', delayMs: SETTLED_MS },
-      { do: 'announce', reconnects },
-    ],
-  };
+  if (state.name !== 'Dialling' && state.name !== 'Redialling') return { state, effects: NOTHING };
+  const ready: ConnectionStep = state.isStarted ? stream(state) : { state: { ...state, name: 'Ready' }, effects: NOTHING };
+  const said: ConnectionEffect =
+    state.name === 'Dialling' ? { do: 'accepted' } : { do: 'start-timer', timer: 'settled', delayMs: SETTLED_MS };
+  return { state: ready.state, effects: [{ do: 'stop-timer', timer: 'connect' }, said, ...ready.effects] };
+}
+
+/** Audio flows. */
+function stream(state: ConnectionState): ConnectionStep {
+  const { streams } = state;
+  return { state: { ...state, name: 'Streaming', streams: streams + 1 }, effects: [{ do: 'announce', reconnects: streams }] };
 }
 
 function onFailed(state: ConnectionState, message: string): ConnectionStep {
@@ -154,17 +156,17 @@ function waitToRedial(state: ConnectionState, timer: ConnectionTimer): Connectio
   };
 }
 
-/** Before the call is answered there is nothing to come back to. */
 function broken(state: ConnectionState, before: readonly ConnectionEffect[], limits: ConnectionLimits): ConnectionStep {
-  if (state.name === 'Ready' || limits.reconnectGraceMs === 0 || state.recovery === 'over') {
+  if (limits.reconnectGraceMs === 0 || state.recovery === 'over') {
     return { state: closed(state), effects: [...before, ...STOP_TIMERS, { do: 'lost' }] };
   }
+  const first: readonly ConnectionEffect[] = state.isStarted ? before : [...before, { do: 'away' }];
   if (state.recovery === 'running') {
     const step = waitToRedial(state, 'settled');
-    return { ...step, effects: [...before, ...step.effects] };
+    return { ...step, effects: [...first, ...step.effects] };
   }
   const step = dial({ ...state, recovery: 'running' }, 'Redialling', limits);
-  return { ...step, effects: [...before, { do: 'start-timer', timer: 'grace', delayMs: limits.reconnectGraceMs }, ...step.effects] };
+  return { ...step, effects: [...first, { do: 'start-timer', timer: 'grace', delayMs: limits.reconnectGraceMs }, ...step.effects] };
 }
 
 function onTimer(state: ConnectionState, timer: ConnectionTimer, limits: ConnectionLimits): ConnectionStep {
@@ -177,16 +179,20 @@ function onTimer(state: ConnectionState, timer: ConnectionTimer, limits: Connect
     case 'retry':
       return state.name === 'Waiting' ? dial(state, 'Redialling', limits) : { state, effects: NOTHING };
     case 'settled':
-      if (state.name !== 'Streaming') return { state, effects: NOTHING };
+      if (!isConnected(state)) return { state, effects: NOTHING };
       return { state: { ...state, attempts: 0, recovery: 'none' }, effects: [{ do: 'stop-timer', timer: 'grace' }] };
     case 'grace':
       // The connection that there is may still last.
-      if (state.name === 'Streaming') return { state: { ...state, recovery: 'over' }, effects: NOTHING };
+      if (isConnected(state)) return { state: { ...state, recovery: 'over' }, effects: NOTHING };
       if (state.name !== 'Waiting' && state.name !== 'Redialling') return { state, effects: NOTHING };
       return { state: closed(state), effects: [...STOP_TIMERS, { do: 'abandon' }, { do: 'lost' }] };
     default:
       return assertNever(timer);
   }
+}
+
+function isConnected({ name }: ConnectionState): boolean {
+  return name === 'Ready' || name === 'Streaming';
 }
 
 function closed(state: ConnectionState): ConnectionState {

@@ -221,6 +221,8 @@ export class StreamAgent implements LegAgent {
         return this.#forgetSocket();
       case 'hang-up':
         return this.host.emit({ type: 'agent-hangup' });
+      case 'away':
+        return this.host.emit({ type: 'agent-away' });
       case 'lost':
         this.log.warn({}, 'agent.lost');
         return this.host.emit({ type: 'agent-lost' });

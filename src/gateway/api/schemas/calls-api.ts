@@ -168,7 +168,8 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     quality: { endpoint: null, relay: null },
     analysis: null,
     analysis_error: null,
-    agent_error: null,
+    // An earlier version's snapshot has none.
+    agent_error: answer?.agent_error ?? null,
     answered_by: null,
     legs: [],
     stale_route: null,

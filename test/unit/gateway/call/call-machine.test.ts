@@ -289,6 +289,38 @@ describe('the agent of a call', () => {
     expect(kinds(play([...routed, asked], FACTS).effects)).toEqual(['notify-agent']);
   });
 
+  it.each(['second-provider', 'sentence', 'transfer'] as const)(
+    'lost between the 200 and the ACK, %s stands in, connected before or after it',
+    (standIn) => {
+      const facts = { ...FACTS, standIn };
+      const lost: CallEvent = { type: 'hangup', reason: 'AGENT_LOST' };
+      const answered = CALL.slice(0, 6);
+      const first = play([...answered, lost], facts);
+      expect([first.state.name, first.effects]).toEqual(['AwaitingAck', [{ do: 'connect-agent', choice: standIn }]]);
+      expect(kinds(play([...answered, lost, AGENT_CONNECTED], facts).effects)).toEqual([]);
+      expect(kinds(play([...answered, lost, AGENT_CONNECTED, ACK], facts).effects)).toEqual(['start-leg', 'keep']);
+      // Silence until it is there.
+      expect(kinds(play([...answered, lost, ACK], facts).effects)).toEqual(['start-leg', 'keep']);
+      expect(kinds(play([...answered, lost, ACK, AGENT_CONNECTED], facts).effects)).toEqual(['start-leg', 'keep']);
+      expect(play([...answered, lost, lost], facts).state).toMatchObject({ name: 'HangingUp', reason: 'AGENT_LOST' });
+      expect(play([...answered, lost], FACTS).state).toMatchObject({ name: 'HangingUp', reason: 'AGENT_LOST' });
+    },
+  );
+
+  it('whose connection broke before the 200 is not waited for: another one stands in, or the call is refused', () => {
+    const away: CallEvent = { type: 'agent-away' };
+    for (let length = 3; length <= 5; length += 1) {
+      for (const gone of [away, { type: 'hangup', reason: 'AGENT_LOST' }] as const) {
+        expect(play([...CALL.slice(0, length), gone]).state).toMatchObject({ name: 'Ended', reason: 'AGENT_UNAVAILABLE' });
+        expect(play([...CALL.slice(0, length), gone], FALLING_BACK).effects).toEqual([TEST_LINE]);
+      }
+    }
+    for (const length of [6, 7]) {
+      const { state } = play(CALL.slice(0, length));
+      expect(playOn(state, [away])).toMatchObject({ state, effects: [] });
+    }
+  });
+
   it('ends an answered call with AGENT_LOST when it is lost', () => {
     const { state, effects } = play([...CALL, { type: 'hangup', reason: 'AGENT_LOST' }]);
     expect(state.reason).toBe('AGENT_LOST');

@@ -165,6 +165,33 @@ describe('a leg whose far side moves', () => {
   });
 });
 
+it('a leg that starts while its agent is being connected is silent, and the agent starts when the leg is started again', async () => {
+  let isConnected = (): void => undefined;
+  const starts: number[] = [];
+  const slow = {
+    ...AGENT,
+    connect: () => new Promise<void>((resolve) => (isConnected = resolve)),
+    start: (_codec: unknown, nowMs: number) => void starts.push(nowMs),
+  };
+  const clock = new VirtualClock();
+  const own = RtpEndpoint.open(
+    { address: '127.0.0.1', rtpPorts: [FIRST + 4], mediaTimeoutMs: 60_000 },
+    { clock, log: silentLog, random32: () => 7, newAgent: () => slow },
+  );
+  const leg = { callId: 'a', sipCallId: 'a', localRtpPort: null, remote: far(1_000), codec: 'PCMU', payloadType: 0 } as const;
+  own.openLeg({ ...leg, telephoneEventPayloadType: null, srtp: null, carrierSuite: null }, () => undefined);
+  const connected = own.connectAgent('a', { kind: 'test-line' } as AgentDescription, () => undefined);
+  own.start('a');
+  clock.advance(100);
+  expect([starts, own.figures('a')?.packetsSent]).toEqual([[], 6]);
+  isConnected();
+  await connected;
+  expect(starts).toEqual([]);
+  own.start('a');
+  expect(starts).toEqual([100]);
+  own.close();
+});
+
 describe('held legs', () => {
   /** A clock that counts the timers that fire. */
   class CountingClock extends VirtualClock {

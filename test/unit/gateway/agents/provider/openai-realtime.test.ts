@@ -457,6 +457,10 @@ describe('what goes wrong in a call', () => {
     leg.frames(5);
     expect(leg.sessions).toHaveLength(2);
     expect(first.closed.all).toEqual([1_000]);
+    expect(leg.session.of('conversation.item.create').map(({ item }) => item)).toEqual([
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hello.' }] },
+    ]);
+    expect(leg.session.responses.all).toEqual([]);
     leg.session.utter(leg.session.begin(), loud(40), 'Where were we?');
     expect(leg.frames(2)).toEqual(loud(40));
   });

@@ -35,6 +35,36 @@ describe('the first sentence', () => {
     expect([leg.session.of('response.create'), leg.session.errors]).toEqual([[], []]);
   });
 
+  it('is heard once, and stands in the conversation, also when the provider’s session ends before the ACK', async () => {
+    const leg = open({ firstSentence: 'Blue Harbor, good day.', speech: SPEECH });
+    await leg.connect();
+    leg.speech.say(loud(50));
+    leg.session.close(1_011, '');
+    leg.clock.advance(10);
+    leg.start();
+    leg.speech.say(loud(50));
+    await leg.speech.end();
+    expect(leg.frames(5)).toEqual(loud(100));
+    leg.frames(2);
+    expect([leg.sessions.length, leg.speech.texts.length]).toEqual([2, 1]);
+    expect(leg.transcript()).toEqual([{ speaker: 'agent', text: 'Blue Harbor, good day.', at_ms: 20 }]);
+    expect([assistantTexts(leg), systemTexts(leg)]).toEqual([['Blue Harbor, good day.'], []]);
+  });
+
+  it('is asked for by the next session when the service fails while there is none', async () => {
+    const leg = open({ firstSentence: 'Good day.', speech: SPEECH });
+    await leg.connect();
+    leg.refusals.push('the connection was refused');
+    leg.session.close(1_011, '');
+    leg.clock.advance(10);
+    await leg.speech.fail('openai answered 500');
+    leg.start();
+    leg.clock.advance(200);
+    expect([leg.sessions.length, leg.speech.texts.length]).toEqual([2, 2]);
+    leg.speech.say(loud(20));
+    expect(leg.frames(1)).toEqual(loud(20));
+  });
+
   it('spoken by a service is cut off by the caller: the model knows what of it was heard', async () => {
     const leg = open({ firstSentence: 'One two three four five six seven eight nine ten.', speech: SPEECH });
     await leg.talk();

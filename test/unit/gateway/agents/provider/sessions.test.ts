@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { newAdapter } from '../../../../../src/gateway/agents/provider/adapters.js';
-import { PROVIDERS, talkAt } from '../../../../support/provider/every-provider.js';
-import { PROVIDER } from '../../../../support/provider/provider-leg.js';
+import { openAt, PROVIDERS, talkAt } from '../../../../support/provider/every-provider.js';
+import { FakeGeminiSession } from '../../../../support/provider/fake-gemini.js';
+import { FakeOpenAiSession } from '../../../../support/provider/fake-openai.js';
+import { openProvider, PROVIDER } from '../../../../support/provider/provider-leg.js';
 
 // What all providers have in common: a connection that ends, a session that is replaced, messages that hurt.
 
@@ -33,6 +35,43 @@ describe.each(PROVIDERS)('%s', (name) => {
     });
   });
 
+  it('before the ACK: what the first session said is not heard, what the next one says is, and it hears the caller’s first words', async () => {
+    const { leg, play } = openAt(name);
+    await leg.connect();
+    play.begin();
+    play.text('Lost words.');
+    play.say(Buffer.alloc(9_600, 0x31));
+    leg.clock.advance(10);
+    leg.refusals.push('the connection was refused');
+    leg.session.close(1_011);
+    leg.clock.advance(10);
+    expect(leg.events.filter(({ type }) => type !== 'agent-request')).toEqual([{ type: 'agent-away' }]);
+    leg.start();
+    expect(new Set(leg.frames(3, 0x21))).toEqual(new Set([0xff]));
+    expect(leg.sessions).toHaveLength(1);
+    expect(new Set(leg.frames(10, 0x21))).toEqual(new Set([0xff]));
+    expect(leg.sessions).toHaveLength(2);
+    expect(leg.session.audio.length).toBeGreaterThanOrEqual(12 * 160);
+    play.begin();
+    play.text('Good day.');
+    play.say(Buffer.alloc(9_600, 0x22));
+    play.end();
+    expect(leg.frames(100, 0x21).filter((byte) => byte !== 0xff).length).toBeGreaterThanOrEqual(1_600);
+    leg.agent.close();
+    expect(leg.transcript().map(({ speaker, text }) => `${speaker}: ${text}`)).toEqual(['agent: Good day.']);
+    expect(leg.requests().filter((request) => request.type === 'transcript' && request.gap !== undefined)).toEqual([]);
+    expect(leg.notes.join()).toContain('closed the connection with 1011; another session begins');
+    expect(leg.isLost()).toBe(false);
+  });
+
+  it('before the ACK, for good: the call may have another agent', async () => {
+    const { leg } = openAt(name);
+    await leg.connect();
+    leg.session.close(1_008);
+    leg.clock.advance(10);
+    expect([leg.isLost(), leg.sessions.length]).toEqual([true, 1]);
+  });
+
   it('a session that ends within an answer is replaced, and the call goes on', async () => {
     const { leg } = await talkAt(name);
     leg.frames(5, 0x10);
@@ -41,6 +80,32 @@ describe.each(PROVIDERS)('%s', (name) => {
     expect(leg.sessions).toHaveLength(2);
     expect([leg.isLost(), leg.hasHungUp()]).toEqual([false, false]);
   });
+});
+
+it('a model that was asked to begin, and said nothing before its session ended, is asked again', async () => {
+  for (const isStarted of [false, true]) {
+    const leg = openProvider((end, request) => new FakeOpenAiSession(end, request));
+    await leg.connect();
+    if (isStarted) leg.start();
+    leg.session.close(1_011);
+    leg.clock.advance(10);
+    expect(leg.sessions.map(({ responses }) => responses.all.length)).toEqual([1, 1]);
+    expect(leg.sessions.flatMap(({ errors }) => errors)).toEqual([]);
+  }
+});
+
+it('an agent that waits for the caller does not apologize when its session is renewed', async () => {
+  const { leg, play } = await talkAt('gemini-live');
+  play.wrote('Hello?');
+  play.text('Good day.');
+  play.say(Buffer.alloc(4_800, 0x22));
+  play.end();
+  leg.frames(20);
+  if (!(leg.session instanceof FakeGeminiSession)) throw new Error('no session of Gemini');
+  leg.session.goAway(50);
+  leg.frames(5);
+  expect(leg.sessions).toHaveLength(2);
+  expect(JSON.stringify(leg.session)).not.toContain('Apologize');
 });
 
 it.each([

@@ -123,6 +123,8 @@ describe('speech queue', () => {
     const { queue, played } = live(2_000, isPause, { from: 300, to: 350 });
     expect(queue.queuedMs).toBeLessThanOrEqual(60);
     expect(queue.skippedMs).toBeGreaterThanOrEqual(900);
+    // A provider that is told how far an utterance was played counts them.
+    expect(queue.playedBytes).toBe(160 * played.length + 8 * queue.skippedMs);
     const words = Array.from({ length: 2_000 }, (_, i) => i)
       .filter((i) => !isPause(i))
       .map((i) => i % 200);

@@ -198,8 +198,8 @@ describe('an agent that cannot be reached', () => {
     expect(bot.attempts[0]!.isGivenUp).toBe(true);
   });
 
-  it('is lost when it breaks before the call is answered', async () => {
-    const { agent, bot, asked } = openStream();
+  it('is lost when it breaks before the call is answered, and there is no grace', async () => {
+    const { agent, bot, asked } = openStream({ limits: { reconnectGraceMs: 0 } });
     const connected = agent.connect();
     bot.accept();
     await connected;
