@@ -72,6 +72,7 @@ const frame = async (count: number): Promise<AppFrame> => {
 function invite(password: string | null = null): PlacedInvite {
   const headers = { From: '<sip:+15550100555@trunk.example>', To: '<sip:+4930123456@trunk.example>', 'Call-ID': CALL_ID };
   const owner = {
+    onSent: () => undefined,
     onProceeding: (status: number) => void seen.push(`proceeding ${String(status)}`),
     onAnswered: (made: SrfDialog, sdp: string) => {
       dialog = made;
