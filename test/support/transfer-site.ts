@@ -91,19 +91,23 @@ export async function refused(call: AgentCall, to = TO): Promise<void> {
 
 /** Both carriers take each re-INVITE from now on, and answer OPTIONS. */
 export function follow({ call, leg, end }: Transfer): void {
-  call.peer.onMessage = (message) => {
-    if (message.header('Call-ID') !== call.signalling.callId) return;
-    if (message.startLine.startsWith('OPTIONS ')) return answerWith(call.peer, message, '200 OK');
-    if (!message.startLine.startsWith('INVITE ')) return;
-    call.end.connect(message.body);
-    answerWith(call.peer, message, '200 OK', call.end.sdp());
-  };
+  followCaller(call);
   leg.peer.onMessage = (message) => {
     if (message.header('Call-ID') !== leg.callId) return;
     if (message.startLine.startsWith('OPTIONS ')) return respond(leg.peer, message, '200 OK');
     if (!message.startLine.startsWith('INVITE ')) return;
     end.connect(message.body);
     respond(leg.peer, message, '200 OK', { body: end.sdp() });
+  };
+}
+
+export function followCaller(call: AgentCall): void {
+  call.peer.onMessage = (message) => {
+    if (message.header('Call-ID') !== call.signalling.callId) return;
+    if (message.startLine.startsWith('OPTIONS ')) return answerWith(call.peer, message, '200 OK');
+    if (!message.startLine.startsWith('INVITE ')) return;
+    call.end.connect(message.body);
+    answerWith(call.peer, message, '200 OK', call.end.sdp());
   };
 }
 
