@@ -520,9 +520,8 @@ export class CallRunner {
     // A 200 that was on its way when the call ended.
     if (this.#state.name === 'Ended') return;
     const { origin, own } = this;
-    const { dialledId } = this.#dialog;
-    const parts = { origin, own, progress: this.#told, dialog: this.#kept, dialledId, node: this.#media.node, script: this.#agent.script };
-    const snapshot = snapshotCall(this.#state, { ...parts, notes: this.#requests.notes });
+    const parts = { origin, own, progress: this.#told, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
+    const snapshot = snapshotCall(this.#state, { ...parts, dialledId: this.#dialog.dialledId, notes: this.#requests.notes });
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
 

@@ -210,6 +210,17 @@ describe('an INVITE of ours through drachtio-server', () => {
     await back;
   });
 
+  it('whose 200 comes as the connection to the server breaks is not acknowledged, and nothing is thrown', async () => {
+    const placed = invite();
+    await frame(1);
+    respond('200 OK', 't1', ['Content-Type: application/sdp'], SDP);
+    await expect.poll(() => dialog).toBeDefined();
+    const back = new Promise<void>((resolve) => srf.onConnect(() => resolve()));
+    server.drop();
+    await back;
+    expect(() => placed.acknowledge()).not.toThrow();
+  });
+
   it('makes a dialog that another process restores: a BYE of the callee finds it', async () => {
     const placed = invite();
     await frame(1);
