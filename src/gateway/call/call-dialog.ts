@@ -54,6 +54,8 @@ export interface DialogOwner {
   credentials(): TrunkCredentials | null;
   /** Each request to that trunk has them. */
   trunkHeaders(): SrfHeaders;
+  /** Our INVITE went out: the id of its dialog has to survive us. */
+  onDialled(): void;
   /** Another host has the call. */
   onTaken(): void;
 }
@@ -83,6 +85,7 @@ export class CallDialog {
   #nextRequestId = 1;
   #dialog: SrfDialog | null = null;
   #placed: PlacedInvite | null = null;
+  #dialledId: string | null = null;
   #byeAnswered: Promise<void> = Promise.resolve();
   /** A REFER of ours is the only subscription that there can be. */
   #hasReferred = false;
@@ -100,6 +103,16 @@ export class CallDialog {
   /** Resolves when the last BYE was answered, or at once when there was none. */
   get byeAnswered(): Promise<void> {
     return this.#byeAnswered;
+  }
+
+  /** Id of the dialog that our INVITE has, or will have; `null`: it has not gone out. */
+  get dialledId(): string | null {
+    return this.#dialledId;
+  }
+
+  /** An INVITE of an earlier process: how it fared is not known. */
+  inherit(dialledId: string): void {
+    this.#dialledId = dialledId;
   }
 
   /** Takes over a dialog of an earlier process. */
@@ -121,6 +134,11 @@ export class CallDialog {
   dial(target: DialTarget, sdp: string): void {
     const onUpdate = this.#traced((request, response) => this.#onEarlyUpdate(request, response));
     const owner = {
+      onSent: (dialogId: string) => {
+        if (this.#dialledId === dialogId) return;
+        this.#dialledId = dialogId;
+        this.owner.onDialled();
+      },
       onProceeding: (status: number) => this.owner.dispatch({ type: 'dial-proceeding', status }),
       onAnswered: (dialog: SrfDialog, answer: string, response: InviteResponse) => {
         this.#dialog = dialog;
@@ -252,14 +270,16 @@ export class CallDialog {
     });
   }
 
+  /** Also of a call that we dialled and whose 2xx we have not seen: an earlier process may have. The SIP server may not know it either. */
   bye(reason: Reason): void {
     const dialog = this.#dialog;
-    if (dialog === null) return;
+    const dialogId = dialog?.id ?? this.#dialledId;
+    if (dialogId === null) return;
     this.#byeAnswered = new Promise((resolve) => {
-      this.#request(dialog.id, { method: 'BYE', headers: { Reason: reasonHeaderOf(reason) } }, (error) => {
+      this.#request(dialogId, { method: 'BYE', headers: { Reason: reasonHeaderOf(reason) } }, (error) => {
         // Whatever the answer: a 401 or 407 ends our side too.
-        this.services.srf.forget(dialog);
-        if (error !== null && error !== undefined) this.log.warn({ error: errorText(error) }, 'call.bye.failed');
+        if (dialog !== null) this.services.srf.forget(dialog);
+        if (dialog !== null && error !== null && error !== undefined) this.log.warn({ error: errorText(error) }, 'call.bye.failed');
         resolve();
       });
     });

@@ -261,6 +261,8 @@ export interface KeptCall {
   readonly progress: CallProgress;
   /** `null`: a placed call that was not answered. */
   readonly dialog: DialogSnapshot | null;
+  /** Id of the dialog that its INVITE makes if it is answered; `null`: none has gone out. Left out by an earlier version. */
+  readonly dialledId?: string | null;
   /** The media relay that has its session. */
   readonly node: string | null;
   readonly call: CallState;

@@ -97,6 +97,7 @@ export class CallRunner {
       isPlaced: origin.direction === 'outbound',
       credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
       trunkHeaders: () => (origin.direction === 'inbound' ? {} : trunkTlsHeaders(this.#state.route?.number.outbound)),
+      onDialled: () => this.#keep(),
       onTaken: () => this.#drop(),
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
@@ -157,6 +158,7 @@ export class CallRunner {
     runner.#legs.restore(legs);
     runner.#kept = kept.dialog;
     if (kept.dialog !== null) runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
+    else if (typeof kept.dialledId === 'string') runner.#dialog.inherit(kept.dialledId);
     runner.#scope.defer('call count', () => runner.#uncount());
     runner.#media.inherit(kept.node);
     runner.#script = kept.script;
@@ -254,7 +256,7 @@ export class CallRunner {
     return remainingMs(this.#state, this.#timeMs() - (this.#progress.answeredAtMs ?? this.origin.startedAtMs));
   }
 
-  /** Ends a kept call that cannot go on. Whether one was answered that we dialled is not known. */
+  /** Ends a kept call that cannot go on. Whether one was answered that we dialled is not known: it gets a BYE, too. */
   abandon(): void {
     this.dispatch({ type: 'hangup', reason: this.#kept === null ? 'DIAL_AMBIGUOUS' : 'GATEWAY_RESTARTED' });
   }
@@ -521,7 +523,7 @@ export class CallRunner {
     if (this.#state.name === 'Ended') return;
     const { origin, own } = this;
     const parts = { origin, own, progress: this.#told, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
-    const snapshot = snapshotCall(this.#state, { ...parts, notes: this.#requests.notes });
+    const snapshot = snapshotCall(this.#state, { ...parts, dialledId: this.#dialog.dialledId, notes: this.#requests.notes });
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
 

@@ -24,6 +24,8 @@ export interface DialTarget {
 }
 
 export interface PlacedInviteOwner {
+  /** It went out, and its dialog, should there be one, will have this id. */
+  onSent(dialogId: string): void;
   /** A provisional response above 100. */
   onProceeding(status: number): void;
   onAnswered(dialog: SrfDialog, sdp: string, response: InviteResponse): void;
@@ -105,6 +107,7 @@ export class PlacedInvite {
       onSent: (sent) => {
         this.#sent = sent;
         this.trace.sip('out', sent.raw, `INVITE ${uri}`);
+        this.owner.onSent(`${sent.get('Call-ID') ?? ''};from-tag=${tagOf(sent, 'From')}`);
         if (this.#isCancelled) sent.cancel({});
       },
       onResponse: (response) => this.#onResponse(response),
@@ -181,6 +184,6 @@ export class PlacedInvite {
   }
 }
 
-function tagOf(response: InviteResponse): string {
-  return /;\s*tag\s*=\s*([^;\s]+)/i.exec(response.get('To') ?? '')?.[1] ?? '';
+function tagOf(message: Pick<InviteResponse, 'get'>, header: 'From' | 'To' = 'To'): string {
+  return /;\s*tag\s*=\s*([^;\s]+)/i.exec(message.get(header) ?? '')?.[1] ?? '';
 }

@@ -293,7 +293,14 @@ function inviteResponse(srf: RawSrf, sent: RawRequest, response: RawMessage, ack
       srf.addDialog(dialog);
       return dialog;
     },
-    acknowledge: (headers, onSent) => acknowledge({ headers: { ...headers } }, (_error, ack) => onSent(ack?.raw)),
+    acknowledge: (headers, onSent) => {
+      try {
+        acknowledge({ headers: { ...headers } }, (_error, ack) => onSent(ack?.raw));
+      } catch {
+        // Without a connection the package throws; the SIP server ends what nobody acknowledges.
+        onSent(undefined);
+      }
+    },
   };
 }
 

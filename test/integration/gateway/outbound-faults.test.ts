@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { OutboundSite } from '../../support/outbound-site.js';
 import { respond } from '../../support/peer-dialog.js';
+import { childPid } from '../../support/processes.js';
 import { isKept, killGateway, nothingLeft } from '../../support/trunk.js';
 
 let site: OutboundSite;
@@ -49,6 +50,26 @@ describe('a gateway that is killed', () => {
     respond(call.peer, await call.request('BYE', 1_000), '200 OK');
     expect(await site.ended(callId)).toMatchObject({ reason: 'DIAL_AMBIGUOUS' });
     expect(invites()).toBe(1);
+    await end.close();
+  });
+
+  it('[3261 §13.2.2.4] between its ACK and what it keeps of the call ends it: BYE from its successor', async () => {
+    const { callId, call } = await site.placed();
+    call.respond('180 Ringing');
+    await isKept(site.gateway, `${call.callId};from-tag=`);
+    // Redis is away until the gateway is: nothing brings it back meanwhile.
+    process.kill(site.gateway.ready.pid, 'SIGSTOP');
+    process.kill(childPid(site.gateway.ready.pid, 'redis-server'), 'SIGKILL');
+    const end = await CarrierEnd.open();
+    await call.answer(end.sdp());
+    await killGateway(site.gateway);
+    process.kill(site.gateway.ready.pid, 'SIGCONT');
+    const bye = await call.request('BYE', 15_000);
+    respond(call.peer, bye, '200 OK');
+    expect(bye.header('Reason')).toContain('DIAL_AMBIGUOUS');
+    expect(await site.ended(callId)).toMatchObject({ reason: 'DIAL_AMBIGUOUS', resumed: 1 });
+    expect(invites()).toBe(1);
+    await nothingLeft(Number(site.gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
     await end.close();
   });
 

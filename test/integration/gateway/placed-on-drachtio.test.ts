@@ -21,6 +21,7 @@ let server: HandMadeServer;
 let srf: SrfApp;
 let seen: string[];
 let dialog: SrfDialog | undefined;
+let sentAs = '';
 let transactions: number;
 
 const open: SrfApp[] = [];
@@ -72,6 +73,7 @@ const frame = async (count: number): Promise<AppFrame> => {
 function invite(password: string | null = null): PlacedInvite {
   const headers = { From: '<sip:+15550100555@trunk.example>', To: '<sip:+4930123456@trunk.example>', 'Call-ID': CALL_ID };
   const owner = {
+    onSent: (dialogId: string) => void (sentAs = dialogId),
     onProceeding: (status: number) => void seen.push(`proceeding ${String(status)}`),
     onAnswered: (made: SrfDialog, sdp: string) => {
       dialog = made;
@@ -93,6 +95,8 @@ describe('an INVITE of ours through drachtio-server', () => {
   it('is acknowledged by us in its dialog, and ended by its dialog id', async () => {
     const placed = invite();
     expect((await frame(1)).text).toMatch(new RegExp(`^INVITE ${URI.replaceAll('+', '\\+')} SIP/2.0\r\n`));
+    // Whoever comes after us ends the call by it.
+    await expect.poll(() => sentAs).toBe(DIALOG);
     respond('180 Ringing', 't1');
     respond('200 OK', 't1', ['Content-Type: application/sdp'], SDP);
     await expect.poll(() => seen).toEqual(['proceeding 180', `answered ${String(SDP.length)}`]);
@@ -204,6 +208,17 @@ describe('an INVITE of ours through drachtio-server', () => {
     server.drop();
     await expect.poll(() => seen).toEqual(['proceeding 180', 'refused 408 by the server']);
     await back;
+  });
+
+  it('whose 200 comes as the connection to the server breaks is not acknowledged, and nothing is thrown', async () => {
+    const placed = invite();
+    await frame(1);
+    respond('200 OK', 't1', ['Content-Type: application/sdp'], SDP);
+    await expect.poll(() => dialog).toBeDefined();
+    const back = new Promise<void>((resolve) => srf.onConnect(() => resolve()));
+    server.drop();
+    await back;
+    expect(() => placed.acknowledge()).not.toThrow();
   });
 
   it('makes a dialog that another process restores: a BYE of the callee finds it', async () => {

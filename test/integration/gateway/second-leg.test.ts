@@ -1,84 +1,28 @@
-import g711 from 'alawmulaw';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
-import { TestBot } from '../../support/agent/test-bot.js';
+import type { AgentCall } from '../../support/agent/agent-site.js';
 import { answerWith } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
-import { OutboundSite, TO } from '../../support/outbound-site.js';
-import type { TakenCall } from '../../support/outbound-trunk.js';
+import { TO, type OutboundSite } from '../../support/outbound-site.js';
 import { respond } from '../../support/peer-dialog.js';
+import { botHears, FRAMES, hearEachOther, heardBy, NUMBER, PACKETS, refused, TransferSite } from '../../support/transfer-site.js';
 import { isKept } from '../../support/trunk.js';
-import type { CallRecord } from '../../../src/gateway/model/call-record.js';
 
 // Transfers of calls whose carrier takes no REFER: a second call of ours through the real trunk, and both parties through rtpengine alone.
 
-const NUMBER = '+15550100777';
-let bot: TestBot;
+let transfers: TransferSite;
 let site: OutboundSite;
-let agents: AgentSite;
 
 beforeAll(async () => {
-  bot = await TestBot.start();
-  site = await OutboundSite.start(false, { TRUNKLINE_AGENTS_URL: bot.url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' });
-  agents = new AgentSite(site.gateway, bot);
-  const directions = ['inbound', { type: 'outbound', sip_endpoint: site.trunk.endpoint }];
-  const answer = await site.gateway.api('POST', '/sip/attach', { phone_number: NUMBER, directions, service: 'sip' });
-  expect(answer.status, JSON.stringify(answer.json)).toBe(200);
-  await site.allow('--callers', NUMBER);
+  transfers = await TransferSite.start();
+  site = transfers.outbound;
 });
 
-afterAll(async () => {
-  await site.destroy();
-  await bot.stop();
-});
+afterAll(() => transfers.destroy());
 
-const PACKETS = 25;
-const FRAMES = (sample: number): Int16Array => new Int16Array(PACKETS * 160).fill(sample);
-
-/** The bot asks for a transfer, and the carrier refuses the REFER. */
-async function refused(call: AgentCall, to = TO): Promise<void> {
-  call.bot.send({ event: 'transfer', transfer: { id: 't1', to } });
-  const refer = await call.signalling.incoming('REFER', 10_000);
-  answerWith(call.peer, refer, '603 Decline');
-}
-
-async function dialled(to = TO): Promise<{ readonly call: AgentCall; readonly leg: TakenCall }> {
-  const call = await agents.talking({ number: NUMBER });
-  await refused(call, to);
-  expect(await call.bot.message('transfer')).toMatchObject({ transfer: { id: 't1', state: 'accepted', status: null } });
-  return { call, leg: await site.trunk.call() };
-}
-
-/** Both ends of a transfer that went well. */
-async function joined(): Promise<{ readonly call: AgentCall; readonly leg: TakenCall; readonly end: CarrierEnd }> {
-  const { call, leg } = await dialled();
-  leg.respond('180 Ringing');
-  const end = (await CarrierEnd.open()).connect(leg.invite.body);
-  await leg.answer(end.sdp());
-  await hearEachOther(call.end, end);
-  return { call, leg, end };
-}
-
-async function hearEachOther(one: CarrierEnd, other: CarrierEnd): Promise<void> {
-  for (const [from, to] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    const before = to.voiced;
-    await expect
-      .poll(
-        async () => {
-          await from.peer.speak(FRAMES(5_000));
-          return to.voiced - before;
-        },
-        { timeout: 10_000, interval: 20 },
-      )
-      .toBeGreaterThan(PACKETS - 5);
-  }
-}
-
-const recordOf = async (call: AgentCall): Promise<CallRecord> =>
-  (await site.gateway.record(call.signalling.callId)) as unknown as CallRecord;
+const dialled = (): ReturnType<TransferSite['dialled']> => transfers.dialled();
+const joined = (): ReturnType<TransferSite['joined']> => transfers.joined();
+const consulting = (): ReturnType<TransferSite['consulting']> => transfers.consulting();
+const recordOf = (call: AgentCall): ReturnType<TransferSite['recordOf']> => transfers.recordOf(call);
 
 describe('a transfer whose REFER is refused', () => {
   it('is a call of ours: both parties hear each other, the caller’s carrier gets nothing, and the agent is gone', async () => {
@@ -131,7 +75,7 @@ describe('a transfer whose REFER is refused', () => {
   });
 
   it('that the organization may not dial fails as before', async () => {
-    const call = await agents.talking({ number: NUMBER });
+    const call = await transfers.talking();
     await refused(call, '+819012345678');
     expect(await call.bot.message('transfer')).toMatchObject({ transfer: { id: 't1', state: 'failed', status: 603 } });
     expect(site.trunk.invited).not.toContain('+819012345678');
@@ -158,7 +102,7 @@ describe('a transfer whose REFER is refused', () => {
   });
 
   it('with a briefing is no REFER: the other party hears it before both are joined', async () => {
-    const call = await agents.talking({ number: NUMBER });
+    const call = await transfers.talking();
     call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, briefing: 'Kim wants a room for two.' } });
     const leg = await site.trunk.call();
     const end = (await CarrierEnd.open()).connect(leg.invite.body);
@@ -175,7 +119,7 @@ describe('a transfer whose REFER is refused', () => {
   });
 
   it('gives the caller back when the other party hangs up in the briefing; without permission nothing is briefed', async () => {
-    const call = await agents.talking({ number: NUMBER });
+    const call = await transfers.talking();
     const ask = (to: string): void =>
       call.bot.send({ event: 'transfer', transfer: { id: 't1', to, briefing: 'Kim wants a room. '.repeat(20) } });
     ask('+819012345678');
@@ -195,39 +139,6 @@ describe('a transfer whose REFER is refused', () => {
 
   describe('with a consultation', () => {
     const AGENT = Buffer.alloc(8_000, 0x90);
-
-    /** The agent and whoever answered talk. */
-    async function consulting(): Promise<{ readonly call: AgentCall; readonly leg: TakenCall; readonly end: CarrierEnd }> {
-      const call = await agents.talking({ number: NUMBER });
-      call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, step: 'consult' } });
-      const leg = await site.trunk.call();
-      const end = (await CarrierEnd.open()).connect(leg.invite.body);
-      await leg.answer(end.sdp());
-      expect(await call.bot.message('transfer', 1)).toMatchObject({ transfer: { id: 't1', state: 'answered', status: null } });
-      return { call, leg, end };
-    }
-
-    /** Frames that the bot heard with exactly this level in them. */
-    const heardBy = (call: AgentCall, sample: number): number => {
-      const [byte = 0] = g711.mulaw.encode(new Int16Array([sample]));
-      return call.bot.of('media').filter((message) => {
-        const payload = Buffer.from((message['media'] as { payload: string }).payload, 'base64');
-        return payload.every((one) => one === byte);
-      }).length;
-    };
-
-    async function botHears(call: AgentCall, from: CarrierEnd, sample: number): Promise<void> {
-      const before = heardBy(call, sample);
-      await expect
-        .poll(
-          async () => {
-            await from.peer.speak(FRAMES(sample));
-            return heardBy(call, sample) - before;
-          },
-          { timeout: 10_000, interval: 20 },
-        )
-        .toBeGreaterThan(PACKETS - 10);
-    }
 
     it('lets the agent talk there first, while the caller hears music; then both are joined and the agent leaves', async () => {
       const { call, leg, end } = await consulting();
@@ -294,7 +205,7 @@ describe('a transfer whose REFER is refused', () => {
       await first.end.close();
       const { call, leg, end } = await consulting();
       const before = await site.gateway.pidOf('gateway');
-      const bots = bot.calls.all.length;
+      const bots = transfers.bot.calls.all.length;
       // With its dialog, not as it was dialled.
       await isKept(site.gateway, `${leg.callId};from-tag=`);
       process.kill(before, 'SIGKILL');
@@ -303,7 +214,7 @@ describe('a transfer whose REFER is refused', () => {
       answerWith(call.peer, await call.signalling.incoming('OPTIONS', 15_000), '200 OK');
       respond(leg.peer, await bye, '200 OK');
       // The agent is connected again.
-      await expect.poll(() => bot.calls.all.length, { timeout: 15_000 }).toBeGreaterThan(bots);
+      await expect.poll(() => transfers.bot.calls.all.length, { timeout: 15_000 }).toBeGreaterThan(bots);
       await call.hangUp();
       await end.close();
     });
