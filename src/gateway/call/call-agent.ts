@@ -132,7 +132,7 @@ export class CallAgent {
       | { type: 'conversation-ended' | 'stream-started' | 'fork-ended' }
     >,
   ): void {
-    if (event.type === 'agent-note') return event.isFailure ? this.call.onAgentError(event.text) : undefined;
+    if (event.type === 'agent-note') return event.isFailure ? this.#onError(event.text) : undefined;
     if (event.type === 'stream-started' || event.type === 'fork-ended') this.#voice?.takeStream(event);
     else if (event.type === 'agent-away') this.#onAway();
     else if (this.#voice !== null) this.#voice.take(event);
@@ -232,7 +232,7 @@ export class CallAgent {
       hangUp: (reason) => call.dispatch({ type: 'hangup', reason }),
       note: (text, isFailure) => {
         call.trace.add('agent', 'in', text);
-        if (isFailure) call.onAgentError(text);
+        if (isFailure) this.#onError(text);
       },
       keep: call.keep,
       wallMs: () => services.clock.wallMs(),
@@ -248,9 +248,14 @@ export class CallAgent {
       await this.#takeSession(false);
       return agent;
     } catch (error) {
-      this.call.onAgentError(errorText(error));
+      this.#onError(errorText(error));
       return { ...agent, speech: null };
     }
+  }
+
+  #onError(text: string): void {
+    this.call.onAgentError(text);
+    this.call.keep();
   }
 
   async #connect(choice: AgentChoice, isResumed: boolean): Promise<CallEvent | null> {

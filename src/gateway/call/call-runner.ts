@@ -121,10 +121,7 @@ export class CallRunner {
       isAnswered: () => this.#kept !== null,
       resumed: () => this.#progress.resumed,
       dispatch,
-      onAgentError: (agentError) => {
-        this.#progress = { ...this.#progress, agentError };
-        this.#keep();
-      },
+      onAgentError: (agentError) => (this.#progress = { ...this.#progress, agentError }),
       keep: () => this.#keep(),
       lastLeg: () => this.#legs.notes.at(-1) ?? null,
     });
