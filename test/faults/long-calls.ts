@@ -14,8 +14,16 @@ export interface LongCallFate {
 
 const HEARD_LATELY_MS = 1_000;
 
+/**
+ * What carriers do when a connection is lost. `mixed`: a third each connects again at once, connects again when it has something to say, and
+ * never does but accepts our connection. `accepting`: all do that.
+ */
+export type Carriers = { readonly kind: 'mixed' | 'accepting'; readonly listener: CarrierListener };
+
 /** Calls that last, each with a connection of its own and SRTP both ways, which is listened to. */
 export class LongCalls {
+  #isOver = false;
+
   private constructor(
     private readonly trunk: Trunk,
     private readonly calls: readonly CarrierCall[],
@@ -24,11 +32,16 @@ export class LongCalls {
 
   /**
    * @param isEcho the agent says what it hears, and only that is audio: what the gateway sends while its agent is away is not
-   * @param listener where the carriers accept connections; `null`: nowhere
    */
-  static async begin(trunk: Trunk, count: number, isEcho: boolean, listener: CarrierListener | null): Promise<LongCalls> {
-    const calls = await Promise.all(Array.from({ length: count }, () => talking(trunk, listener)));
-    return new LongCalls(trunk, calls, isEcho);
+  static async begin(trunk: Trunk, count: number, isEcho: boolean, { kind, listener }: Carriers): Promise<LongCalls> {
+    const calls = await Promise.all(
+      Array.from({ length: count }, (_none, index) =>
+        kind === 'accepting' || index % 3 === 2 ? accepting(trunk, listener) : CarrierCall.talking(trunk, trunk.number),
+      ),
+    );
+    const all = new LongCalls(trunk, calls, isEcho);
+    if (kind === 'mixed') for (const [index, call] of calls.entries()) if (index % 3 === 0) void all.#connectAgain(call);
+    return all;
   }
 
   get ids(): readonly string[] {
@@ -51,8 +64,20 @@ export class LongCalls {
   /** The carrier hangs up what goes on, over another connection where its own is gone. How many were not ended by it. */
   async hangUp(): Promise<number> {
     const ended = await Promise.all(this.calls.map((call) => this.#hangUp(call)));
+    this.#isOver = true;
     for (const call of this.calls) call.close();
     return ended.filter((isEnded) => !isEnded).length;
+  }
+
+  /** At once, whenever its connection is lost. */
+  async #connectAgain(call: CarrierCall): Promise<void> {
+    for (;;) {
+      await call.peer.whenClosed();
+      if (this.#isOver) return;
+      const peer = await SipPeer.connect(this.trunk.sipPort, this.trunk.ca).catch(() => null);
+      if (peer === null) await new Promise((resolve) => setTimeout(resolve, 100));
+      else call.over(peer);
+    }
   }
 
   async #hangUp(call: CarrierCall): Promise<boolean> {
@@ -70,10 +95,10 @@ export class LongCalls {
   }
 }
 
-async function talking(trunk: Trunk, listener: CarrierListener | null): Promise<CarrierCall> {
+async function accepting(trunk: Trunk, listener: CarrierListener): Promise<CarrierCall> {
   const call = await CarrierCall.open(trunk, trunk.number);
-  await call.connect(listener?.port);
-  listener?.add(call);
+  await call.connect(listener.port);
+  listener.add(call);
   return call;
 }
 

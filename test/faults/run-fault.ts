@@ -77,8 +77,9 @@ export async function runFault(fault: Fault, world: World, load: Load, files: Re
   if (fault.run !== undefined) return runDialFault(fault, world, fault.run);
   const sinceMs = Date.now();
   const { trunk, otherHost, listener } = world;
+  const carriers = { kind: otherHost === null ? 'mixed' : 'accepting', listener } as const;
   const longTrunk = otherHost === null ? trunk : { ...otherHost.trunk, number: trunk.number };
-  const long = await LongCalls.begin(longTrunk, load.longCalls, world.isEcho, listener);
+  const long = await LongCalls.begin(longTrunk, load.longCalls, world.isEcho, carriers);
   const short = new ShortCalls(trunk, load.rate);
   await pause(BEFORE_MS);
   const log = new LogReader(world);

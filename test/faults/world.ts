@@ -56,8 +56,8 @@ export interface World {
   readonly sipServer: Service | null;
   /** The host that has the calls which are listened to, where it is not the gateway's. */
   readonly otherHost: Host | null;
-  /** Where the carriers of those accept connections. */
-  readonly listener: CarrierListener | null;
+  /** Where carriers accept connections. */
+  readonly listener: CarrierListener;
   /** The agent echoes: only echoed packets count as audio. */
   readonly isEcho: boolean;
   close(): Promise<void>;
@@ -78,7 +78,11 @@ export async function openWorld(name: WorldName, settings: Settings = {}, ca?: s
   return embedded(name === 'one gateway' ? 1 : 2, settings, ca);
 }
 
-const workers = (count: number): Settings => ({ TRUNKLINE_GATEWAY_WORKERS: String(count) });
+const instance = (workers: number): Settings => ({
+  TRUNKLINE_GATEWAY_WORKERS: String(workers),
+  // Carriers that accept our connections have a certificate of another CA.
+  TRUNKLINE_SIP_VERIFY_PEERS: 'false',
+});
 
 /** Everything is a child of `trunkline up`. */
 async function embedded(count: number, settings: Settings, ca?: string): Promise<World> {
@@ -87,7 +91,7 @@ async function embedded(count: number, settings: Settings, ca?: string): Promise
     TRUNKLINE_RTPENGINE_PORT_MIN: String(FIRST_RELAY_PORT),
     TRUNKLINE_RTPENGINE_PORT_MAX: String(FIRST_RELAY_PORT + 2 * RELAY_PORTS - 1),
   };
-  const gateway = await RunningGateway.start({ ...workers(count), ...relay, ...faults.environment, ...settings });
+  const gateway = await RunningGateway.start({ ...instance(count), ...relay, ...faults.environment, ...settings });
   const port = Number(gateway.environment['TRUNKLINE_REDIS_PORT']);
   return world(gateway, {
     orgId: gateway.ready.org_id,
@@ -108,7 +112,7 @@ function relayAt(index: number): Promise<RunningRtpengine> {
 async function withTwoRelays(settings: Settings): Promise<World> {
   const relays = [await relayAt(0), await relayAt(1)];
   const address = relays.map(({ name }) => name).join(',');
-  const gateway = await RunningGateway.start({ ...workers(2), TRUNKLINE_RTPENGINE: address, ...settings });
+  const gateway = await RunningGateway.start({ ...instance(2), TRUNKLINE_RTPENGINE: address, ...settings });
   const port = Number(gateway.environment['TRUNKLINE_REDIS_PORT']);
   return world(gateway, {
     orgId: gateway.ready.org_id,
@@ -126,7 +130,7 @@ async function withSentinel(settings: Settings): Promise<World> {
   const stores = await storesAt(sentinels.url, sentinels.name);
   await makeOrganization(stores);
   const gateway = await RunningGateway.start({
-    ...workers(2),
+    ...instance(2),
     TRUNKLINE_REDIS_URL: sentinels.url,
     TRUNKLINE_REDIS_SENTINEL_NAME: sentinels.name,
     ...settings,
@@ -145,7 +149,6 @@ async function withSentinel(settings: Settings): Promise<World> {
 
 async function withTwoHosts(sentinels: TestSentinels | null): Promise<World> {
   const hosts = await TwoHosts.start(undefined, sentinels);
-  const listener = await CarrierListener.open();
   const { gateway, trunk } = hosts.b;
   return world(gateway, {
     orgId: HOSTS_ORG,
@@ -155,8 +158,7 @@ async function withTwoHosts(sentinels: TestSentinels | null): Promise<World> {
     sentinels,
     ngPorts: [Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT'])],
     otherHost: hosts.a,
-    listener,
-    closing: [() => listener.close(), () => hosts.close()],
+    closing: [() => hosts.close()],
   });
 }
 
@@ -171,6 +173,7 @@ async function withLines(settings: Settings): Promise<World> {
       TRUNKLINE_SIP_TLS_PORT: String(sip),
       TRUNKLINE_DRACHTIO_PORT: String(controlPort),
       TRUNKLINE_DRACHTIO_SECRET: SECRET,
+      TRUNKLINE_SIP_VERIFY_PEERS: 'false',
     },
     '"msg":"sip_server.ready"',
   );
@@ -188,7 +191,7 @@ async function withLines(settings: Settings): Promise<World> {
   await makeOrganization(stores);
   const faults = PreloadedFaults.build();
   const gateway = await RunningGateway.start({
-    ...workers(2),
+    ...instance(2),
     ...faults.environment,
     TRUNKLINE_DRACHTIO_URL: `127.0.0.1:${String(lines.control.port)}`,
     TRUNKLINE_DRACHTIO_SECRET: SECRET,
@@ -222,13 +225,19 @@ async function withLines(settings: Settings): Promise<World> {
 
 type Needed = Pick<World, 'orgId' | 'trunk' | 'stores' | 'redisPort' | 'ngPorts'>;
 
-function world(gateway: RunningGateway, parts: Needed & Partial<World> & { readonly closing: readonly (() => unknown)[] }): World {
+async function world(
+  gateway: RunningGateway,
+  parts: Needed & Partial<World> & { readonly closing: readonly (() => unknown)[] },
+): Promise<World> {
   const { closing, ...rest } = parts;
+  const listener = await CarrierListener.open();
   return {
-    ...{ relays: [], sentinels: null, lines: null, faults: null, sipServer: null, otherHost: null, listener: null, isEcho: false },
+    ...{ relays: [], sentinels: null, lines: null, faults: null, sipServer: null, otherHost: null, isEcho: false },
     ...rest,
     gateway,
+    listener,
     close: async () => {
+      listener.close();
       await gateway.destroy();
       await parts.stores.close();
       for (const close of closing) await close();

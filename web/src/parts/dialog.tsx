@@ -13,17 +13,23 @@ export function Dialog({ title, onClose, children }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
+    const [before, shown] = [document.activeElement, dialog.current];
+    shown?.showModal();
     return () => {
+      shown?.close();
       if (before instanceof HTMLElement) before.focus();
     };
   }, []);
+  // The browser would close it first and send `close` later: a key pressed meanwhile would be lost.
+  const onCancel = (event: Event): void => {
+    event.preventDefault();
+    onClose();
+  };
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+    <dialog ref={dialog} aria-labelledby={id} onCancel={onCancel} onClose={() => dialog.current !== null && onClose()}>
       <header>
         <h2 id={id}>{title}</h2>
-        <button type="button" class="quiet icon" aria-label="Close" onClick={() => dialog.current?.close()}>
+        <button type="button" class="quiet icon" aria-label="Close" onClick={onClose}>
           ×
         </button>
       </header>
