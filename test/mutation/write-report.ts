@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 // The end of `npm run mutation`: writes score and survivors of each file into docs/mutation.md.
@@ -35,7 +35,9 @@ const rows = new Map(reports.flatMap(({ files }) => Object.entries(files)).map((
 const page = readFileSync(PAGE, 'utf8');
 const before = new Map([...page.matchAll(/^\| `(src\/[^`]+)` \|.*$/gm)].map(([row, file = '']) => [file, row]));
 for (const [file, row] of rows) before.set(file, `| \`${file}\` | ${commit} | ${row} |`);
-const sorted = [...before].toSorted(([a], [b]) => (dirname(a) === dirname(b) ? a.localeCompare(b) : dirname(a).localeCompare(dirname(b))));
+// A file that was moved, or joined with another, has no row any more.
+const there = [...before].filter(([file]) => existsSync(file));
+const sorted = there.toSorted(([a], [b]) => (dirname(a) === dirname(b) ? a.localeCompare(b) : dirname(a).localeCompare(dirname(b))));
 const table = [
   '| file | commit | found | score | survivors: line and what was changed |',
   '|---|---|---|---|---|',
