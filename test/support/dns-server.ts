@@ -25,10 +25,14 @@ export class DnsServer {
     return new DnsServer(socket, zone, ttl);
   }
 
+  get address(): string {
+    return `127.0.0.1:${String(this.socket.address().port)}`;
+  }
+
   /** One that asks this server and no other. */
   resolver(): Resolver {
     const resolver = new Resolver({ timeout: 500, tries: 1 });
-    resolver.setServers([`127.0.0.1:${String(this.socket.address().port)}`]);
+    resolver.setServers([this.address]);
     return resolver;
   }
 

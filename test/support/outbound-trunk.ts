@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer, type Server, type TlsOptions, type TLSSocket } from 'node:tls';
+import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer, type TlsOptions, type TLSSocket } from 'node:tls';
 import { testCertificates } from './certificates.js';
 import { PeerDialog, respond } from './peer-dialog.js';
 import { SipPeer, type WireMessage } from './sip-peer.js';
@@ -11,8 +11,11 @@ export class OutboundTrunk {
   #isClosed = false;
   readonly #waiting: ((peer: SipPeer) => void)[] = [];
 
-  private constructor(private readonly server: Server) {
-    server.on('secureConnection', (socket) => {
+  private constructor(
+    private readonly server: Server,
+    event: 'connection' | 'secureConnection',
+  ) {
+    server.on(event, (socket: Socket) => {
       const peer = SipPeer.accepted(socket);
       this.peers.push(peer);
       for (const take of this.#waiting.splice(0)) take(peer);
@@ -27,9 +30,18 @@ export class OutboundTrunk {
     const { cert, key } = await testCertificates();
     const server = createServer({ cert, key, minVersion: 'TLSv1.2', ...more });
     if (onConnection !== undefined) server.on('secureConnection', onConnection);
+    return OutboundTrunk.#listening(server, 'secureConnection');
+  }
+
+  /** One behind a proxy that speaks TLS in its place. */
+  static openTcp(): Promise<OutboundTrunk> {
+    return OutboundTrunk.#listening(createTcpServer(), 'connection');
+  }
+
+  static async #listening(server: Server, event: 'connection' | 'secureConnection'): Promise<OutboundTrunk> {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return new OutboundTrunk(server);
+    return new OutboundTrunk(server, event);
   }
 
   get port(): number {

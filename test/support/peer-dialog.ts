@@ -84,6 +84,7 @@ export class PeerDialog {
     private readonly remote: string,
     private readonly target: string,
     cseq: number,
+    private readonly routes: readonly string[] = [],
   ) {
     this.#cseq = cseq;
   }
@@ -97,7 +98,15 @@ export class PeerDialog {
   /** The peer was called by this request, and answered with this tag. */
   static callee(peer: WirePeer, request: WireMessage, tag: string): PeerDialog {
     const [callId, local, remote] = ['Call-ID', 'To', 'From'].map((name) => request.header(name) ?? '');
-    return new PeerDialog(peer, callId!, `${local!};tag=${tag}`, remote!, uriOf(request.header('Contact')), 100);
+    return new PeerDialog(
+      peer,
+      callId!,
+      `${local!};tag=${tag}`,
+      remote!,
+      uriOf(request.header('Contact')),
+      100,
+      request.headers('Record-Route'),
+    );
   }
 
   /** A request in the dialog; resolves with its final answer. An INVITE that is answered 2xx gets its ACK. */
@@ -137,6 +146,7 @@ export class PeerDialog {
         `Call-ID: ${this.callId}`,
         `CSeq: ${String(cseq)} ${method}`,
         `Contact: ${contactOf(peer)}`,
+        ...this.routes.map((route) => `Route: ${route}`),
         ...(parts.extra ?? []),
         ...typeOf(parts),
       ],

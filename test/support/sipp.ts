@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -60,15 +60,21 @@ export async function runSipp(
     ...(lost === 0 ? [] : ['-lost', String(lost)]),
   ];
   const child = spawn('sipp', args, { cwd: directory, env: { ...process.env, TERM: 'dumb' } });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const code = await new Promise<number | null>((resolve_) => child.once('close', resolve_));
+  const outcome = await outcomeOf(child, lost > 0);
   await rm(directory, { recursive: true, force: true });
+  return outcome;
+}
+
+/** Resolves when it has ended. @param isLossy it was to throw packets away */
+export async function outcomeOf(child: ChildProcess, isLossy = false): Promise<SippOutcome> {
+  let output = '';
+  child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const code = await new Promise<number | null>((resolve_) => child.once('close', resolve_));
   const last = (name: string): number =>
     Number([...output.matchAll(new RegExp(`${name}\\s*\\|\\s*\\d+\\s*\\|\\s*(\\d+)`, 'g'))].at(-1)?.[1] ?? Number.NaN);
   // The last screen's messages; the column is there when packets are lost only.
   const messages = output.slice(output.lastIndexOf('Messages  Retrans')).matchAll(/(?:-+>|<-+) .* (\d+) *\r?$/gm);
-  const thrownAway = lost === 0 ? 0 : [...messages].reduce((sum, [, count]) => sum + Number(count), 0);
+  const thrownAway = !isLossy ? 0 : [...messages].reduce((sum, [, count]) => sum + Number(count), 0);
   return { code, successful: last('Successful call'), failed: last('Failed call'), lost: thrownAway, output };
 }

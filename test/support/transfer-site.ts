@@ -130,7 +130,7 @@ export async function hearEachOther(one: CarrierEnd, other: CarrierEnd): Promise
 }
 
 /** Frames that the bot heard with exactly this level in them. */
-export function heardBy(call: AgentCall, sample: number): number {
+export function heardBy(call: Pick<AgentCall, 'bot'>, sample: number): number {
   const [byte = 0] = g711.mulaw.encode(new Int16Array([sample]));
   return call.bot.of('media').filter((message) => {
     const payload = Buffer.from((message['media'] as { payload: string }).payload, 'base64');
@@ -138,7 +138,7 @@ export function heardBy(call: AgentCall, sample: number): number {
   }).length;
 }
 
-export async function botHears(call: AgentCall, from: CarrierEnd, sample: number): Promise<void> {
+export async function botHears(call: Pick<AgentCall, 'bot'>, from: CarrierEnd, sample: number): Promise<void> {
   const before = heardBy(call, sample);
   await expect
     .poll(

@@ -263,12 +263,17 @@ function requestInDialog(
       if (method === 'INVITE') {
         const onAck = (ack?: { readonly raw?: string }): void => onMessage?.('out', ack?.raw, 'ACK');
         // RFC 3261 §17.1.1.3: the SIP server acknowledges a refusal by itself, without notifying us.
-        if (response.status < 300) acknowledge({}, (_error, ack) => onAck(ack));
+        if (response.status < 300) acknowledge({ headers: credentialsOf(headers) }, (_error, ack) => onAck(ack));
         else onAck();
       }
       onAnswer(null, { status: response.status, body: response.body ?? '', raw: response.raw ?? '' });
     });
   });
+}
+
+/** RFC 3261 §13.2.2.4: the ACK to a 2xx has the credentials of its INVITE. */
+function credentialsOf(headers: SrfHeaders): SrfHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => /^(?:proxy-)?authorization$/i.test(name)));
 }
 
 function cancelInvite(sent: RawRequest, headers: SrfHeaders): void {

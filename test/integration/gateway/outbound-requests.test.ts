@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type BotCall, TestBot } from '../../support/agent/test-bot.js';
+import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { FROM, OutboundSite, TO } from '../../support/outbound-site.js';
+import type { TakenCall } from '../../support/outbound-trunk.js';
+import { respond } from '../../support/peer-dialog.js';
+import { RunningRtpengine } from '../../support/rtpengine.js';
+import type { WireMessage } from '../../support/sip-peer.js';
+import { botHears } from '../../support/transfer-site.js';
+import { nothingLeft, sessionsOf } from '../../support/trunk.js';
+
+// Requests of ours in a call that we placed, which the trunk does not take at once.
+
+let site: OutboundSite;
+let bot: TestBot;
+let relays: RunningRtpengine[];
+let agent: BotCall;
+let callId: string;
+let call: TakenCall;
+let end: CarrierEnd;
+
+beforeEach(async () => {
+  relays = [await RunningRtpengine.start(28_400, 28_499), await RunningRtpengine.start(28_500, 28_599)];
+  bot = await TestBot.start();
+  site = await OutboundSite.start(false, {
+    TRUNKLINE_RTPENGINE: relays.map(({ name }) => name).join(','),
+    TRUNKLINE_AGENTS_URL: bot.url,
+    TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true',
+  });
+  const directions = [{ type: 'outbound', sip_endpoint: site.trunk.endpoint, username: 'acme', password: 'p4ss' }];
+  expect((await site.gateway.api('POST', '/sip/attach', { phone_number: FROM, directions, service: 'sip' })).status).toBe(200);
+  await site.allow();
+  ({ callId, call } = await site.placed());
+  end = (await CarrierEnd.open()).connect(call.invite.body);
+  await call.answer(end.sdp());
+  agent = await bot.calls.at(0, 10_000);
+  await agent.message('start');
+});
+
+afterEach(async () => {
+  await end.close();
+  await site.destroy();
+  await bot.stop();
+  for (const relay of relays) await relay.stop();
+});
+
+/** A second of what nobody else says. */
+const SAID = Buffer.alloc(8_000, 0x23);
+
+const cseqOf = (message: WireMessage): number => Number.parseInt(message.header('CSeq') ?? '', 10);
+const nonceOf = (message: WireMessage): string | undefined => /nonce="([^"]*)"/.exec(message.header('Proxy-Authorization') ?? '')?.[1];
+
+function challenge(request: WireMessage, nonce: string): void {
+  respond(call.peer, request, '407 Proxy Authentication Required', {
+    extra: [`Proxy-Authenticate: Digest realm="carrier", qop="auth", algorithm=SHA-256, nonce="${nonce}"`],
+  });
+}
+
+/** The rtpengine of the call dies: the re-INVITE that it gets. */
+async function reinvited(): Promise<WireMessage> {
+  const [one, other] = relays as [RunningRtpengine, RunningRtpengine];
+  const busy = (await sessionsOf(one.port)) === 0 ? other : one;
+  await busy.kill();
+  relays = relays.filter((relay) => relay !== busy);
+  return call.request('INVITE', 15_000);
+}
+
+/** The callee follows the re-INVITE to the other rtpengine: the agent and they hear each other. Then nothing is left. */
+async function follows(reinvite: WireMessage): Promise<void> {
+  end.connect(reinvite.body);
+  respond(call.peer, reinvite, '200 OK', { body: end.sdp() });
+  const ack = await call.request('ACK');
+  expect([cseqOf(ack), nonceOf(ack)]).toEqual([cseqOf(reinvite), nonceOf(reinvite)]);
+  await botHears({ bot: agent }, end, 7_000);
+  agent.say(SAID);
+  await end.heard(SAID.subarray(0, 1_600));
+  expect((await call.dialog.ask('BYE')).status).toBe(200);
+  expect(await site.ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', sip_status: 200 });
+  await nothingLeft(relays[0]!.port);
+}
+
+describe('a re-INVITE of ours', () => {
+  it('[3261 §14.1] that crosses one of the trunk (491) is sent again, the same with the next CSeq', async () => {
+    const reinvite = await reinvited();
+    respond(call.peer, reinvite, '491 Request Pending');
+    await call.request('ACK');
+    const again = await call.request('INVITE', 10_000);
+    expect([again.body, cseqOf(again)]).toEqual([reinvite.body, cseqOf(reinvite) + 1]);
+    await follows(again);
+  });
+
+  it('[3261 §13.2.2.4] [3261 §22.3] that is challenged is sent again with credentials, and its ACK has them', async () => {
+    const reinvite = await reinvited();
+    challenge(reinvite, 'r1');
+    await call.request('ACK');
+    const again = await call.request('INVITE', 10_000);
+    expect([again.body, cseqOf(again), nonceOf(again)]).toEqual([reinvite.body, cseqOf(reinvite) + 1, 'r1']);
+    await follows(again);
+  });
+});
+
+describe('a REFER of ours', () => {
+  it('[3515 §2.4.2] [3261 §22.3] that is challenged is sent again with credentials, and the call is transferred', async () => {
+    agent.send({ event: 'transfer', transfer: { id: 't1', to: TO } });
+    const refer = await call.request('REFER');
+    challenge(refer, 'f1');
+    const again = await call.request('REFER');
+    expect([again.header('Refer-To'), cseqOf(again), nonceOf(again)]).toEqual([refer.header('Refer-To'), cseqOf(refer) + 1, 'f1']);
+    respond(call.peer, again, '202 Accepted');
+    expect(await agent.message('transfer')).toMatchObject({ transfer: { id: 't1', state: 'accepted', status: 202 } });
+    const extra = ['Event: refer', 'Subscription-State: terminated;reason=noresource', 'Content-Type: message/sipfrag;version=2.0'];
+    expect((await call.dialog.ask('NOTIFY', { extra, body: 'SIP/2.0 200 OK\r\n' })).status).toBe(200);
+    const bye = await call.request('BYE');
+    expect(bye.header('Reason')).toContain('TRANSFERRED');
+    challenge(bye, 'f2');
+    const last = await call.request('BYE');
+    expect(nonceOf(last)).toBe('f2');
+    respond(call.peer, last, '200 OK');
+    expect(await site.ended(callId)).toMatchObject({ reason: 'TRANSFERRED', sip_status: 200 });
+    for (const { port } of relays) await nothingLeft(port);
+  });
+});

@@ -1,0 +1,107 @@
+import type { ChildProcess } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { ownedChild, whenGone } from '../../src/loadtest/run/owned-child.js';
+import { until } from './carrier-call.js';
+import { testCertificates } from './certificates.js';
+import { freePorts } from './ports.js';
+import { KEY } from './sdp.js';
+import { outcomeOf, type SippOutcome } from './sipp.js';
+import { readWire, type WireMessage } from './wire-peer.js';
+
+const STARTS_WITHIN_MS = 20_000;
+
+/** SIPp as a carrier that takes our calls, with stunnel in front of it, which speaks TLS in its place. */
+export class SippCarrier {
+  private constructor(
+    private readonly directory: string,
+    /** Of the tunnel. */
+    readonly port: number,
+    private readonly sipp: ChildProcess,
+    private readonly tunnel: ChildProcess,
+    /** After its last call. */
+    readonly outcome: Promise<SippOutcome>,
+  ) {}
+
+  /** @param scenario of test/sipp; it ends after so many calls. @param keys values of `[name]` in it */
+  static async start(scenario: string, calls = 1, keys: Readonly<Record<string, string>> = {}): Promise<SippCarrier> {
+    const [port = 0, inside = 0] = await freePorts(2);
+    const directory = await mkdtemp(join(tmpdir(), 'trunkline-sipp-'));
+    const { cert, key } = await testCertificates();
+    await writeFile(join(directory, 'certificate.pem'), `${cert}\n${key}`, { mode: 0o600 });
+    await writeFile(join(directory, 'stunnel.conf'), tunnelConfiguration(directory, port, inside));
+    const values = { tunnel_port: String(port), rtp_port: '39000', rtcp_port: '39001', srtp_key: KEY, ...keys };
+    const args = [
+      ...['-t', 't1', '-i', '127.0.0.1', '-p', String(inside), '-sf', resolve(`test/sipp/${scenario}.xml`), '-m', String(calls)],
+      ...Object.entries(values).flatMap(([name, value]) => ['-key', name, value]),
+      ...['-timeout', '50', '-timeout_error', '-nostdin', '-trace_msg', '-message_file', join(directory, 'messages')],
+    ];
+    const sipp = ownedChild('sipp', args, { cwd: directory, env: { ...process.env, TERM: 'dumb' } });
+    const tunnel = ownedChild('stunnel4', [join(directory, 'stunnel.conf')], { stdio: 'ignore' });
+    const carrier = new SippCarrier(directory, port, sipp, tunnel, outcomeOf(sipp));
+    try {
+      await until(
+        async () => (await isListening(inside)) && (await isListening(port)),
+        STARTS_WITHIN_MS,
+        'SIPp or stunnel does not listen',
+      );
+    } catch (error) {
+      await carrier.stop();
+      throw error;
+    }
+    return carrier;
+  }
+
+  get endpoint(): string {
+    return `127.0.0.1:${String(this.port)}`;
+  }
+
+  /** The requests of a method that it got, in order, when there are so many. */
+  async requests(method: string, count = 1): Promise<WireMessage[]> {
+    let found: WireMessage[] = [];
+    const areThere = async (): Promise<boolean> => {
+      found = (await this.#received()).filter(({ startLine }) => startLine.startsWith(`${method} `));
+      return found.length >= count;
+    };
+    await until(areThere, 15_000, `SIPp has no ${method}`);
+    return found;
+  }
+
+  async stop(): Promise<void> {
+    for (const child of [this.sipp, this.tunnel]) {
+      child.kill('SIGKILL');
+      await whenGone(child);
+    }
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  async #received(): Promise<WireMessage[]> {
+    const text = await readFile(join(this.directory, 'messages'), 'latin1').catch(() => '');
+    const entries = text.split(/^-{20,}.*\n/m);
+    return entries.flatMap((entry) => {
+      const message = /^\S+ message received[^\n]*\n\n([^]*)/.exec(entry)?.[1];
+      return message?.includes('\r\n\r\n') === true ? [readWire(message)] : [];
+    });
+  }
+}
+
+function tunnelConfiguration(directory: string, port: number, inside: number): string {
+  return [
+    'foreground = yes',
+    'pid =',
+    'debug = warning',
+    '[sip]',
+    `accept = 127.0.0.1:${String(port)}`,
+    `connect = 127.0.0.1:${String(inside)}`,
+    `cert = ${join(directory, 'certificate.pem')}`,
+    'sslVersionMin = TLSv1.2',
+    '',
+  ].join('\n');
+}
+
+/** Looks without a connection, which SIPp would take for a caller's (proc(5), /proc/net/tcp: 0A is LISTEN). */
+async function isListening(port: number): Promise<boolean> {
+  const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  return (await readFile('/proc/net/tcp', 'latin1')).includes(` ${local} 00000000:0000 0A `);
+}
