@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { newUuid } from '../../lib/ids.js';
+import { DEFAULT_SIPS_PORT, sipEndpointParts } from '../../lib/sip-endpoint.js';
 import { trunkTlsHeaders } from '../call/trunk-tls.js';
 import type { PlaceContext } from '../call/place-context.js';
 import { ALLOWED_METHODS, SUPPORTED_OPTIONS, ownContact, type ContactAddress } from '../call/invite.js';
@@ -63,10 +64,8 @@ export function trunkUri(
   endpoint: string,
   to: string,
 ): { readonly uri: string; readonly host: string; readonly port: number; readonly hostPort: string } {
-  const [, scheme = '', host = '', port] = /^(sips?:)?(?:[^@]*@)?(\[[^\]]+\]|[^:;?]+)(?::(\d+))?/i.exec(endpoint) ?? [];
-  const hostPort = port === undefined ? host : `${host}:${port}`;
-  const uri = scheme.toLowerCase() === 'sips:' ? `sips:${to}@${hostPort}` : `sip:${to}@${hostPort};transport=tls`;
-  return { uri, host, port: Number(port ?? DEFAULT_PORT), hostPort };
+  const { isSips, host, port } = sipEndpointParts(endpoint);
+  const hostPort = port === undefined ? host : `${host}:${String(port)}`;
+  const uri = isSips ? `sips:${to}@${hostPort}` : `sip:${to}@${hostPort};transport=tls`;
+  return { uri, host, port: port ?? DEFAULT_SIPS_PORT, hostPort };
 }
-
-const DEFAULT_PORT = 5061;
