@@ -103,7 +103,7 @@ function trunkFlags(flags: DiallingFlags): TrunkLimits {
 /** What is stored of them: nothing when no limit is left. */
 function perTrunk(limits: TrunkLimits): Pick<Dialling, 'per_trunk'> {
   const set = Object.entries(limits).filter(([, limit]) => limit !== 'none');
-  return set.length === 0 ? {} : { per_trunk: Object.fromEntries(set) as Partial<DialLimits> };
+  return set.length === 0 ? {} : { per_trunk: Object.fromEntries(set) };
 }
 
 function diallingLine({ name, dialling }: OrgRecord): string {

@@ -26,7 +26,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
     ...{ sourceAddress: '', sdp: '', sessionId: String(randomBytes(6).readUIntBE(0, 6)), ringingAfterMs: null, refusedVerdicts: [] },
   };
   return {
-    ...{ orgId, from, to, agent, ringTimeoutMs, detectAnswerer },
+    ...{ orgId, from, to, endpoint: trunk.sip_endpoint, agent, ringTimeoutMs, detectAnswerer },
     origin: {
       ...{ callId, sipCallId, direction: 'outbound', orgId, to, startedAtMs: own.nowMs },
       ...(voice === undefined ? {} : { voice }),

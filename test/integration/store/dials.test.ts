@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Dialling, DialLimits } from '../../../src/gateway/model/dialling.js';
 import { parseE164, type E164 } from '../../../src/gateway/model/e164.js';
 import type { DialHeadroom } from '../../../src/gateway/ports/batches.js';
@@ -32,6 +32,8 @@ for (const cluster of [false, true]) {
     let other: RedisStores;
     let orgId: string;
     let from: E164;
+    /** Of numbers whose trunk is not a.example. */
+    const endpoints = new Map<E164, string>();
 
     async function open(instance: string, leaseMs = 30_000): Promise<RedisStores> {
       const stores = openRedisStores({ url: redis.url, cluster, clock: systemClock, log: silentLog, instance, leaseMs });
@@ -55,8 +57,12 @@ for (const cluster of [false, true]) {
 
     const allow = (change: Partial<Dialling> = {}): Promise<unknown> =>
       one.orgs.change(orgId, { dialling: { ...AMPLE, callers: [from], ...change } });
-    const reserveFrom = (number: E164, stores: RedisStores, callId = newUuid(), maxDurationMs = MINUTES * 60_000) =>
-      stores.ofCalls.dials.reserve({ orgId, from: number, to: TO, call: begun(callId, { direction: 'outbound' }), maxDurationMs });
+    const reserveFrom = (number: E164, stores: RedisStores, callId = newUuid()): Promise<Result<PermittedDial, DialRefusal>> =>
+      stores.ofCalls.dials.reserve({
+        ...{ orgId, from: number, to: TO, maxDurationMs: MINUTES * 60_000 },
+        endpoint: endpoints.get(number) ?? 'a.example',
+        call: begun(callId, { direction: 'outbound' }),
+      });
     const reserve = (stores: RedisStores, callId: string): Promise<Result<PermittedDial, DialRefusal>> => reserveFrom(from, stores, callId);
     const live = async (): Promise<readonly string[]> => (await one.live.list(orgId, { limit: 100 })).calls.map(({ call_id: id }) => id);
     const errorOf = (outcome: Result<PermittedDial, DialRefusal>): string => (outcome.ok ? '' : outcome.error.detail);
@@ -169,9 +175,10 @@ for (const cluster of [false, true]) {
         serial += 2;
         sameTrunk = parseE164(`+1555${String(serial - 1).padStart(7, '0')}`)!;
         otherTrunk = parseE164(`+1555${String(serial).padStart(7, '0')}`)!;
-        await one.numbers.attach(orgId, sameTrunk, { outbound: { sip_endpoint: 'SIPS:user@A.Example:5061;lr' } });
-        await one.numbers.attach(orgId, otherTrunk, { outbound: { sip_endpoint: 'a.example:5071' } });
+        endpoints.set(sameTrunk, 'SIPS:user@A.Example:5061;lr').set(otherTrunk, 'a.example:5071');
+        for (const [number, sip_endpoint] of endpoints) await one.numbers.attach(orgId, number, { outbound: { sip_endpoint } });
       });
+      afterEach(() => endpoints.clear());
 
       const allowAll = (per_trunk: Partial<DialLimits>, change: Partial<Dialling> = {}): Promise<unknown> =>
         allow({ callers: [from, sameTrunk, otherTrunk], per_trunk, ...change });
@@ -226,11 +233,12 @@ for (const cluster of [false, true]) {
         expect((await reserveFrom(sameTrunk, other)).ok).toBe(false);
       });
 
-      it('a call that ends frees its slot, under whatever limits and trunk its number has then', async () => {
+      it('count a call on the trunk that its INVITE goes to, until it ends, whatever the limits and the number have become', async () => {
         await allowAll({ max_concurrent_calls: 1 });
         const callId = newUuid();
-        expect((await reserveFrom(from, one, callId)).ok).toBe(true);
         await one.numbers.update(orgId, from, { type: 'outbound', sip_endpoint: 'a.example:5071' });
+        expect((await reserveFrom(from, one, callId)).ok).toBe(true);
+        expect((await reserveFrom(sameTrunk, one)).ok).toBe(false);
         await allow();
         one.ofCalls.dials.settle(callId, 0);
         await eventually(live, (ids) => ids.length === 0);
@@ -293,7 +301,7 @@ it('while Redis is away nothing is dialled', async () => {
   const stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog, instance: 'gw' });
   await stores.ready();
   await redis.close();
-  const dial = { orgId: newUuid(), from: TO, to: TO, call: begun('c', { direction: 'outbound' }), maxDurationMs: 1 };
+  const dial = { orgId: newUuid(), from: TO, to: TO, endpoint: 'a.example', call: begun('c', { direction: 'outbound' }), maxDurationMs: 1 };
   await expect(stores.ofCalls.dials.reserve(dial)).rejects.toBeInstanceOf(StoreUnavailableError);
   await stores.close();
 });

@@ -73,7 +73,7 @@ export class RedisDialLedger implements DialLedger {
   ) {}
 
   async reserve(request: DialRequest): Promise<Result<PermittedDial, DialRefusal>> {
-    const { orgId, from, to, call, maxDurationMs } = request;
+    const { orgId, from, to, endpoint, call, maxDurationMs } = request;
     const [numberText, orgText] = await this.redis.getMany([numberKey(from), orgKey(orgId)]);
     const number = decodeRecord('number', numberText);
     const org = decodeRecord('org', orgText);
@@ -81,11 +81,9 @@ export class RedisDialLedger implements DialLedger {
     const price = mayDial({ org, number }, to);
     if (!price.ok) return refused(price.error);
     const { dialling } = org;
-    const { outbound } = number;
     // mayDial refused it.
-    if (dialling === null || outbound === null) return refused(`${from} may place no calls`);
-    const trunk = limitedTrunk(dialling, outbound.sip_endpoint);
-    const permit = dialPermit(price.value, maxDurationMs, this.clock.wallMs(), trunk);
+    if (dialling === null) return refused('the organization may place no calls');
+    const permit = dialPermit(price.value, maxDurationMs, this.clock.wallMs(), limitedTrunk(dialling, endpoint));
     const reached = await this.#reserve({ orgId, to, call, permit }, dialling);
     if (reached === ON_LIST) return err({ reason: 'DO_NOT_CALL', detail: `${to} is on the do-not-call list` });
     if (reached !== '') return refused(LIMITS[reached] ?? 'a limit of the organization is reached');
