@@ -169,3 +169,15 @@ export function checkName(what: string, name: string): string {
   }
   return trimmed;
 }
+
+/** A limit as an option gives it. Not null for "none": commander takes that for an option without a value. */
+export type LimitArgument = number | 'none';
+
+/** Reads a limit from 0 to the most that it may be. */
+export function limitArgument(most: number): (text: string) => LimitArgument {
+  return (text) => {
+    if (text === 'none') return text;
+    if (/^\d{1,13}$/.test(text) && Number(text) <= most) return Number(text);
+    throw new InvalidArgumentError(`must be 0 to ${most}, or "none".`);
+  };
+}

@@ -1,11 +1,21 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import type { Dialling } from '../gateway/model/dialling.js';
+import type { Dialling, DialLimits } from '../gateway/model/dialling.js';
 import { parseE164, type E164 } from '../gateway/model/e164.js';
 import type { OrgRecord } from '../gateway/model/records.js';
 import type { OrgChange, Stores } from '../gateway/ports/stores.js';
-import { CommandFailure, findOrg, overStores, printResult, type JsonFlag, type StoreIo } from './command.js';
+import {
+  CommandFailure,
+  findOrg,
+  limitArgument,
+  overStores,
+  printResult,
+  type JsonFlag,
+  type LimitArgument,
+  type StoreIo,
+} from './command.js';
 
 type Prices = Dialling['prices'];
+type TrunkLimits = { readonly [Limit in keyof DialLimits]?: LimitArgument };
 type ChangeOrg = (stores: Pick<Stores, 'orgs' | 'audit'>, idOrName: string, change: OrgChange) => Promise<OrgRecord>;
 
 interface DiallingFlags extends JsonFlag {
@@ -15,6 +25,9 @@ interface DiallingFlags extends JsonFlag {
   readonly maxConcurrentCalls?: number;
   readonly maxCallsPerDay?: number;
   readonly maxCostPerDay?: number;
+  readonly maxCallsPerSecondPerTrunk?: LimitArgument;
+  readonly maxConcurrentCallsPerTrunk?: LimitArgument;
+  readonly maxCallsPerDayPerTrunk?: LimitArgument;
 }
 
 const MAX_PREFIXES = 2_000;
@@ -45,9 +58,14 @@ export function addDialling(parent: Command, io: StoreIo, changeOrg: ChangeOrg, 
     .option('--max-concurrent-calls <n>', 'calls at once, 0 to 100000', amount(100_000, true))
     .option('--max-calls-per-day <n>', 'calls in a day (UTC), 0 to 10000000', amount(10_000_000, true))
     .option('--max-cost-per-day <n>', 'cost of a day (UTC), in the currency of the prices', amount(1_000_000, false))
+    .option('--max-calls-per-second-per-trunk <n>', 'new calls a second to each trunk, 0 to 1000, or "none"', limitArgument(1_000))
+    .option('--max-concurrent-calls-per-trunk <n>', 'calls at once on each trunk, 0 to 100000, or "none"', limitArgument(100_000))
+    .option('--max-calls-per-day-per-trunk <n>', 'calls in a day (UTC) to each trunk, 0 to 10000000, or "none"', limitArgument(10_000_000))
     .option('--json', 'print JSON');
   overStores(set, io, async (stores, flags: DiallingFlags, idOrName: string) => {
     const { dialling } = await findOrg(stores, idOrName);
+    const { per_trunk: before, ...rest } = dialling ?? NOTHING;
+    const ofTrunk = trunkFlags(flags);
     const { prices, callers, maxCallsPerSecond, maxConcurrentCalls, maxCallsPerDay, maxCostPerDay } = flags;
     const change: Partial<Dialling> = {
       ...(prices === undefined ? {} : { prices }),
@@ -57,8 +75,9 @@ export function addDialling(parent: Command, io: StoreIo, changeOrg: ChangeOrg, 
       ...(maxCallsPerDay === undefined ? {} : { max_calls_per_day: maxCallsPerDay }),
       ...(maxCostPerDay === undefined ? {} : { max_cost_per_day: maxCostPerDay }),
     };
-    if (Object.keys(change).length === 0) throw new CommandFailure('nothing to change: set at least one option (--help shows them)');
-    const changed = await changeOrg(stores, idOrName, { dialling: { ...(dialling ?? NOTHING), ...change } });
+    if (Object.keys({ ...change, ...ofTrunk }).length === 0)
+      throw new CommandFailure('nothing to change: set at least one option (--help shows them)');
+    const changed = await changeOrg(stores, idOrName, { dialling: { ...rest, ...change, ...perTrunk({ ...before, ...ofTrunk }) } });
     printResult(io, flags, shown(changed), diallingLine(changed));
   });
   const disable = parent
@@ -72,6 +91,21 @@ export function addDialling(parent: Command, io: StoreIo, changeOrg: ChangeOrg, 
   });
 }
 
+function trunkFlags(flags: DiallingFlags): TrunkLimits {
+  const { maxCallsPerSecondPerTrunk: rate, maxConcurrentCallsPerTrunk: calls, maxCallsPerDayPerTrunk: daily } = flags;
+  return {
+    ...(rate === undefined ? {} : { max_calls_per_second: rate }),
+    ...(calls === undefined ? {} : { max_concurrent_calls: calls }),
+    ...(daily === undefined ? {} : { max_calls_per_day: daily }),
+  };
+}
+
+/** What is stored of them: nothing when no limit is left. */
+function perTrunk(limits: TrunkLimits): Pick<Dialling, 'per_trunk'> {
+  const set = Object.entries(limits).filter(([, limit]) => limit !== 'none');
+  return set.length === 0 ? {} : { per_trunk: Object.fromEntries(set) };
+}
+
 function diallingLine({ name, dialling }: OrgRecord): string {
   if (dialling === null) return `"${name}": places no calls`;
   const {
@@ -81,11 +115,22 @@ function diallingLine({ name, dialling }: OrgRecord): string {
     max_concurrent_calls: calls,
     max_calls_per_day: daily,
     max_cost_per_day: cost,
+    per_trunk: ofTrunk,
   } = dialling;
   const listed = Object.entries(prices).map(([prefix, price]) => `${prefix} ${price === null ? 'never' : String(price)}`);
   const from = callers.length === 0 ? 'no number' : callers.join(', ');
-  const limits = `${String(rate)} calls a second, ${String(calls)} at once, ${String(daily)} a day, cost of a day ${String(cost)}`;
+  const limits = `${String(rate)} calls a second, ${String(calls)} at once, ${String(daily)} a day, cost of a day ${String(cost)}${trunkLine(ofTrunk)}`;
   return `"${name}": calls from ${from} to ${listed.length === 0 ? 'no prefix' : listed.join(', ')}; ${limits}`;
+}
+
+function trunkLine(limits: Partial<DialLimits> = {}): string {
+  const { max_calls_per_second: rate, max_concurrent_calls: calls, max_calls_per_day: daily } = limits;
+  const shown = [
+    [rate, 'calls a second'],
+    [calls, 'at once'],
+    [daily, 'a day'],
+  ].flatMap(([limit, what]) => (limit === undefined ? [] : [`${String(limit)} ${String(what)}`]));
+  return shown.length === 0 ? '' : `; on each trunk ${shown.join(', ')}`;
 }
 
 function pricesArgument(text: string): Prices {

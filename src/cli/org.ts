@@ -10,12 +10,14 @@ import {
   checkName,
   CommandFailure,
   findOrg,
+  limitArgument,
   noteChange,
   overStores,
   printResult,
   table,
   textOf,
   type JsonFlag,
+  type LimitArgument,
   type StoreIo,
 } from './command.js';
 
@@ -33,8 +35,6 @@ const SECRETS = {
     make: newTwilioToken,
   },
 } as const;
-
-type LimitArgument = number | 'none';
 
 interface LimitFlags extends JsonFlag {
   readonly maxConcurrentCalls?: LimitArgument;
@@ -140,15 +140,6 @@ function addSetLimits(parent: Command, io: StoreIo): void {
 
 function changeOf(limit: Exclude<OrgLimit, 'allowed_sources'>, argument: LimitArgument | undefined): OrgChange {
   return argument === undefined ? {} : { [limit]: argument === 'none' ? null : argument };
-}
-
-// Not null for "none": commander takes that for an option without a value.
-function limitArgument(most: number): (text: string) => LimitArgument {
-  return (text) => {
-    if (text === 'none') return text;
-    if (/^\d{1,13}$/.test(text) && Number(text) <= most) return Number(text);
-    throw new InvalidArgumentError(`must be 0 to ${most}, or "none".`);
-  };
 }
 
 function sourcesArgument(text: string): readonly string[] {

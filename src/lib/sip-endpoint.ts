@@ -1,5 +1,7 @@
 import { ipFamily } from './address.js';
 
+/** Of SIP over TLS (RFC 3261 §19.1.2). */
+export const DEFAULT_SIPS_PORT = 5061;
 const MAX_LENGTH = 256;
 const SCHEME = /^sips?:/i;
 // RFC 3261 §25.1 `user`: unreserved, escaped, user-unreserved. A password (`user:secret@`) is not accepted.
@@ -20,6 +22,12 @@ export function sipEndpointProblem(text: string): string | null {
   const scheme = SCHEME.exec(text);
   const problem = scheme === null ? hostPortProblem(text) : uriProblem(text.slice(scheme[0].length));
   return problem === null ? null : `must be a sip: or sips: URI or host[:port]: ${problem}`;
+}
+
+/** The parts of a SIP endpoint that has no problem. @param port left out: the endpoint names none */
+export function sipEndpointParts(endpoint: string): { readonly isSips: boolean; readonly host: string; readonly port?: number } {
+  const [, scheme = '', host = '', port] = /^(sips?:)?(?:[^@]*@)?(\[[^\]]+\]|[^:;?]+)(?::(\d+))?/i.exec(endpoint) ?? [];
+  return { isSips: scheme.toLowerCase() === 'sips:', host, ...(port === undefined ? {} : { port: Number(port) }) };
 }
 
 function uriProblem(rest: string): string | null {

@@ -1,5 +1,6 @@
 import { BatchDialler, type BatchServices } from '../../src/gateway/batches/batch-dialler.js';
 import type { BatchPlan } from '../../src/gateway/model/batch.js';
+import type { Dialling } from '../../src/gateway/model/dialling.js';
 import type { CallRecord } from '../../src/gateway/model/call-record.js';
 import { parseE164, type E164 } from '../../src/gateway/model/e164.js';
 import type { Reason } from '../../src/gateway/model/reasons.js';
@@ -118,11 +119,7 @@ export class BatchWorld {
     readonly orgId: string,
   ) {}
 
-  static async open(
-    stores: RedisStores,
-    clock: VirtualClock,
-    limits: { readonly max_calls_per_second?: number } = {},
-  ): Promise<BatchWorld> {
+  static async open(stores: RedisStores, clock: VirtualClock, limits: Partial<Dialling> = {}): Promise<BatchWorld> {
     const { org_id: orgId } = await stores.orgs.create({ name: 'one', sip_enabled: true });
     const dialling = { prices: { '+49': 0.01 }, callers: [BATCH_FROM], max_calls_per_second: 1_000, max_concurrent_calls: 1_000 };
     await stores.orgs.change(orgId, { dialling: { ...dialling, max_calls_per_day: 100_000, max_cost_per_day: 100_000, ...limits } });

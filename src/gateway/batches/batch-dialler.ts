@@ -206,11 +206,12 @@ export class BatchDialler {
     if (plan.agent_id !== null && agent === null) return this.#move(run, 'paused', 'the agent was deleted');
     const { outbound: trunk } = number;
     const pace = paceOf(plan, allowed.value);
-    const headroom = await allowance.headroom(orgId, allowed.value);
+    if (trunk === null) return;
+    const headroom = await allowance.headroom(orgId, allowed.value, trunk.sip_endpoint);
     // Spread over the second, however many ticks it has.
     const share = Math.max(1, Math.ceil((pace.callsPerSecond * Math.min(sinceMs, 1_000)) / 1_000));
     const most = Math.min(share, pace.maxConcurrentCalls - counts.dialling, headroom.calls);
-    if (most <= 0 || trunk === null) return;
+    if (most <= 0) return;
     const minutes = plan.max_duration ?? agent?.max_duration ?? DEFAULT_AGENT_SETTINGS.max_duration;
     const due = await work.due(batchId, clock.wallMs(), DUE_AT_ONCE);
     const steps = await this.#stepsOf(due, { run, org, number, most, micros: headroom.micros, minutes });
@@ -316,11 +317,12 @@ export class BatchDialler {
   }
 }
 
-/** The batch's limits, and those of its organization. */
+/** The batch's limits, and those of its organization and of each of its trunks. */
 function paceOf({ calls_per_second: rate, max_concurrent_calls: calls }: BatchPlan, dialling: Dialling) {
+  const { max_calls_per_second: trunkRate = Infinity, max_concurrent_calls: trunkCalls = Infinity } = dialling.per_trunk ?? {};
   return {
-    callsPerSecond: Math.min(rate, dialling.max_calls_per_second),
-    maxConcurrentCalls: Math.min(calls, dialling.max_concurrent_calls),
+    callsPerSecond: Math.min(rate, dialling.max_calls_per_second, trunkRate),
+    maxConcurrentCalls: Math.min(calls, dialling.max_concurrent_calls, trunkCalls),
   };
 }
 

@@ -13,6 +13,8 @@ export interface PlaceContext {
   readonly orgId: string;
   readonly from: E164;
   readonly to: E164;
+  /** The trunk's `sip_endpoint`. */
+  readonly endpoint: string;
   /** With the settings of this call; `null`: the operator's default. */
   readonly agent: AgentRecord | null;
   readonly facts: CallFacts;
@@ -24,9 +26,10 @@ export interface PlaceContext {
 }
 
 /** Whether the call may be placed; if so, it is counted and its cost reserved. Rejects with `StoreUnavailableError`. */
-export async function permission({ origin, orgId, from, to, agent, facts }: PlaceContext, dials: DialLedger, log: Log): Promise<CallEvent> {
+export async function permission(context: PlaceContext, dials: DialLedger, log: Log): Promise<CallEvent> {
+  const { origin, orgId, from, to, endpoint, agent, facts } = context;
   const longestMs = maxDurationMs({ facts, route: agent === null ? null : { agent } });
-  const permitted = await dials.reserve({ orgId, from, to, call: beginningOf(origin), maxDurationMs: longestMs });
+  const permitted = await dials.reserve({ orgId, from, to, endpoint, call: beginningOf(origin), maxDurationMs: longestMs });
   if (!permitted.ok) {
     const { reason, detail } = permitted.error;
     log.warn({ reason, detail }, 'call.not_permitted');

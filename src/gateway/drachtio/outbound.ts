@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { newUuid } from '../../lib/ids.js';
+import { DEFAULT_SIPS_PORT, sipEndpointParts } from '../../lib/sip-endpoint.js';
 import { trunkTlsHeaders } from '../call/trunk-tls.js';
 import type { PlaceContext } from '../call/place-context.js';
 import { ALLOWED_METHODS, SUPPORTED_OPTIONS, ownContact, type ContactAddress } from '../call/invite.js';
@@ -25,7 +26,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
     ...{ sourceAddress: '', sdp: '', sessionId: String(randomBytes(6).readUIntBE(0, 6)), ringingAfterMs: null, refusedVerdicts: [] },
   };
   return {
-    ...{ orgId, from, to, agent, ringTimeoutMs, detectAnswerer },
+    ...{ orgId, from, to, endpoint: trunk.sip_endpoint, agent, ringTimeoutMs, detectAnswerer },
     origin: {
       ...{ callId, sipCallId, direction: 'outbound', orgId, to, startedAtMs: own.nowMs },
       ...(voice === undefined ? {} : { voice }),
@@ -63,10 +64,8 @@ export function trunkUri(
   endpoint: string,
   to: string,
 ): { readonly uri: string; readonly host: string; readonly port: number; readonly hostPort: string } {
-  const [, scheme = '', host = '', port] = /^(sips?:)?(?:[^@]*@)?(\[[^\]]+\]|[^:;?]+)(?::(\d+))?/i.exec(endpoint) ?? [];
-  const hostPort = port === undefined ? host : `${host}:${port}`;
-  const uri = scheme.toLowerCase() === 'sips:' ? `sips:${to}@${hostPort}` : `sip:${to}@${hostPort};transport=tls`;
-  return { uri, host, port: Number(port ?? DEFAULT_PORT), hostPort };
+  const { isSips, host, port } = sipEndpointParts(endpoint);
+  const hostPort = port === undefined ? host : `${host}:${String(port)}`;
+  const uri = isSips ? `sips:${to}@${hostPort}` : `sip:${to}@${hostPort};transport=tls`;
+  return { uri, host, port: port ?? DEFAULT_SIPS_PORT, hostPort };
 }
-
-const DEFAULT_PORT = 5061;

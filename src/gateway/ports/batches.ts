@@ -105,7 +105,7 @@ export interface DoNotCallList {
 /** The most that an organization has. */
 export const MAX_DO_NOT_CALL = 1_000_000;
 
-/** What an organization may still dial now, on all gateways. */
+/** What an organization may still dial over one trunk now, on all gateways. */
 export interface DialHeadroom {
   readonly calls: number;
   /** Of today's cost, in millionths. */
@@ -114,5 +114,6 @@ export interface DialHeadroom {
 
 /** Reads what `DialLedger` counts, and counts nothing. */
 export interface DialAllowance {
-  headroom(orgId: string, dialling: Dialling): Promise<DialHeadroom>;
+  /** @param endpoint the trunk's `sip_endpoint` */
+  headroom(orgId: string, dialling: Dialling, endpoint: string): Promise<DialHeadroom>;
 }

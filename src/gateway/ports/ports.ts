@@ -49,6 +49,8 @@ export interface DialRequest {
   readonly orgId: string;
   readonly from: E164;
   readonly to: E164;
+  /** Where its INVITE goes: the trunk's `sip_endpoint`. */
+  readonly endpoint: string;
   readonly call: BeginningCall;
   /** The cost of so long a call is reserved. */
   readonly maxDurationMs: number;

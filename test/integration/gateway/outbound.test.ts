@@ -349,6 +349,22 @@ describe('a call that the operator did not allow', () => {
     await site.allow('--max-calls-per-day', '1000');
   });
 
+  it('over the limit of its trunk has a record, whose trace names that limit; the end of a call frees its slot', async () => {
+    await site.allow('--max-concurrent-calls-per-trunk', '1');
+    const { callId, call } = await placed();
+    const { json } = await place();
+    const refused = String(json['call_id']);
+    expect(await ended(refused)).toMatchObject({ reason: 'DIAL_NOT_ALLOWED', sip_status: 403 });
+    const trace = await gateway.api('GET', `/v1/calls/${refused}/trace`);
+    expect(JSON.stringify(trace.json)).toContain('the trunk has as many placed calls in progress as the operator allows for each trunk');
+    call.respond('486 Busy Here');
+    await ended(callId);
+    const next = await placed();
+    next.call.respond('486 Busy Here');
+    await ended(next.callId);
+    await site.allow('--max-concurrent-calls-per-trunk', 'none');
+  });
+
   it('is in the audit log, as its change by the operator is', async () => {
     const { json } = await gateway.api('GET', '/v1/audit?take=100');
     const entries = JSON.stringify(json);

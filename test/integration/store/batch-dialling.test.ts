@@ -72,6 +72,22 @@ describe('a batch that dials', () => {
     expect((await world.run(batchId)).counts).toMatchObject({ dialling: 7, waiting: 33, dispatched: 7 });
   });
 
+  it('has no more calls at once, and a second, than its trunk takes', async () => {
+    await world.close();
+    world = await BatchWorld.open(stores, clock, { per_trunk: { max_concurrent_calls: 7, max_calls_per_second: 5 } });
+    const batchId = await world.batch(40);
+    const pair = [world.gateway('a'), world.gateway('b')];
+    clock.advance(5_000);
+    await Promise.all(pair.map((one) => one.tick()));
+    expect(world.open.size).toBe(5);
+    for (let round = 0; round < 3; round += 1) {
+      clock.advance(5_000);
+      await Promise.all(pair.map((one) => one.tick()));
+    }
+    expect(world.open.size).toBeLessThanOrEqual(7);
+    expect((await world.run(batchId)).counts).toMatchObject({ dialling: world.open.size, waiting: 40 - world.open.size });
+  });
+
   it('dials again by the rule of the reason, later, and so often', async () => {
     const batchId = await world.batch(1, { retries: { BUSY: { times: 2, after_seconds: 600 } } });
     const gateway = world.gateway('a');

@@ -1,6 +1,7 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Dialling } from '../../../src/gateway/model/dialling.js';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Dialling, DialLimits } from '../../../src/gateway/model/dialling.js';
 import { parseE164, type E164 } from '../../../src/gateway/model/e164.js';
+import type { DialHeadroom } from '../../../src/gateway/ports/batches.js';
 import { StoreUnavailableError, type DialRefusal, type PermittedDial } from '../../../src/gateway/ports/ports.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { newUuid } from '../../../src/lib/ids.js';
@@ -31,6 +32,8 @@ for (const cluster of [false, true]) {
     let other: RedisStores;
     let orgId: string;
     let from: E164;
+    /** Of numbers whose trunk is not a.example. */
+    const endpoints = new Map<E164, string>();
 
     async function open(instance: string, leaseMs = 30_000): Promise<RedisStores> {
       const stores = openRedisStores({ url: redis.url, cluster, clock: systemClock, log: silentLog, instance, leaseMs });
@@ -54,8 +57,13 @@ for (const cluster of [false, true]) {
 
     const allow = (change: Partial<Dialling> = {}): Promise<unknown> =>
       one.orgs.change(orgId, { dialling: { ...AMPLE, callers: [from], ...change } });
-    const reserve = (stores: RedisStores, callId: string, maxDurationMs = MINUTES * 60_000): Promise<Result<PermittedDial, DialRefusal>> =>
-      stores.ofCalls.dials.reserve({ orgId, from, to: TO, call: begun(callId, { direction: 'outbound' }), maxDurationMs });
+    const reserveFrom = (number: E164, stores: RedisStores, callId = newUuid()): Promise<Result<PermittedDial, DialRefusal>> =>
+      stores.ofCalls.dials.reserve({
+        ...{ orgId, from: number, to: TO, maxDurationMs: MINUTES * 60_000 },
+        endpoint: endpoints.get(number) ?? 'a.example',
+        call: begun(callId, { direction: 'outbound' }),
+      });
+    const reserve = (stores: RedisStores, callId: string): Promise<Result<PermittedDial, DialRefusal>> => reserveFrom(from, stores, callId);
     const live = async (): Promise<readonly string[]> => (await one.live.list(orgId, { limit: 100 })).calls.map(({ call_id: id }) => id);
     const errorOf = (outcome: Result<PermittedDial, DialRefusal>): string => (outcome.ok ? '' : outcome.error.detail);
 
@@ -159,6 +167,122 @@ for (const cluster of [false, true]) {
       await next.close();
     });
 
+    describe('limits of each trunk', () => {
+      let sameTrunk: E164;
+      let otherTrunk: E164;
+
+      beforeEach(async () => {
+        serial += 2;
+        sameTrunk = parseE164(`+1555${String(serial - 1).padStart(7, '0')}`)!;
+        otherTrunk = parseE164(`+1555${String(serial).padStart(7, '0')}`)!;
+        endpoints.set(sameTrunk, 'SIPS:user@A.Example:5061;lr').set(otherTrunk, 'a.example:5071');
+        for (const [number, sip_endpoint] of endpoints) await one.numbers.attach(orgId, number, { outbound: { sip_endpoint } });
+      });
+      afterEach(() => endpoints.clear());
+
+      const allowAll = (per_trunk: Partial<DialLimits>, change: Partial<Dialling> = {}): Promise<unknown> =>
+        allow({ callers: [from, sameTrunk, otherTrunk], per_trunk, ...change });
+      const room = (change: Partial<Dialling>, endpoint: string): Promise<DialHeadroom> =>
+        one.dialAllowance.headroom(orgId, { ...AMPLE, ...change }, endpoint);
+
+      it.each([
+        ['a second', { max_calls_per_second: 2 }, /the trunk gets as many calls a second/],
+        ['at once', { max_concurrent_calls: 2 }, /the trunk has as many placed calls in progress/],
+        ['a day', { max_calls_per_day: 2 }, /the trunk got as many calls today/],
+      ])('%s hold for all numbers of one trunk, on all gateways, and for each trunk alone', async (_what, per_trunk, sentence) => {
+        await allowAll(per_trunk);
+        const numbers = [from, sameTrunk, otherTrunk];
+        const outcomes = await Promise.all(
+          Array.from({ length: 12 }, (_, index) => reserveFrom(numbers[index % 3]!, [one, other][index % 2]!)),
+        );
+        const toTrunk = (isOther: boolean) => outcomes.filter((_outcome, index) => (index % 3 === 2) === isOther);
+        for (const isOther of [false, true]) expect(toTrunk(isOther).filter(({ ok }) => ok)).toHaveLength(2);
+        const detail = expect.stringMatching(sentence) as string;
+        for (const outcome of outcomes) if (!outcome.ok) expect(outcome.error).toEqual({ reason: 'DIAL_NOT_ALLOWED', detail });
+        expect(await live()).toHaveLength(4);
+      });
+
+      it('are what batches may still dial over it', async () => {
+        const per_trunk = { max_concurrent_calls: 2, max_calls_per_day: 5 };
+        await allowAll(per_trunk);
+        expect((await room({ per_trunk }, 'a.example')).calls).toBe(2);
+        const calls = [newUuid(), newUuid()];
+        for (const id of calls) expect((await reserveFrom(from, one, id)).ok).toBe(true);
+        expect((await room({ per_trunk }, 'A.example:5061')).calls).toBe(0);
+        expect((await room({ per_trunk }, 'a.example:5071')).calls).toBe(2);
+        expect((await room({}, 'a.example')).calls).toBe(998);
+        for (const id of calls) one.ofCalls.dials.settle(id, 0);
+        await eventually(live, (ids) => ids.length === 0);
+        expect((await room({ per_trunk: { max_calls_per_day: 5 } }, 'a.example')).calls).toBe(3);
+      });
+
+      it('stand besides those of the organization, which come first', async () => {
+        await allowAll({ max_concurrent_calls: 1 }, { max_concurrent_calls: 2 });
+        expect((await reserveFrom(from, one)).ok).toBe(true);
+        expect(errorOf(await reserveFrom(sameTrunk, one))).toMatch(/^the trunk has/);
+        expect((await reserveFrom(otherTrunk, one)).ok).toBe(true);
+        expect(errorOf(await reserveFrom(sameTrunk, one))).toMatch(/^the organization has/);
+      });
+
+      it('without one, a trunk counts nothing', async () => {
+        await allowAll({ max_calls_per_day: 1 });
+        await allow();
+        for (const stores of [one, other]) expect((await reserveFrom(from, stores)).ok).toBe(true);
+        await allowAll({ max_calls_per_day: 1 });
+        expect((await reserveFrom(from, one)).ok).toBe(true);
+        expect((await reserveFrom(sameTrunk, other)).ok).toBe(false);
+      });
+
+      it('count a call on the trunk that its INVITE goes to, until it ends, whatever the limits and the number have become', async () => {
+        await allowAll({ max_concurrent_calls: 1 });
+        const callId = newUuid();
+        await one.numbers.update(orgId, from, { type: 'outbound', sip_endpoint: 'a.example:5071' });
+        expect((await reserveFrom(from, one, callId)).ok).toBe(true);
+        expect((await reserveFrom(sameTrunk, one)).ok).toBe(false);
+        await allow();
+        one.ofCalls.dials.settle(callId, 0);
+        await eventually(live, (ids) => ids.length === 0);
+        await allowAll({ max_concurrent_calls: 1 });
+        expect((await reserveFrom(sameTrunk, other)).ok).toBe(true);
+      });
+
+      it('the slot of a gateway that died is free after its lease, that of a call which another process takes up is kept', async () => {
+        await allowAll({ max_concurrent_calls: 1 });
+        const short = await open('gw-trunk', 300);
+        await eventually(
+          () => short.numbers.get(orgId, from).catch(() => null),
+          (number) => number !== null,
+        );
+        const callId = newUuid();
+        const outcome = await reserveFrom(from, short, callId);
+        if (!outcome.ok) throw new Error(outcome.error.detail);
+        expect((await reserveFrom(otherTrunk, short)).ok).toBe(true);
+        const dial = { permit: outcome.value.permit, to: TO };
+        const call = begun(callId, { direction: 'outbound' });
+        short.ofCalls.snapshots.persist({ call_id: callId, org_id: orgId, phone_number: from, call, dial, answer: null, state: {} });
+        await short.ofCalls.snapshots.flush();
+        await short.close();
+        const next = await open('gw-trunk', 300);
+        expect((await next.ofCalls.snapshots.orphaned()).map(({ call_id: id }) => id)).toEqual([callId]);
+        // The other trunk's slot had the same lease.
+        await eventually(
+          () => reserveFrom(otherTrunk, one),
+          ({ ok }) => ok,
+        );
+        // So did this one, had nobody renewed it.
+        await eventually(
+          () => room({ per_trunk: { max_concurrent_calls: 1 } }, 'a.example'),
+          ({ calls }) => calls === 0,
+        );
+        next.ofCalls.dials.settle(callId, 0);
+        await eventually(
+          () => reserveFrom(sameTrunk, one),
+          ({ ok }) => ok,
+        );
+        await next.close();
+      });
+    });
+
     it('an idempotency key belongs to the request that claims it first', async () => {
       const [first, second] = [newUuid(), newUuid()].map((callId) => ({ key: 'k', digest: 'd', callId }));
       const claims = await Promise.all([one.placements.claim(orgId, first!), other.placements.claim(orgId, second!)]);
@@ -177,7 +301,7 @@ it('while Redis is away nothing is dialled', async () => {
   const stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog, instance: 'gw' });
   await stores.ready();
   await redis.close();
-  const dial = { orgId: newUuid(), from: TO, to: TO, call: begun('c', { direction: 'outbound' }), maxDurationMs: 1 };
+  const dial = { orgId: newUuid(), from: TO, to: TO, endpoint: 'a.example', call: begun('c', { direction: 'outbound' }), maxDurationMs: 1 };
   await expect(stores.ofCalls.dials.reserve(dial)).rejects.toBeInstanceOf(StoreUnavailableError);
   await stores.close();
 });

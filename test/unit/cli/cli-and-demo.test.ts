@@ -126,8 +126,25 @@ describe('trunkline org and key', () => {
     );
     expect(await run('org', 'set-dialling', 'a', '--callers', 'none')).toBe(0);
     expect(await dialling()).toMatchObject({ callers: [], max_calls_per_second: 2, prices: { '+49': 0.02 } });
+    expect(await dialling()).not.toHaveProperty('per_trunk');
     expect(await run('org', 'disable-dialling', 'a')).toBe(0);
     expect([await dialling(), printed.at(-1)]).toEqual([null, '"a": places no calls']);
+    const entries = await stores.audit.list((await stores.orgs.list())[0]?.org_id ?? '', { take: 9 });
+    expect(entries.filter(({ fields }) => fields.includes('dialling'))).toHaveLength(4);
+  });
+
+  it('limits placed calls per trunk: left out, a limit stays; with none left, trunks have none', async () => {
+    await run('org', 'create', 'a');
+    const perTrunk = async () => (await stores.orgs.list())[0]?.dialling?.per_trunk;
+    const set = (...flags: string[]) => run('org', 'set-dialling', 'a', ...flags);
+    expect(await set('--max-calls-per-second-per-trunk', '2', '--max-calls-per-day-per-trunk', '0')).toBe(0);
+    expect(await perTrunk()).toEqual({ max_calls_per_second: 2, max_calls_per_day: 0 });
+    expect(await set('--max-concurrent-calls-per-trunk', '9', '--max-calls-per-day-per-trunk', 'none')).toBe(0);
+    expect(printed.at(-1)).toMatch(/, cost of a day 0; on each trunk 2 calls a second, 9 at once$/);
+    expect(await set('--max-calls-per-second', '5')).toBe(0);
+    expect(await perTrunk()).toEqual({ max_calls_per_second: 2, max_concurrent_calls: 9 });
+    expect(await set('--max-calls-per-second-per-trunk', 'none', '--max-concurrent-calls-per-trunk', 'none')).toBe(0);
+    expect((await stores.orgs.list())[0]?.dialling).not.toHaveProperty('per_trunk');
     const entries = await stores.audit.list((await stores.orgs.list())[0]?.org_id ?? '', { take: 9 });
     expect(entries.filter(({ fields }) => fields.includes('dialling'))).toHaveLength(4);
   });
@@ -139,6 +156,7 @@ describe('trunkline org and key', () => {
     [['--callers', '112'], 'is not a number in E.164 form'],
     [['--max-calls-per-second', '1.5'], 'must be a whole number from 0 to 1000'],
     [['--max-cost-per-day', '-1'], 'must be 0 to 1000000'],
+    [['--max-calls-per-second-per-trunk', '1001'], 'must be 0 to 1000, or "none"'],
     [[], 'nothing to change'],
   ])('set-dialling %j ends with code 1 and changes nothing', async (flags, message) => {
     await run('org', 'create', 'a');

@@ -50,12 +50,19 @@ export const orgProviderSessionsKey = (orgId: string): string => `org:{${orgId}}
 /** Hash, expires: `milliseconds` and `tokens` of its sessions at providers in one day. @param day of UTC, such as 2026-01-31 */
 export const orgProviderDayKey = (orgId: string, day: string): string => `org:{${orgId}}:provider:${day}`;
 
-/** Sorted sets, both expire: ids of its placed calls in progress, by the time in ms at which their lease ends; and of the last second, by their time. */
-export const orgDialsKey = (orgId: string): string => `org:{${orgId}}:dials`;
-export const orgRecentDialsKey = (orgId: string): string => `org:{${orgId}}:dials:recent`;
+/**
+ * Sorted sets, both expire: ids of its placed calls in progress, by the time in ms at which their lease ends; and of the last second, by
+ * their time. @param trunk only those on this trunk, while the organization's trunks have limits
+ */
+export const orgDialsKey = (orgId: string, trunk?: string): string =>
+  trunk === undefined ? `org:{${orgId}}:dials` : `org:{${orgId}}:trunk:${trunk}:dials`;
+export const orgRecentDialsKey = (orgId: string, trunk?: string): string => `${orgDialsKey(orgId, trunk)}:recent`;
 
-/** Hash, expires: `calls` placed in one day, and `micros`: what they cost or may cost, in millionths. @param day of UTC, such as 2026-01-31 */
-export const orgDialDayKey = (orgId: string, day: string): string => `org:{${orgId}}:dials:${day}`;
+/**
+ * Hash, expires: `calls` placed in one day, and `micros`: what they cost or may cost, in millionths; of a trunk, `calls` alone.
+ * @param day of UTC, such as 2026-01-31
+ */
+export const orgDialDayKey = (orgId: string, day: string, trunk?: string): string => `${orgDialsKey(orgId, trunk)}:${day}`;
 
 /** String, expires: the digest of a request to place a call, and the call, `<sha256> <call id>`. @param digest of its idempotency key */
 export const orgPlacementKey = (orgId: string, digest: string): string => `org:{${orgId}}:placed:${digest}`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isServiceNumber, mayDial } from '../../../../src/gateway/admission/dial-guard.js';
-import { costMicros, dialPermit, type Dialling } from '../../../../src/gateway/model/dialling.js';
+import { costMicros, dialPermit, limitedTrunk, type Dialling } from '../../../../src/gateway/model/dialling.js';
 import type { E164 } from '../../../../src/gateway/model/e164.js';
 import type { Route } from '../../../../src/gateway/model/records.js';
 import { NUMBER, ROUTE } from '../../../support/route.js';
@@ -51,6 +51,27 @@ describe('a number', () => {
     '%s is a subscriber',
     (number) => expect(isServiceNumber(number as E164)).toBe(false),
   );
+});
+
+describe('the trunk that a call counts on', () => {
+  const of = (endpoint: string) => limitedTrunk({ ...DIALLING, per_trunk: { max_concurrent_calls: 1 } }, endpoint);
+
+  it.each([
+    ['Trunk.Example', 'trunk.example:5061'],
+    ['sip:trunk.example', 'trunk.example:5061'],
+    ['SIPS:me@TRUNK.example:5061;lr', 'trunk.example:5061'],
+    ['trunk.example:5071', 'trunk.example:5071'],
+    ['trunk.example:05071', 'trunk.example:5071'],
+    ['203.0.113.7', '203.0.113.7:5061'],
+    ['[2001:DB8:0:0::1]', '[2001:db8::1]:5061'],
+    ['sip:[2001:db8::1]:5071', '[2001:db8::1]:5071'],
+  ])('is the same however %s is spelled', (endpoint, trunk) => {
+    expect(of(endpoint)).toBe(trunk);
+  });
+
+  it('is none while trunks have no limits', () => {
+    expect(limitedTrunk(DIALLING, 'trunk.example')).toBeUndefined();
+  });
 });
 
 describe('the cost of a call', () => {

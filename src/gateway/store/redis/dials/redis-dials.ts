@@ -1,5 +1,13 @@
 import { mayDial } from '../../../admission/dial-guard.js';
-import { costMicros, dialPermit, microsOf, type DialPermit, type Dialling } from '../../../model/dialling.js';
+import {
+  costMicros,
+  dialPermit,
+  limitedTrunk,
+  microsOf,
+  type DialLimits,
+  type DialPermit,
+  type Dialling,
+} from '../../../model/dialling.js';
 import type { E164 } from '../../../model/e164.js';
 import type { OutboundTrunk } from '../../../model/records.js';
 import type { CallSnapshot } from '../../../model/call-snapshot.js';
@@ -22,7 +30,7 @@ import {
   orgLiveKey,
   orgRecentDialsKey,
 } from '../keys.js';
-import { decodeRecord, RedisScript, type RedisConnection } from '../redis.js';
+import { decodeRecord, RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
 import type { TurnWrites } from '../turn-writes.js';
 
 const RESERVE = new RedisScript('dials/reserve');
@@ -43,6 +51,9 @@ const LIMITS: Readonly<Record<string, string>> = {
   'at once': 'the organization has as many placed calls in progress as the operator allows',
   day: 'the organization has placed as many calls today as the operator allows',
   cost: 'the cost of this call would exceed what the operator allows for today',
+  'trunk second': 'the trunk gets as many calls a second as the operator allows for each trunk',
+  'trunk at once': 'the trunk has as many placed calls in progress as the operator allows for each trunk',
+  'trunk day': 'the trunk got as many calls today as the operator allows for each trunk',
 };
 
 /** As reserve.lua answers. */
@@ -62,35 +73,36 @@ export class RedisDialLedger implements DialLedger {
   ) {}
 
   async reserve(request: DialRequest): Promise<Result<PermittedDial, DialRefusal>> {
-    const { orgId, from, to, call, maxDurationMs } = request;
+    const { orgId, from, to, endpoint, call, maxDurationMs } = request;
     const [numberText, orgText] = await this.redis.getMany([numberKey(from), orgKey(orgId)]);
     const number = decodeRecord('number', numberText);
     const org = decodeRecord('org', orgText);
     if (org === null || !isOf(orgId, number)) return refused(`${from} is not a number of the organization`);
     const price = mayDial({ org, number }, to);
     if (!price.ok) return refused(price.error);
-    const permit = dialPermit(price.value, maxDurationMs, this.clock.wallMs());
-    const reached = org.dialling === null ? 'at once' : await this.#reserve({ orgId, to, call, permit }, org.dialling);
+    const { dialling } = org;
+    // mayDial refused it.
+    if (dialling === null) return refused('the organization may place no calls');
+    const permit = dialPermit(price.value, maxDurationMs, this.clock.wallMs(), limitedTrunk(dialling, endpoint));
+    const reached = await this.#reserve({ orgId, to, call, permit }, dialling);
     if (reached === ON_LIST) return err({ reason: 'DO_NOT_CALL', detail: `${to} is on the do-not-call list` });
     if (reached !== '') return refused(LIMITS[reached] ?? 'a limit of the organization is reached');
     this.#own.set(call.call_id, { orgId, to, call, permit });
     return ok({ number, org, permit });
   }
 
-  async headroom(orgId: string, dialling: Dialling): Promise<DialHeadroom> {
+  async headroom(orgId: string, dialling: Dialling, endpoint: string): Promise<DialHeadroom> {
     const nowMs = this.clock.wallMs();
-    const [open, recent, day] = await this.redis.pipeline([
-      ['zcount', orgDialsKey(orgId), nowMs, '+inf'],
-      ['zcount', orgRecentDialsKey(orgId), nowMs - 1_000, '+inf'],
-      ['hmget', orgDialDayKey(orgId, new Date(nowMs).toISOString().slice(0, 10)), 'calls', 'micros'],
-    ]);
-    const [calls, micros] = day as readonly (string | null)[];
-    const left = [
-      dialling.max_concurrent_calls - Number(open),
-      dialling.max_calls_per_second - Number(recent),
-      dialling.max_calls_per_day - Number(calls ?? 0),
+    const trunk = limitedTrunk(dialling, endpoint);
+    const read = (of?: string): RedisCommand[] => [
+      ['zcount', orgDialsKey(orgId, of), nowMs, '+inf'],
+      ['zcount', orgRecentDialsKey(orgId, of), nowMs - 1_000, '+inf'],
+      ['hmget', orgDialDayKey(orgId, new Date(nowMs).toISOString().slice(0, 10), of), 'calls', 'micros'],
     ];
-    return { calls: Math.max(0, Math.min(...left)), micros: microsOf(dialling.max_cost_per_day) - Number(micros ?? 0) };
+    const used = await this.redis.pipeline([...read(), ...(trunk === undefined ? [] : read(trunk))]);
+    const [, micros] = used[2] as readonly (string | null)[];
+    const left = Math.min(callsLeft(dialling, used), trunk === undefined ? Infinity : callsLeft(dialling.per_trunk ?? {}, used.slice(3)));
+    return { calls: Math.max(0, left), micros: microsOf(dialling.max_cost_per_day) - Number(micros ?? 0) };
   }
 
   async trunkOf(orgId: string, from: E164): Promise<OutboundTrunk | null> {
@@ -109,7 +121,7 @@ export class RedisDialLedger implements DialLedger {
     this.writes
       .write([
         ['set', endingCallKey(orgId, callId), text, 'EX', ENDING_S],
-        ['zrem', orgDialsKey(orgId), callId],
+        ...dialsKeys(own).map((key) => ['zrem', key, callId] as const),
         ['zrem', orgLeasesKey(orgId), callId],
         ['zrem', orgLiveKey(orgId), member],
         ['hdel', orgLiveCallsKey(orgId), callId],
@@ -130,9 +142,10 @@ export class RedisDialLedger implements DialLedger {
 
   /** Keeps the slots for another lease; takes again those that Redis lost. */
   async renew(): Promise<void> {
-    const commands = [...this.#own.values()].flatMap(({ orgId, to, call }) => {
+    const commands = [...this.#own.values()].flatMap((own) => {
+      const { orgId, to, call } = own;
       const { callId, member, text } = liveEntry(call, to, this.instance);
-      const slots = [orgDialsKey(orgId), orgLeasesKey(orgId)].map(
+      const slots = [...dialsKeys(own), orgLeasesKey(orgId)].map(
         (key) => ['eval', RENEW_SLOTS.source, 1, key, this.leaseMs, callId] as const,
       );
       return [...slots, ['eval', LIST_AGAIN.source, 2, orgLiveKey(orgId), orgLiveCallsKey(orgId), this.leaseMs, member, text] as const];
@@ -143,18 +156,37 @@ export class RedisDialLedger implements DialLedger {
   async #reserve({ orgId, to, call, permit }: Own, dialling: Dialling): Promise<string> {
     // What ended in this turn has ended.
     this.writes.flush();
+    const { trunk } = permit;
     const { callId, member, text } = liveEntry(call, to, this.instance);
     const keys = [
       ...[orgDialsKey(orgId), orgRecentDialsKey(orgId), orgDialDayKey(orgId, permit.day)],
       ...[orgLeasesKey(orgId), orgLiveKey(orgId), orgLiveCallsKey(orgId), orgDoNotCallKey(orgId)],
+      ...(trunk === undefined ? [] : [orgDialsKey(orgId, trunk), orgRecentDialsKey(orgId, trunk), orgDialDayKey(orgId, permit.day, trunk)]),
     ];
-    const { max_calls_per_second: rate, max_concurrent_calls: calls, max_calls_per_day: daily, max_cost_per_day: cost } = dialling;
-    const limits = [rate, calls, daily, microsOf(cost)];
-    const args = [this.leaseMs, DAY_KEPT_MS, callId, member, text, permit.reservedMicros, ...limits, to];
+    const limits = [...limitsOf(dialling), microsOf(dialling.max_cost_per_day)];
+    const args = [this.leaseMs, DAY_KEPT_MS, callId, member, text, permit.reservedMicros, ...limits, to, ...limitsOf(dialling.per_trunk)];
     const answer = await this.redis.script(RESERVE, keys, args);
     if (typeof answer !== 'string') throw new Error('dials/reserve.lua answered no text');
     return answer;
   }
+}
+
+/** Where a call has its slot: among those of its organization, and of its trunk. */
+function dialsKeys({ orgId, permit: { trunk } }: Own): readonly string[] {
+  return [orgDialsKey(orgId), ...(trunk === undefined ? [] : [orgDialsKey(orgId, trunk)])];
+}
+
+/** As reserve.lua takes them; '': no limit. */
+function limitsOf(limits: Partial<DialLimits> = {}): readonly (number | string)[] {
+  const { max_calls_per_second: rate = '', max_concurrent_calls: calls = '', max_calls_per_day: daily = '' } = limits;
+  return [rate, calls, daily];
+}
+
+/** @param used calls in progress, of the last second, and of the day: `calls` first */
+function callsLeft(limits: Partial<DialLimits>, [open, recent, day]: readonly unknown[]): number {
+  const { max_calls_per_second: rate = Infinity, max_concurrent_calls: calls = Infinity, max_calls_per_day: daily = Infinity } = limits;
+  const [today] = day as readonly (string | null)[];
+  return Math.min(calls - Number(open), rate - Number(recent), daily - Number(today ?? 0));
 }
 
 function refused(detail: string): Result<never, DialRefusal> {

@@ -1,4 +1,5 @@
--- Counts a call that is about to be dialled and reserves its cost, if no limit of its organization is reached; lists it with its calls in progress.
+-- Counts a call that is about to be dialled and reserves its cost, if no limit of its organization or its trunk is reached; lists it with the
+-- organization's calls in progress.
 -- KEYS[1] sorted set: placed calls in progress, by the time in ms at which they expire
 -- KEYS[2] sorted set: those of the last second, by the time in ms at which they came
 -- KEYS[3] hash: `calls` and `micros` of the day
@@ -6,44 +7,71 @@
 -- KEYS[5] sorted set: the calls in progress as they are listed
 -- KEYS[6] hash: what is known of each of them, by call
 -- KEYS[7] sorted set: the do-not-call list
+-- KEYS[8…10] as [1…3], those on its trunk, without `micros`; left out: trunks have no limits
 -- ARGV[1] how long a slot is kept, in ms; [2] how long the day is kept, in ms
 -- ARGV[3] the call; [4] its member of the list; [5] what is known of it; [6] millionths to reserve
 -- ARGV[7…10] the most a second, at once, a day; the most millionths a day
 -- ARGV[11] the called number
--- Returns 'do not call', or the limit that is reached: 'second', 'at once', 'day', 'cost'; '' when the call is counted.
+-- ARGV[12…14] as [7…9], on its trunk; empty: no limit
+-- Returns 'do not call', or the limit that is reached: 'second', 'at once', 'day', 'cost', 'trunk second', 'trunk at once', 'trunk day';
+-- '' when the call is counted.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local lease, call, micros = tonumber(ARGV[1]), ARGV[3], tonumber(ARGV[6])
 
+local function limit(index)
+  return tonumber(ARGV[index]) or math.huge
+end
+
+-- The first limit from ARGV[most] on that the calls at KEYS[first] and the two after it have reached.
+local function reached(first, most)
+  redis.call('ZREMRANGEBYSCORE', KEYS[first], '-inf', now)
+  redis.call('ZREMRANGEBYSCORE', KEYS[first + 1], '-inf', now - 1000)
+  if redis.call('ZCARD', KEYS[first + 1]) >= limit(most) then
+    return 'second'
+  end
+  if redis.call('ZCARD', KEYS[first]) >= limit(most + 1) then
+    return 'at once'
+  end
+  if tonumber(redis.call('HGET', KEYS[first + 2], 'calls') or 0) >= limit(most + 2) then
+    return 'day'
+  end
+  return nil
+end
+
+local function count(first)
+  redis.call('ZADD', KEYS[first], now + lease, call)
+  redis.call('PEXPIRE', KEYS[first], lease)
+  redis.call('ZADD', KEYS[first + 1], now, call)
+  redis.call('PEXPIRE', KEYS[first + 1], 1000)
+  redis.call('HINCRBY', KEYS[first + 2], 'calls', 1)
+  redis.call('PEXPIRE', KEYS[first + 2], ARGV[2])
+end
+
 if redis.call('ZSCORE', KEYS[7], ARGV[11]) then
   return 'do not call'
 end
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - 1000)
-local used = redis.call('HMGET', KEYS[3], 'calls', 'micros')
-if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[7]) then
-  return 'second'
+local ofOrg = reached(1, 7)
+if ofOrg then
+  return ofOrg
 end
-if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[8]) then
-  return 'at once'
-end
-if tonumber(used[1] or 0) >= tonumber(ARGV[9]) then
-  return 'day'
-end
-if tonumber(used[2] or 0) + micros > tonumber(ARGV[10]) then
+if tonumber(redis.call('HGET', KEYS[3], 'micros') or 0) + micros > tonumber(ARGV[10]) then
   return 'cost'
 end
+local ofTrunk = KEYS[8] and reached(8, 12)
+if ofTrunk then
+  return 'trunk ' .. ofTrunk
+end
 
-redis.call('ZADD', KEYS[1], now + lease, call)
-redis.call('ZADD', KEYS[2], now, call)
-redis.call('PEXPIRE', KEYS[2], 1000)
-redis.call('HINCRBY', KEYS[3], 'calls', 1)
+count(1)
 redis.call('HINCRBY', KEYS[3], 'micros', micros)
-redis.call('PEXPIRE', KEYS[3], ARGV[2])
+if KEYS[8] then
+  count(8)
+end
 redis.call('ZADD', KEYS[4], now + lease, call)
 redis.call('ZADD', KEYS[5], 0, ARGV[4])
 redis.call('HSET', KEYS[6], call, ARGV[5])
-for _, key in ipairs({ KEYS[1], KEYS[4], KEYS[5], KEYS[6] }) do
+for _, key in ipairs({ KEYS[4], KEYS[5], KEYS[6] }) do
   redis.call('PEXPIRE', key, lease)
 end
 return ''
