@@ -89,7 +89,8 @@ export class Instance {
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-up-'));
     const [sip, http, redis, control, ng] = await freePorts(5);
     // Between those of other gateways and relays of tests, and each of vitest's workers has its own: taken ones stop the start.
-    const media = 27_600 + 40 * (Number(process.env['VITEST_POOL_ID'] ?? 1) % 10);
+    const worker = Number(process.env['VITEST_POOL_ID'] ?? 1) % 10;
+    const [media, relay] = [27_600 + 40 * worker, 31_000 + 100 * worker];
     return new Instance(directory, {
       TRUNKLINE_DATA_DIR: join(directory, 'data'),
       TRUNKLINE_GATEWAY_WORKERS: '1',
@@ -99,8 +100,8 @@ export class Instance {
       TRUNKLINE_REDIS_PORT: String(redis),
       TRUNKLINE_DRACHTIO_PORT: String(control),
       TRUNKLINE_RTPENGINE_NG_PORT: String(ng),
-      TRUNKLINE_RTPENGINE_PORT_MIN: '30000',
-      TRUNKLINE_RTPENGINE_PORT_MAX: '30999',
+      TRUNKLINE_RTPENGINE_PORT_MIN: String(relay),
+      TRUNKLINE_RTPENGINE_PORT_MAX: String(relay + 99),
       TRUNKLINE_MEDIA_PORT_MIN: String(media),
       TRUNKLINE_MEDIA_PORT_MAX: String(media + 39),
       ...overrides,
