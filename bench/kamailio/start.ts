@@ -24,7 +24,7 @@ export async function kamailioSubject(): Promise<KamailioSubject> {
   const redis = await startRedis();
   const redisPid = Number(/process_id:(\d+)/.exec(await redis.command('INFO server'))?.[1]);
   await redis.command(`SET did:${NUMBER} sip:agent@127.0.0.1:${String(agentPort)}`);
-  const rtpengine = await RunningRtpengine.start(RELAY_PORTS.min, RELAY_PORTS.max);
+  const rtpengine = await RunningRtpengine.start(RELAY_PORTS);
   const agent = spawn('sipp', sippArguments(agentPort), { stdio: 'ignore', cwd: directory });
   const closeOthers = async (): Promise<void> => {
     await ended(agent, 'SIGKILL');

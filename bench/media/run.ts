@@ -43,7 +43,7 @@ interface Outcome {
 
 async function measured(kind: string, calls: number, seconds: number, format: StreamFormat): Promise<Outcome> {
   const isRelayed = kind.startsWith('relayed');
-  const rtpengine = isRelayed ? await RunningRtpengine.start(28_000, 32_399) : null;
+  const rtpengine = isRelayed ? await RunningRtpengine.start({ min: 28_000, max: 32_399 }) : null;
   const bot = await started('bench/media/bot.ts');
   const profiling = values.profile && kind !== 'bare' ? ['--cpu-prof', `--cpu-prof-dir=${resolve('test-results')}`] : [];
   const endpoint = await started(kind === 'bare' ? 'bench/media/bare.ts' : 'bench/media/endpoint.ts', ['--expose-gc', ...profiling]);

@@ -106,7 +106,7 @@ async function embedded(count: number, settings: Settings, ca?: string): Promise
 
 function relayAt(index: number): Promise<RunningRtpengine> {
   const first = FIRST_RELAY_PORT + index * RELAY_PORTS;
-  return RunningRtpengine.start(first, first + RELAY_PORTS - 1);
+  return RunningRtpengine.start({ min: first, max: first + RELAY_PORTS - 1 });
 }
 
 async function withTwoRelays(settings: Settings): Promise<World> {

@@ -102,9 +102,10 @@ export class GatewaySite {
     const { first, lock } = await reserveMediaPorts();
     const redis = await startRedis();
     const relays = await Promise.all(
-      Array.from({ length: options.relays ?? 1 }, (_, index) =>
-        RunningRtpengine.start(first + index * RELAY_PORTS, first + index * RELAY_PORTS + RELAY_PORTS - 1),
-      ),
+      Array.from({ length: options.relays ?? 1 }, (_, index) => {
+        const min = first + index * RELAY_PORTS;
+        return RunningRtpengine.start({ min, max: min + RELAY_PORTS - 1 });
+      }),
     );
     const stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog });
     await stores.ready();

@@ -37,8 +37,31 @@ export async function freeRange(count: number): Promise<number> {
   throw new Error(`no ${String(count)} neighbouring ports are free from ${String(firstOfWorker())} on`);
 }
 
+export interface PortRange {
+  readonly min: number;
+  readonly max: number;
+}
+
+// Between those of whole gateways and those that the kernel gives; each of vitest's workers has a part of its own.
+const FIRST_RELAY_PORT = 28_000;
+const RELAY_PORTS_PER_WORKER = 750;
+const RELAY_WORKERS = 4;
+let nextRelayPort = 0;
+
+/** So many ports for an rtpengine of this file's; the ones of a worker's earlier files come round again. */
+export function relayPorts(count: number): PortRange {
+  const offset = nextRelayPort + count > RELAY_PORTS_PER_WORKER ? 0 : nextRelayPort;
+  nextRelayPort = offset + count;
+  const min = FIRST_RELAY_PORT + (workerIndex() % RELAY_WORKERS) * RELAY_PORTS_PER_WORKER + offset;
+  return { min, max: min + count - 1 };
+}
+
 function firstOfWorker(): number {
-  return FIRST_PORT + ((Number(process.env['VITEST_POOL_ID'] ?? 1) - 1) % WORKERS) * PORTS_PER_WORKER;
+  return FIRST_PORT + (workerIndex() % WORKERS) * PORTS_PER_WORKER;
+}
+
+function workerIndex(): number {
+  return Number(process.env['VITEST_POOL_ID'] ?? 1) - 1;
 }
 
 async function isFree(port: number): Promise<boolean> {

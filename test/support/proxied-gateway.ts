@@ -10,8 +10,8 @@ export class ProxiedGateway {
     readonly gateway: RunningGateway,
   ) {}
 
-  static async start(portMin: number, portMax: number, settings: Readonly<Record<string, string>> = {}): Promise<ProxiedGateway> {
-    const rtpengine = await RunningRtpengine.start(portMin, portMax);
+  static async start(relayPorts: number, settings: Readonly<Record<string, string>> = {}): Promise<ProxiedGateway> {
+    const rtpengine = await RunningRtpengine.start(relayPorts);
     const proxy = await NgProxy.open(rtpengine.port);
     const gateway = await RunningGateway.start({
       TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,

@@ -29,8 +29,8 @@ export class RelaySite {
     return end;
   }
 
-  async start(portMin: number, portMax: number): Promise<void> {
-    this.#rtpengine = await RunningRtpengine.start(portMin, portMax);
+  async start(): Promise<void> {
+    this.#rtpengine = await RunningRtpengine.start(100);
     this.#pool = this.#rtpengine.pool();
   }
 
@@ -45,10 +45,9 @@ export class RelaySite {
   }
 }
 
-/** Its ports are between these two. */
-export function withRelay(portMin: number, portMax: number): RelaySite {
+export function withRelay(): RelaySite {
   const site = new RelaySite();
-  beforeAll(() => site.start(portMin, portMax));
+  beforeAll(() => site.start());
   afterEach(() => site.endTest());
   afterAll(() => site.stop());
   return site;

@@ -4,19 +4,20 @@ import { systemClock } from '../../src/lib/system-clock.js';
 import { callsOfPorts } from '../../src/gateway/relay/media-ports.js';
 import { RtpengineNode } from '../../src/gateway/relay/node.js';
 import { openRelayPool, type RelayPool, type RelayPoolOptions } from '../../src/gateway/relay/pool.js';
-import { freePorts } from './ports.js';
+import { freePorts, relayPorts, type PortRange } from './ports.js';
 
 /** A real rtpengine on free ports, with the interfaces that the supervisor gives it. */
 export class RunningRtpengine {
   private constructor(
     readonly port: number,
-    private readonly ports: { readonly min: number; readonly max: number },
+    private readonly ports: PortRange,
     private child: ChildProcess,
   ) {}
 
-  static async start(portMin: number, portMax: number, deleteDelayS = 0): Promise<RunningRtpengine> {
+  /** @param given ports that the caller has, or how many of this worker's */
+  static async start(given: number | PortRange, deleteDelayS = 0): Promise<RunningRtpengine> {
     const [port = 0] = await freePorts(1);
-    const ports = { min: portMin, max: portMax };
+    const ports = typeof given === 'number' ? relayPorts(given) : given;
     const running = new RunningRtpengine(port, ports, launch(port, ports, deleteDelayS));
     await running.#answers();
     return running;
@@ -77,7 +78,7 @@ export class RunningRtpengine {
   }
 }
 
-function launch(port: number, ports: { readonly min: number; readonly max: number }, deleteDelayS: number): ChildProcess {
+function launch(port: number, ports: PortRange, deleteDelayS: number): ChildProcess {
   const args = [
     ...['--config-file=none', '--foreground', '--log-stderr', '--log-level=4', '--table=-1', '--num-threads=1'],
     ...['--interface=inside/127.0.0.1', '--interface=outside/127.0.0.1', `--listen-ng=127.0.0.1:${String(port)}`],

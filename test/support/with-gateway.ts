@@ -32,10 +32,10 @@ export function withGateway(take: (site: GatewaySite) => void, settings: Setting
   });
 }
 
-/** The same behind an rtpengine whose replies a test may keep back. @param firstPort of the hundred media ports of that rtpengine */
-export function withProxiedGateway(take: (site: ProxiedSite) => void, firstPort: number, settings: Settings = {}): void {
+/** The same behind an rtpengine whose replies a test may keep back. */
+export function withProxiedGateway(take: (site: ProxiedSite) => void, settings: Settings = {}): void {
   beforeAll(async () => {
-    const proxied = await ProxiedGateway.start(firstPort, firstPort + 99, settings);
+    const proxied = await ProxiedGateway.start(100, settings);
     const { rtpengine, proxy, gateway } = proxied;
     const peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
     take({ rtpengine, proxy, gateway, peer });

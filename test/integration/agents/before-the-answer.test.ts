@@ -187,7 +187,7 @@ describe('agents.on_failure: test-line', () => {
   let number: string;
 
   beforeAll(async () => {
-    proxied = await ProxiedGateway.start(30_800, 30_899, {
+    proxied = await ProxiedGateway.start(100, {
       TRUNKLINE_AGENTS_ON_FAILURE: 'test-line',
       TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true',
     });

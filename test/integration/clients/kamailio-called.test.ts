@@ -34,7 +34,7 @@ beforeAll(async () => {
     'SRV _sips._tcp.carrier.test': [first, second].map((port, index) => `${String(10 + index)} 0 ${String(port)} sip.carrier.test`),
     'A sip.carrier.test': ['127.0.0.1'],
   });
-  relays = [await RunningRtpengine.start(28_000, 28_199), await RunningRtpengine.start(28_200, 28_399)];
+  relays = [await RunningRtpengine.start(200), await RunningRtpengine.start(200)];
   site = await OutboundSite.start(false, {
     TRUNKLINE_RTPENGINE: relays.map(({ name }) => name).join(','),
     NODE_OPTIONS: `--import ${resolve('test/support/ask-test-dns.mjs')}`,

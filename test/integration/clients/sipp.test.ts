@@ -12,7 +12,7 @@ let gateway: RunningGateway;
 let tunnel: Tunnel;
 
 beforeAll(async () => {
-  proxied = await ProxiedGateway.start(32_000, 32_399);
+  proxied = await ProxiedGateway.start(400);
   ({ proxy, gateway } = proxied);
   tunnel = await Tunnel.open(gateway.sipPort, gateway.ready.ca_file);
 });

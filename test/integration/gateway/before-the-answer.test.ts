@@ -14,7 +14,7 @@ let rtpengine: RunningRtpengine;
 let proxy: NgProxy;
 let gateway: RunningGateway;
 let peer: SipPeer;
-withProxiedGateway((site) => ({ rtpengine, proxy, gateway, peer } = site), 30_700, {
+withProxiedGateway((site) => ({ rtpengine, proxy, gateway, peer } = site), {
   TRUNKLINE_SIP_RINGING_AFTER_MS: '50',
   TRUNKLINE_ADMISSION_MAX_CALLS_PER_SECOND: String(RATE),
 });

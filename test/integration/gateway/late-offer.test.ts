@@ -14,7 +14,7 @@ let rtpengine: RunningRtpengine;
 let proxy: NgProxy;
 let gateway: RunningGateway;
 let peer: SipPeer;
-withProxiedGateway((site) => ({ rtpengine, proxy, gateway, peer } = site), 30_400);
+withProxiedGateway((site) => ({ rtpengine, proxy, gateway, peer } = site));
 
 /** An INVITE without SDP, and its 200. */
 async function offered(): Promise<{ call: HandMadeCall; ok: WireMessage }> {

@@ -20,7 +20,7 @@ let call: TakenCall;
 let end: CarrierEnd;
 
 beforeEach(async () => {
-  relays = [await RunningRtpengine.start(28_400, 28_499), await RunningRtpengine.start(28_500, 28_599)];
+  relays = [await RunningRtpengine.start(100), await RunningRtpengine.start(100)];
   bot = await TestBot.start();
   site = await OutboundSite.start(false, {
     TRUNKLINE_RTPENGINE: relays.map(({ name }) => name).join(','),

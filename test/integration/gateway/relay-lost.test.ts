@@ -18,7 +18,7 @@ afterEach(async () => {
 
 /** A gateway with so many rtpengines that are not its own. */
 async function start(count: number, settings: Readonly<Record<string, string>> = {}): Promise<void> {
-  for (let index = 0; index < count; index += 1) relays.push(await RunningRtpengine.start(29_000 + 200 * index, 29_199 + 200 * index));
+  for (let index = 0; index < count; index += 1) relays.push(await RunningRtpengine.start(200));
   gateway = await RunningGateway.start({ TRUNKLINE_RTPENGINE: relays.map(({ name }) => name).join(','), ...settings });
 }
 
@@ -148,7 +148,7 @@ describe('the only rtpengine', () => {
   });
 
   it('dies before the answer: the caller gets 503 and does not wait for it', async () => {
-    relays.push(await RunningRtpengine.start(29_000, 29_199));
+    relays.push(await RunningRtpengine.start(200));
     const [relay] = relays as [RunningRtpengine];
     const proxy = await NgProxy.open(relay.port);
     gateway = await RunningGateway.start({

@@ -21,7 +21,7 @@ afterEach(async () => {
 
 /** With so many rtpengines that are not its own; 0: one of its own. */
 async function start(count: number): Promise<void> {
-  for (let index = 0; index < count; index += 1) relays.push(await RunningRtpengine.start(29_000 + 200 * index, 29_199 + 200 * index));
+  for (let index = 0; index < count; index += 1) relays.push(await RunningRtpengine.start(200));
   transfers = await TransferSite.start(count === 0 ? {} : { TRUNKLINE_RTPENGINE: relays.map(({ name }) => name).join(',') });
 }
 

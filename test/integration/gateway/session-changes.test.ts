@@ -15,7 +15,7 @@ const T38 = SAME.replace(/m=audio[\s\S]*/, 'm=image 40030 udptl t38\r\na=T38FaxV
 let rtpengine: RunningRtpengine;
 let proxy: NgProxy;
 let peer: SipPeer;
-withProxiedGateway((site) => ({ rtpengine, proxy, peer } = site), 30_500);
+withProxiedGateway((site) => ({ rtpengine, proxy, peer } = site));
 
 async function answered(sdp = SAME): Promise<{ call: HandMadeCall; ok: WireMessage }> {
   const call = new HandMadeCall(peer, NUMBER);

@@ -25,7 +25,7 @@ async function peerOf(sans: string | null, localAddress: string): Promise<SipPee
 }
 
 beforeAll(async () => {
-  [rtpengine, ca] = await Promise.all([RunningRtpengine.start(30_600, 30_699), TestCa.create()]);
+  [rtpengine, ca] = await Promise.all([RunningRtpengine.start(100), TestCa.create()]);
   gateway = await RunningGateway.start({
     TRUNKLINE_RTPENGINE: rtpengine.name,
     TRUNKLINE_SIP_CLIENT_CERTIFICATES: 'request',

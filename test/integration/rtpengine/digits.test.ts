@@ -9,12 +9,12 @@ import { systemClock } from '../../../src/lib/system-clock.js';
 import type { RelayPool } from '../../../src/gateway/relay/pool.js';
 import { telephoneEvent } from '../../support/media/packets.js';
 import { TestPeer } from '../../support/media/test-peer.js';
+import { freeRange } from '../../support/ports.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 import { offerSdp } from '../../support/sdp.js';
 
 // Key presses between a carrier, whose packets werift-rtp makes and reads, and the endpoint, through the real rtpengine and SRTP.
 
-const FIRST_PORT = 23_490;
 const FRAME_TICKS = 160;
 const LOUD = 0x10;
 
@@ -27,11 +27,11 @@ let calls = 0;
 const peers: TestPeer[] = [];
 
 beforeAll(async () => {
-  rtpengine = await RunningRtpengine.start(28_700, 28_799);
+  rtpengine = await RunningRtpengine.start(100);
   pool = rtpengine.pool();
   let random = 1;
   endpoint = RtpEndpoint.open(
-    { address: '127.0.0.1', rtpPorts: [FIRST_PORT], mediaTimeoutMs: 60_000 },
+    { address: '127.0.0.1', rtpPorts: [await freeRange(2)], mediaTimeoutMs: 60_000 },
     {
       clock: systemClock,
       log: silentLog,

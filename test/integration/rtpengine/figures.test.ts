@@ -7,7 +7,7 @@ let carrier: CallEnd;
 let agent: CallEnd;
 
 beforeEach(async () => {
-  rtpengine = await RunningRtpengine.start(28_800, 28_819);
+  rtpengine = await RunningRtpengine.start(20);
   [carrier, agent] = await Promise.all([newEnd(true), newEnd(false)]);
 });
 

@@ -15,7 +15,7 @@ let relay: RelayPool;
 let serial = 0;
 
 beforeAll(async () => {
-  rtpengine = await RunningRtpengine.start(28_500, 28_599);
+  rtpengine = await RunningRtpengine.start(100);
   relay = rtpengine.pool();
 });
 

@@ -7,7 +7,7 @@ import { withRelay } from '../../support/relay-site.js';
 
 // Two calls whose agent sides send to each other: what a transfer by a second call of ours asks of the real rtpengine.
 
-const relay = withRelay(28_300, 28_399);
+const relay = withRelay();
 let pool: RelayPool;
 let caller: CallEnd;
 let agent: CallEnd;

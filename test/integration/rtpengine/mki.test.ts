@@ -7,7 +7,7 @@ let rtpengine: RunningRtpengine;
 let pool: RelayPool;
 
 beforeAll(async () => {
-  rtpengine = await RunningRtpengine.start(28_600, 28_699);
+  rtpengine = await RunningRtpengine.start(100);
   pool = rtpengine.pool();
 });
 

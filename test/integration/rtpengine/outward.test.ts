@@ -6,7 +6,7 @@ import { withRelay } from '../../support/relay-site.js';
 
 // Who offers, carrier or gateway, in every order, with packets through the real rtpengine.
 
-const relay = withRelay(28_500, 28_599);
+const relay = withRelay();
 let pool: RelayPool;
 let agent: CallEnd;
 let carrier: CallEnd;

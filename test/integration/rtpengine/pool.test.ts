@@ -14,7 +14,7 @@ let agent: CallEnd;
 const call: RelayCall = { relayId: 'call', agentSideSrtp: false, carrierSideSrtp: true };
 
 beforeEach(async () => {
-  [first, second] = await Promise.all([RunningRtpengine.start(28_700, 28_739), RunningRtpengine.start(28_740, 28_779)]);
+  [first, second] = await Promise.all([RunningRtpengine.start(40), RunningRtpengine.start(40)]);
   pool = first.pool({
     nodes: [first, second].map(({ port }) => ({ address: '127.0.0.1', port })),
     own: null,

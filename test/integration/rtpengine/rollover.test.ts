@@ -14,7 +14,7 @@ let carrier: CallEnd;
 let agent: CallEnd;
 
 beforeEach(async () => {
-  rtpengine = await RunningRtpengine.start(28_820, 28_839);
+  rtpengine = await RunningRtpengine.start(20);
   [carrier, agent] = await Promise.all([newEnd(true), newEnd(false)]);
 });
 
