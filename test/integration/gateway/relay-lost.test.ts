@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { NgProxy } from '../../support/ng-proxy.js';
+import { relayPorts } from '../../support/ports.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 import { killAndReturn, nothingLeft, recordOf, sessionsOf } from '../../support/trunk.js';
 
@@ -167,7 +168,8 @@ describe('the only rtpengine', () => {
   });
 
   it('has no ports left: INVITE and OPTIONS get 503, and service is back with the first hang-up', async () => {
-    gateway = await RunningGateway.start({ TRUNKLINE_RTPENGINE_PORT_MIN: '29400', TRUNKLINE_RTPENGINE_PORT_MAX: '29407' });
+    const { min, max } = relayPorts(8);
+    gateway = await RunningGateway.start({ TRUNKLINE_RTPENGINE_PORT_MIN: String(min), TRUNKLINE_RTPENGINE_PORT_MAX: String(max) });
     const [first, second, third] = [await talking(), await talking(), await opened()];
     const options = async (): Promise<number> => (await third.signalling.probe('OPTIONS')).status;
     third.signalling.invite(third.audio.sdp());
