@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { publish } from '../ports/events.js';
-import { bencode } from './bencode.js';
-import { Client, type NgMessage } from 'rtpengine-client';
+import { bdecode, bencode } from './bencode.js';
+import { Client } from 'rtpengine-client';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import { formatHostPort } from '../../lib/address.js';
@@ -48,27 +48,40 @@ class UdpClient extends Client {
   readonly #prefix = randomBytes(12).toString('hex');
   #commands = 0;
 
-  constructor(
-    private readonly target: { readonly address: string; readonly port: number },
-    localAddress: string,
-  ) {
+  #unsent: (() => void)[] | null = [];
+
+  /** A connected socket: the kernel looks the route up once, and drops what others send. */
+  constructor({ address, port }: { readonly address: string; readonly port: number }, localAddress: string) {
     super({ localAddress, timeout: 0 });
+    this.socket.connect(port, address, () => {
+      const unsent = this.#unsent ?? [];
+      this.#unsent = null;
+      for (const send of unsent) send();
+    });
   }
 
   /** Returns the datagram; `callback` runs once, in a later turn. */
-  command(name: NgCommand, args: object, callback: (error: unknown, data?: Record<string, unknown>) => void): Buffer {
+  command(name: NgCommand, args: object, callback: (error: unknown, reply?: NgReply) => void): Buffer {
     this.#commands += 1;
     const cookie = this.#prefix + String(this.#commands).padStart(COOKIE_CHARACTERS - this.#prefix.length, '0');
     const datagram = Buffer.from(`${cookie} ${bencode({ ...args, command: name })}`);
     this.messages.set(cookie, callback);
-    this.socket.send(datagram, this.target.port, this.target.address, (error) => {
-      if (error !== null && this.messages.delete(cookie)) callback(error);
+    this.#send(datagram, (error) => {
+      if (this.messages.delete(cookie)) callback(error);
     });
     return datagram;
   }
 
   again(datagram: Buffer): void {
-    this.socket.send(datagram, this.target.port, this.target.address, () => undefined);
+    this.#send(datagram, () => undefined);
+  }
+
+  #send(datagram: Buffer, onFailed: (error: Error) => void): void {
+    if (this.#unsent !== null) return void this.#unsent.push(() => this.#send(datagram, onFailed));
+    this.socket.send(datagram, (error) => {
+      // ICMP tells of an earlier datagram that nobody listened: the next one may find rtpengine again.
+      if (error !== null && (error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') onFailed(error);
+    });
   }
 
   forget(datagram: Buffer): void {
@@ -80,13 +93,13 @@ class UdpClient extends Client {
     const callback = this.messages.get(cookie);
     if (callback === undefined) return;
     this.messages.delete(cookie);
-    let reply: NgMessage;
+    let reply: NgReply;
     try {
-      reply = Client.decodeMessage(message);
+      reply = bdecode(message, COOKIE_CHARACTERS + 1);
     } catch (error) {
       return callback(error);
     }
-    callback(null, reply.data);
+    callback(null, reply);
   }
 }
 

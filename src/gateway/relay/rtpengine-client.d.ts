@@ -3,18 +3,13 @@ declare module 'rtpengine-client' {
   import type { Socket } from 'node:dgram';
   import type { EventEmitter } from 'node:events';
 
-  export interface NgMessage {
-    readonly id: string;
-    readonly data: Record<string, unknown>;
-  }
-
   export class Client extends EventEmitter {
     constructor(options: { localAddress: string; localPort?: number; timeout: number });
     protected socket: Socket;
     protected messages: Map<string, (error: unknown, data?: Record<string, unknown>) => void>;
     protected _onMessage(message: Buffer): void;
     /** Throws when it is no `<36 characters of cookie> <bencode>`. */
-    static decodeMessage(message: Buffer): NgMessage;
+    static decodeMessage(message: Buffer): { readonly id: string; readonly data: Record<string, unknown> };
     close(): void;
   }
 }

@@ -110,18 +110,20 @@ export interface RelaySide {
   readonly crypto: CryptoLine | null;
 }
 
-/** Reads rtpengine's SDP; `undefined` if it is not the one audio line that we requested. */
+/** Reads rtpengine's SDP, which has one form only; `undefined` if it is not the one line of media that we requested. */
 export function readRelaySdp(sdp: string): RelaySide | undefined {
-  const session = parseSdp(sdp);
-  const line = session.media[0];
-  if (session.media.length !== 1 || line === undefined || line.port === 0) return undefined;
-  const values = cryptoValues(sdp)[0] ?? [];
-  const address = line.connection?.ip ?? session.connection?.ip ?? '';
+  const [session = '', line = '', ...more] = sectionsOf(sdp);
+  const rtpPort = Number(/^m=\S+ (\d{1,5}) /.exec(line)?.[1] ?? 0);
+  if (more.length > 0 || rtpPort === 0 || !isPort(rtpPort)) return undefined;
+  const address = (CONNECTION.exec(line) ?? CONNECTION.exec(session))?.[1] ?? '';
+  const values = cryptoOf(line);
   if (ipFamily(address) === 0 || values.length > 1) return undefined;
   const crypto = values[0] === undefined ? null : parseCrypto(values[0]);
   if (crypto === undefined) return undefined;
-  return { address, rtpPort: line.port, rtcpPort: line.rtcp?.port ?? line.port + 1, crypto };
+  return { address, rtpPort, rtcpPort: Number(/^a=rtcp:(\d{1,5})/m.exec(line)?.[1] ?? rtpPort + 1), crypto };
 }
+
+const CONNECTION = /^c=IN IP[46] (\S+)/m;
 
 /**
  * Whether media can flow between a relay and an address: with another family rtpengine answers, but no audio passes.
@@ -231,10 +233,16 @@ function chooseSecurity(protocol: string, values: readonly string[], encryption:
 
 /** The `a=crypto` values of each m-line as text: sdp-transform's split loses what a strict check needs. */
 function cryptoValues(sdp: string): string[][] {
-  return sdp
-    .split(/\r?\n(?=m=)/)
-    .slice(1)
-    .map((section) => [...section.matchAll(/^a=crypto:([^\r\n]*)/gim)].map((match) => (match[1] ?? '').trim()));
+  return sectionsOf(sdp).slice(1).map(cryptoOf);
+}
+
+/** That of the session, then those of each m-line. */
+function sectionsOf(sdp: string): string[] {
+  return sdp.split(/\r?\n(?=m=)/);
+}
+
+function cryptoOf(section: string): string[] {
+  return [...section.matchAll(/^a=crypto:([^\r\n]*)/gim)].map((match) => (match[1] ?? '').trim());
 }
 
 /** The readable rtpmap lines. For the others sdp-transform yields entries without a name, or with a number as name, against its types. */

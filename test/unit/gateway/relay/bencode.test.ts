@@ -1,26 +1,60 @@
 import fc from 'fast-check';
 import { Client } from 'rtpengine-client';
-import { expect, it } from 'vitest';
-import { bencode } from '../../../../src/gateway/relay/bencode.js';
+import { describe, expect, it } from 'vitest';
+import { bdecode, bencode } from '../../../../src/gateway/relay/bencode.js';
 import { offerCommand } from '../../../../src/gateway/relay/flags.js';
 
 const COOKIE = 'c'.repeat(36);
-const decoded = (value: object): unknown => Client.decodeMessage(Buffer.from(`${COOKIE} ${bencode(value)}`)).data;
+const theirs = (text: string): unknown => Client.decodeMessage(Buffer.from(`${COOKIE} ${text}`)).data;
+const read = (text: string): unknown => bdecode(Buffer.from(`${COOKIE} ${text}`), COOKIE.length + 1);
 
-it('writes an offer that the codec of rtpengine-client reads', () => {
-  const offer = offerCommand(
-    { callId: 'trunkline-1', offerer: 'carrier', sdp: 'v=0\r\ns=Größe\r\n', endsSrtp: true },
-    { interfaces: { outside: 'out', inside: 'in' }, isSecure: false },
-  );
-  expect(decoded(offer)).toEqual(offer);
+const text = fc.string({ unit: 'grapheme' });
+const value = fc.oneof(text, fc.integer(), fc.array(text), fc.dictionary(fc.stringMatching(/^[a-z-]{1,20}$/), text));
+const command = fc.dictionary(fc.stringMatching(/^[a-z-]{1,20}$/), value);
+
+describe('bencode', () => {
+  it('writes an offer that the codec of rtpengine-client reads', () => {
+    const offer = offerCommand(
+      { callId: 'trunkline-1', offerer: 'carrier', sdp: 'v=0\r\ns=Größe\r\n', endsSrtp: true },
+      { interfaces: { outside: 'out', inside: 'in' }, isSecure: false },
+    );
+    expect(theirs(bencode(offer))).toEqual(offer);
+  });
+
+  it('writes what the codec of rtpengine-client reads, of any text and number', () => {
+    fc.assert(fc.property(command, (given) => void expect(theirs(bencode(given))).toEqual({ ...given })));
+  });
 });
 
-it('writes what the codec of rtpengine-client reads, of any text and number', () => {
-  const text = fc.string({ unit: 'grapheme' });
-  const value = fc.oneof(text, fc.integer(), fc.array(text), fc.dictionary(fc.stringMatching(/^[a-z-]{1,20}$/), text));
-  fc.assert(
-    fc.property(fc.dictionary(fc.stringMatching(/^[a-z-]{1,20}$/), value), (command) => {
-      expect(decoded(command)).toEqual({ ...command });
-    }),
-  );
+describe('bdecode', () => {
+  it('reads what it writes', () => {
+    fc.assert(fc.property(command, (given) => void expect(read(bencode(given))).toEqual({ ...given })));
+  });
+
+  it('reads the figures of a call as the codec of rtpengine-client does', () => {
+    const reply =
+      'd7:createdi1700000000e4:SSRCd9:100000001d15:cumulative lossi0eee4:tagsd7:carrierd6:mediasld7:streamsldeeeeee6:result2:oke';
+    expect(read(reply)).toEqual(theirs(reply));
+    expect(read(reply)).toMatchObject({ result: 'ok', tags: { carrier: { medias: [{ streams: [{}] }] } } });
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['another type', '2:ok'],
+    ['a list', 'l2:oke'],
+    ['a text behind it', 'd6:result2:okex'],
+    ['no end', 'd6:result2:ok'],
+    ['a string that is longer than the datagram', 'd6:result20:oke'],
+    ['a negative length', 'd6:result-2:oke'],
+    ['a length that is no number', 'd6:resultx:oke'],
+    ['a number without an end', 'd6:resulti5'],
+    ['a nesting of a thousand lists', `d1:x${'l'.repeat(1_000)}${'e'.repeat(1_001)}`],
+  ])('refuses %s', (_what, given) => {
+    expect(() => read(given)).toThrow(Error);
+  });
+
+  it('takes no name for anything but a name', () => {
+    expect(Object.keys(read('d9:__proto__d1:x1:yee') as object)).toEqual(['__proto__']);
+    expect(({} as { x?: string }).x).toBeUndefined();
+  });
 });
