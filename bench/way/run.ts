@@ -25,6 +25,8 @@ const hook = fileURLToPath(new URL('./hook.mjs', import.meta.url));
 const gateway = await RunningGateway.start({
   NODE_OPTIONS: `--import=${hook}`,
   WAY_DIR: directory,
+  // Then the program runs file by file, not as the bundle.
+  NODE_V8_COVERAGE: join(directory, 'coverage'),
   TRUNKLINE_MEDIA_WORKERS: '1',
 });
 try {
