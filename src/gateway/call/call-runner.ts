@@ -67,7 +67,8 @@ export class CallRunner {
   #script: KeptCall['script'] = null;
   #state: CallState;
   readonly #queue: CallEvent[] = [];
-  #isStepping = false;
+  /** It steps, or is a kept call that is not resumed yet: events wait. */
+  #isBusy = false;
 
   private constructor(
     private readonly services: CallServices,
@@ -149,6 +150,7 @@ export class CallRunner {
   /** A call that an earlier process had. Throws when what was kept cannot be used. */
   static left(services: CallServices, kept: KeptCall, onEnded: (runner: CallRunner) => void): CallRunner {
     const runner = new CallRunner(services, kept.origin, null, kept.own, resumable(kept.call), onEnded);
+    runner.#isBusy = true;
     const { reports, legs, ...progress } = kept.progress;
     runner.#progress = { ...progress, resumed: progress.resumed + 1 };
     runner.#reports.restore(reports);
@@ -194,36 +196,39 @@ export class CallRunner {
   /** One event, then all its effects in order, then the next event. */
   dispatch(event: CallEvent): void {
     this.#queue.push(event);
-    if (this.#isStepping) return;
-    this.#isStepping = true;
+    if (!this.#isBusy) this.#work();
+  }
+
+  #work(): void {
+    this.#isBusy = true;
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       this.#step(next);
     }
-    this.#isStepping = false;
+    this.#isBusy = false;
+  }
+
+  /** Opens the media of a kept call again: the caller gets silence until `resume`. @param node the media relay that has its session */
+  reopen(node: string | null): void {
+    this.#media.reopen(node, this.#state)?.catch(() => undefined);
   }
 
   /**
-   * Opens the media of a kept call again and lets it go on; ends it when that is not possible.
+   * Lets a kept call go on, with its media and agent; ends it when that is not possible.
    * @param node the media relay that has its session; `null`, or one that is not ours: another one gets the call
    */
   async resume(node: string | null): Promise<void> {
-    const { session, inside, local, agentSideKey } = this.#state;
-    if (session === null || inside === null || local === null) {
-      this.abandon();
-      return;
-    }
-    const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } } as const;
+    const reopened = this.#media.reopen(node, this.#state);
+    if (reopened === null) return this.abandon();
     let moved: CallEvent | null = null;
+    this.#work();
     try {
-      if (isJoined(this.#state)) {
-        this.#agent.restore(this.#script);
-        if (!this.#media.adopt(node, session.media.crypto !== null)) moved = relayLost(this.services, true);
-      } else {
-        if (!(await this.#media.resume(node, opening, session.media.crypto !== null)))
-          moved = await this.#media.reserve(session.media.crypto !== null);
-        // The leg first: only one media worker has its port, and the agent has to be on the same.
-        await this.#agent.connect(this.#state.agent.choice, true, this.#script);
-      }
+      const hasRelay = await reopened;
+      if (this.stateName === 'Ended') return;
+      const hasLeg = !isJoined(this.#state);
+      if (!hasLeg) this.#agent.restore(this.#script);
+      if (!hasRelay) moved = hasLeg ? await this.#media.reserve(this.#media.isEncrypted) : relayLost(this.services, true);
+      // The leg first: only one media worker has its port, and the agent has to be on the same.
+      if (hasLeg) await this.#agent.connect(this.#state.agent.choice, true, this.#script);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
       this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
@@ -238,7 +243,6 @@ export class CallRunner {
       if (!isJoined(this.#state)) {
         this.#requests.transcript.begin(this.services.clock.nowMs());
         this.#media.start();
-        this.#media.setDirection(session.media.direction);
       }
       this.#dialog.ping('GATEWAY_RESTARTED');
     } else this.dispatch(moved);
@@ -255,6 +259,7 @@ export class CallRunner {
 
   /** Ends a kept call that cannot go on. Whether one was answered that we dialled is not known: it gets a BYE, too. */
   abandon(): void {
+    this.#work();
     this.dispatch({ type: 'hangup', reason: this.#kept === null ? 'DIAL_AMBIGUOUS' : 'GATEWAY_RESTARTED' });
   }
 
