@@ -69,13 +69,17 @@ export interface AllOptions {
   readonly drachtio: string | null;
   /** `collectedKb` will be asked. */
   readonly collects?: boolean;
+  /** Where our server keeps dialogs; `memory` unless given. */
+  readonly dialogs?: 'memory' | 'file' | 'redis';
+  /** For `redis`. */
+  readonly redisUrl?: string;
 }
 
 /**
  * The SIP server as `trunkline sip-server` starts it, with its default limits, or a drachtio-server; an application and a load generator; a
  * process each. Needs `npm run build`.
  */
-export async function startAll({ profile, messages, drachtio, collects = false }: AllOptions): Promise<All> {
+export async function startAll({ profile, messages, drachtio, collects = false, dialogs = 'memory', redisUrl }: AllOptions): Promise<All> {
   const directory = mkdtempSync(join(tmpdir(), 'trunkline-bench-'));
   const [sip = 0, control = 0] = await freePorts(2);
   const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${resolve('test-results')}`] : [];
@@ -83,9 +87,9 @@ export async function startAll({ profile, messages, drachtio, collects = false }
   const certificates = await ensureCertificates(join(directory, 'tls'), ['localhost', '127.0.0.1'], Date.now());
   const server =
     drachtio === null
-      ? await ownServer([...profiling, ...collecting], { directory, sip, control }, certificates)
+      ? await ownServer([...profiling, ...collecting], { directory, sip, control }, certificates, dialogs === 'redis' ? redisUrl : undefined)
       : await drachtioServer(drachtio, sip, control, certificates);
-  const application = await typescript('bench/sip-server/application.ts', [String(control), SECRET]);
+  const application = await typescript('bench/sip-server/application.ts', [String(control), SECRET, ...(dialogs === 'memory' ? [] : ['gw:bench'])]);
   const generator = await startGenerator();
   const close = async (): Promise<void> => {
     generator.child.kill();
@@ -105,6 +109,7 @@ function ownServer(
   nodeOptions: readonly string[],
   { directory, sip, control }: { readonly directory: string; readonly sip: number; readonly control: number },
   certificates: Certificates,
+  redisUrl: string | undefined,
 ): Promise<Process> {
   return started(
     spawn(process.execPath, [...nodeOptions, resolve('dist/cli/main.js'), 'sip-server'], {
@@ -118,6 +123,7 @@ function ownServer(
         TRUNKLINE_DRACHTIO_SECRET: SECRET,
         // The limit of one source is the only one that is raised: the generator is one.
         TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: '100000',
+        ...(redisUrl === undefined ? {} : { TRUNKLINE_SIP_TAKE_OVER: 'true', TRUNKLINE_REDIS_URL: redisUrl }),
       },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     }),
