@@ -17,4 +17,6 @@ srf.invite((request, response) => {
 });
 srf.on('connect', () => process.send?.({ type: 'ready' }));
 const [, , port, secret = '', ...tags] = process.argv;
-void srf.connect({ host: '127.0.0.1', port: Number(port), secret, tags });
+// The package's own types know no tags.
+const settings = { host: '127.0.0.1', port: Number(port), secret, tags };
+void srf.connect(settings);
