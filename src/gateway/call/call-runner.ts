@@ -223,7 +223,7 @@ export class CallRunner {
     this.#work();
     try {
       const hasRelay = await reopened;
-      if (this.stateName === 'Ended') return;
+      if (this.#state.name === 'Ended') return;
       const hasLeg = !isJoined(this.#state);
       if (!hasLeg) this.#agent.restore(this.#script);
       if (!hasRelay) moved = hasLeg ? await this.#media.reserve(this.#media.isEncrypted) : relayLost(this.services, true);
