@@ -1,7 +1,7 @@
 import { publish } from '../ports/events.js';
 import { digitOfEvent } from '../../rtp/dtmf/telephone-event.js';
 import type { AgentDescription, ForkSettings } from '../model/agent.js';
-import type { LegEvent, LegFigures, LegFormat, MediaAddress, MediaDirection, RelayFigures, SrtpKeys } from '../model/media.js';
+import type { LegDescription, LegEvent, LegFigures, LegFormat, MediaAddress, MediaDirection, RelayFigures, SrtpKeys } from '../model/media.js';
 import type { Scope } from '../../lib/scope.js';
 import type { CallTrace } from './call-trace.js';
 import { isJoined } from './agent-side.js';
@@ -124,7 +124,7 @@ export class CallMedia {
     const { inside, reserved } = effect;
     const agentSideKey =
       reserved === null ? (inside.crypto === null ? null : cryptoLine(this.services.newKey(), inside.crypto.tag)) : reserved.agentSideKey;
-    const local = await this.#open(effect, agentSideKey, watchesAnswerer);
+    const local = await this.#open(effect, agentSideKey, { watchesAnswerer });
     return { type: 'leg-opened', local, agentSideKey };
   }
 
@@ -152,9 +152,7 @@ export class CallMedia {
     if (!isJoinedCall) this.#passesSrtp = inside.crypto !== null;
     const isHere = node !== null && this.services.relay.adopt(this.callId, node);
     if (!isHere || isJoinedCall) return isHere;
-    await this.#open(opening, reserved?.agentSideKey ?? null);
-    this.start();
-    this.setDirection(media.direction);
+    await this.#open(opening, reserved?.agentSideKey ?? null, { startsAs: media.direction });
     return true;
   }
 
@@ -186,7 +184,11 @@ export class CallMedia {
     return null;
   }
 
-  async #open({ media, inside, reserved }: Opening, agentSideKey: CryptoLine | null, watchesAnswerer = false): Promise<MediaAddress> {
+  async #open(
+    { media, inside, reserved }: Opening,
+    agentSideKey: CryptoLine | null,
+    more: Pick<LegDescription, 'watchesAnswerer' | 'startsAs'>,
+  ): Promise<MediaAddress> {
     this.#ownLeg();
     return this.services.endpoint.open(
       {
@@ -197,7 +199,7 @@ export class CallMedia {
         ...formatOf(media),
         srtp: keysOf(inside, agentSideKey),
         carrierSuite: media.crypto === null ? null : SUITE,
-        watchesAnswerer,
+        ...more,
       },
       this.#take,
     );
