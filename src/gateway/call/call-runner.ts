@@ -14,7 +14,7 @@ import { CallMedia, relayLost } from './call-media.js';
 import { beginningOf, type CallOrigin, type CallProgress, snapshotCall, type KeptCall } from './call-record.js';
 import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
-import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
+import { CallTrace, answerSummary, eventSummary, legSummary, sipWatch } from './call-trace.js';
 import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
 import { CallLegs, isTransfer, transferEvent } from './call-legs.js';
 import { isPlacing } from './placing.js';
@@ -84,7 +84,8 @@ export class CallRunner {
     this.#log = services.log.child({ call_id: origin.callId, sip_call_id: origin.sipCallId });
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
     this.#timers = new CallTimers(services.clock, (timer) => this.dispatch({ type: 'timer', timer }));
-    this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
+    const onSip = services.onSipMessage && sipWatch(services.onSipMessage, origin, own.contact);
+    this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip });
     const seen = { origin, state: () => this.#state, wallMs: () => this.#timeMs(), log: this.#log };
     this.#reports = new StatusReports(services.voiceServer, { ...seen, answeredBy: () => this.#agent.answeredBy });
     const dispatch = (event: CallEvent): void => this.dispatch(event);
@@ -384,7 +385,7 @@ export class CallRunner {
         this.#reports.send('ringing');
         return open && this.#dialog.ring(open);
       case 'answer':
-        return open && this.#dialog.answer(open, effect.sdp, () => this.#onAnswered(open));
+        return open && this.#answer(open, effect.sdp);
       case 'refuse':
         this.#wasRefused = true;
         return open && this.#dialog.refuse(open.request, open.response, effect.reason);
@@ -414,11 +415,18 @@ export class CallRunner {
     }
   }
 
+  /** The snapshot leaves before the 200: a gateway that is killed has every call that it answered. */
+  #answer(open: OpenInvite, sdp: string): void {
+    this.#kept = this.#dialog.keepAnswer(open);
+    this.#keep(this.#timeMs());
+    this.#dialog.answer(open, sdp, () => this.#onAnswered(open));
+  }
+
   #onAnswered({ request }: OpenInvite): void {
     this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
+    // Written with the ACK.
     this.#kept = this.#dialog.keep(request.msg.raw ?? '');
     this.#reports.send('answered');
-    this.#keep();
   }
 
   /** An effect that fails comes back as an event: the expected failure by its reason, anything else as our own fault. */
@@ -520,11 +528,12 @@ export class CallRunner {
     return { ...this.#progress, reports: this.#reports.count, legs: this.#legs.notes };
   }
 
-  #keep(): void {
+  #keep(answeredAtMs = this.#progress.answeredAtMs): void {
     // A 200 that was on its way when the call ended.
     if (this.#state.name === 'Ended') return;
     const { origin, own } = this;
-    const parts = { origin, own, progress: this.#told, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
+    const progress = { ...this.#told, answeredAtMs };
+    const parts = { origin, own, progress, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
     const snapshot = snapshotCall(this.#state, { ...parts, dialledId: this.#dialog.dialledId, notes: this.#requests.notes });
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
@@ -572,12 +581,5 @@ export class CallRunner {
     // Whoever shuts down after us must not take the connection away before the BYE is through.
     await within(this.services.clock, BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);
-  }
-
-  #sipWatch(): TraceWatch['onSip'] {
-    const { onSipMessage } = this.services;
-    if (onSipMessage === undefined) return undefined;
-    const { sipCallId, source } = this.origin;
-    return (direction, text, atMs) => onSipMessage({ sipCallId, source, contact: this.own.contact, direction, text, atMs });
   }
 }
