@@ -49,7 +49,9 @@ export async function dialogCosts(messages: LoadTarget['messages'], seconds: num
     for (const { close } of started.values()) await close();
     await redis.close();
   }
-  console.log(`\nDialogs that outlive the SIP server: CPU a call, ${String(RATE)} calls/s, ${String(ROUNDS)} rounds of ${String(seconds)} s`);
+  console.log(
+    `\nDialogs that outlive the SIP server: CPU a call, ${String(RATE)} calls/s, ${String(ROUNDS)} rounds of ${String(seconds)} s`,
+  );
   const line = (title: string, place: Place, beside: Place | null): void => {
     const own = costs[place].map(({ server }) => server);
     const more = own.map((ms, round) => ms - (costs[beside ?? place][round]?.server ?? 0));

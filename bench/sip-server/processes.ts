@@ -87,9 +87,18 @@ export async function startAll({ profile, messages, drachtio, collects = false, 
   const certificates = await ensureCertificates(join(directory, 'tls'), ['localhost', '127.0.0.1'], Date.now());
   const server =
     drachtio === null
-      ? await ownServer([...profiling, ...collecting], { directory, sip, control }, certificates, dialogs === 'redis' ? redisUrl : undefined)
+      ? await ownServer(
+          [...profiling, ...collecting],
+          { directory, sip, control },
+          certificates,
+          dialogs === 'redis' ? redisUrl : undefined,
+        )
       : await drachtioServer(drachtio, sip, control, certificates);
-  const application = await typescript('bench/sip-server/application.ts', [String(control), SECRET, ...(dialogs === 'memory' ? [] : ['gw:bench'])]);
+  const application = await typescript('bench/sip-server/application.ts', [
+    String(control),
+    SECRET,
+    ...(dialogs === 'memory' ? [] : ['gw:bench']),
+  ]);
   const generator = await startGenerator();
   const close = async (): Promise<void> => {
     generator.child.kill();

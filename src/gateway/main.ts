@@ -54,11 +54,7 @@ export async function startGateway(
   const relay = await openRelay(config, worker, instance, clock, log);
   for (const { name: node } of relay.nodes()) metrics.begin({ node });
   // Callers of an earlier process hear nothing until their legs are open: what that needs goes first, and together.
-  const [endpoint, identities, orphaned] = await Promise.all([
-    opening,
-    openStirVerifier(config.stir, clock),
-    stores.snapshots.orphaned(),
-  ]);
+  const [endpoint, identities, orphaned] = await Promise.all([opening, openStirVerifier(config.stir, clock), stores.snapshots.orphaned()]);
   const overload = overloadDetector(config, endpoint, clock, log);
   const srf = createSrfApp();
   const clients = openHttpClients(config, clock);

@@ -1,7 +1,16 @@
 import { publish } from '../ports/events.js';
 import { digitOfEvent } from '../../rtp/dtmf/telephone-event.js';
 import type { AgentDescription, ForkSettings } from '../model/agent.js';
-import type { LegDescription, LegEvent, LegFigures, LegFormat, MediaAddress, MediaDirection, RelayFigures, SrtpKeys } from '../model/media.js';
+import type {
+  LegDescription,
+  LegEvent,
+  LegFigures,
+  LegFormat,
+  MediaAddress,
+  MediaDirection,
+  RelayFigures,
+  SrtpKeys,
+} from '../model/media.js';
 import type { Scope } from '../../lib/scope.js';
 import type { CallTrace } from './call-trace.js';
 import { isJoined } from './agent-side.js';
@@ -37,7 +46,7 @@ export class CallMedia {
   #leftOn: string | null = null;
   #hasLeg = false;
   #closing: Promise<void> = Promise.resolve();
-  #reopened: Promise<boolean> | null = null;
+  #reopened: Promise<boolean | null> | null = null;
   #isOwned = false;
 
   constructor(
@@ -138,21 +147,22 @@ export class CallMedia {
    * A call of an earlier process: its leg is opened once more, at the address that rtpengine has, and is silent until the agent is there.
    * Resolves with whether its relay session is on this node; where it is not, nothing is open. `null`: the call was kept without media.
    */
-  reopen(node: string | null, state: CallState): Promise<boolean> | null {
-    const { session, inside, local, agentSideKey } = state;
-    if (session === null || inside === null || local === null) return null;
-    const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } } as const;
-    this.#reopened ??= this.#reopen(node, opening, isJoined(state));
+  reopen(node: string | null, state: CallState): Promise<boolean | null> {
+    this.#reopened ??= this.#reopen(node, state);
     return this.#reopened;
   }
 
-  async #reopen(node: string | null, opening: Opening, isJoinedCall: boolean): Promise<boolean> {
-    const { media, inside, reserved } = opening;
+  async #reopen(node: string | null, state: CallState): Promise<boolean | null> {
+    const { session, inside, local, agentSideKey } = state;
+    if (session === null || inside === null || local === null) return null;
+    const { media } = session;
+    const isJoinedCall = isJoined(state);
     this.#isEncrypted = media.crypto !== null;
     if (!isJoinedCall) this.#passesSrtp = inside.crypto !== null;
     const isHere = node !== null && this.services.relay.adopt(this.callId, node);
     if (!isHere || isJoinedCall) return isHere;
-    await this.#open(opening, reserved?.agentSideKey ?? null, { startsAs: media.direction });
+    const opening = { do: 'open-leg', media, inside, reserved: { local, agentSideKey } } as const;
+    await this.#open(opening, agentSideKey, { startsAs: media.direction });
     return true;
   }
 

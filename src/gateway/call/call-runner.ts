@@ -210,7 +210,7 @@ export class CallRunner {
 
   /** Opens the media of a kept call again: the caller gets silence until `resume`. @param node the media relay that has its session */
   reopen(node: string | null): void {
-    this.#media.reopen(node, this.#state)?.catch(() => undefined);
+    this.#media.reopen(node, this.#state).catch(() => undefined);
   }
 
   /**
@@ -219,11 +219,11 @@ export class CallRunner {
    */
   async resume(node: string | null): Promise<void> {
     const reopened = this.#media.reopen(node, this.#state);
-    if (reopened === null) return this.abandon();
     let moved: CallEvent | null = null;
     this.#work();
     try {
       const hasRelay = await reopened;
+      if (hasRelay === null) this.abandon();
       if (this.#state.name === 'Ended') return;
       const hasLeg = !isJoined(this.#state);
       if (!hasLeg) this.#agent.restore(this.#script);

@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { CommandGate } from '../../../../src/gateway/media-thread/command-gate.js';
 import type { WorkerCommand } from '../../../../src/gateway/media-thread/worker-messages.js';
 
-const of = (type: 'start' | 'connect-agent' | 'close' | 'reserve', callId: string): WorkerCommand => ({ type, callId, requestId: 1 }) as WorkerCommand;
+const of = (type: 'start' | 'connect-agent' | 'close' | 'reserve', callId: string): WorkerCommand =>
+  ({ type, callId, requestId: 1 }) as WorkerCommand;
 
 function gated(): { readonly gate: CommandGate; readonly seen: string[] } {
   const seen: string[] = [];
@@ -12,7 +13,8 @@ function gated(): { readonly gate: CommandGate; readonly seen: string[] } {
 
 it('holds what needs agents, and what follows in the same call, until they are loaded; everything else goes at once', () => {
   const { gate, seen } = gated();
-  for (const command of [of('reserve', 'a'), of('connect-agent', 'a'), of('start', 'b'), of('start', 'a'), of('close', 'a')]) gate.take(command);
+  for (const command of [of('reserve', 'a'), of('connect-agent', 'a'), of('start', 'b'), of('start', 'a'), of('close', 'a')])
+    gate.take(command);
   gate.take({ type: 'counters', requestId: 2 });
   expect(seen).toEqual(['reserve a', 'start b', 'counters']);
   gate.open();
