@@ -120,33 +120,36 @@ function ownServer(
   certificates: Certificates,
   redisUrl: string | undefined,
 ): Promise<Process> {
-  return started(
-    spawn(process.execPath, [...nodeOptions, resolve('dist/cli/main.js'), 'sip-server'], {
-      env: {
-        ...process.env,
-        TRUNKLINE_DATA_DIR: join(directory, 'data'),
-        TRUNKLINE_SIP_TLS_PORT: String(sip),
-        TRUNKLINE_SIP_CERT_FILE: certificates.certFile,
-        TRUNKLINE_SIP_KEY_FILE: certificates.keyFile,
-        TRUNKLINE_DRACHTIO_PORT: String(control),
-        TRUNKLINE_DRACHTIO_SECRET: SECRET,
-        // The limit of one source is the only one that is raised: the generator is one.
-        TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: '100000',
-        ...(redisUrl === undefined ? {} : { TRUNKLINE_SIP_TAKE_OVER: 'true', TRUNKLINE_REDIS_URL: redisUrl }),
-      },
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    }),
-  );
+  const child = spawn(process.execPath, [...nodeOptions, resolve('dist/cli/main.js'), 'sip-server'], {
+    env: {
+      ...process.env,
+      TRUNKLINE_DATA_DIR: join(directory, 'data'),
+      TRUNKLINE_SIP_TLS_PORT: String(sip),
+      TRUNKLINE_SIP_CERT_FILE: certificates.certFile,
+      TRUNKLINE_SIP_KEY_FILE: certificates.keyFile,
+      TRUNKLINE_DRACHTIO_PORT: String(control),
+      TRUNKLINE_DRACHTIO_SECRET: SECRET,
+      // The limit of one source is the only one that is raised: the generator is one.
+      TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: '100000',
+      ...(redisUrl === undefined ? {} : { TRUNKLINE_SIP_TAKE_OVER: 'true', TRUNKLINE_REDIS_URL: redisUrl }),
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  return listening(child, control);
 }
 
-/** A drachtio-server says nothing when it is ready: it is when its control port is open. */
-async function drachtioServer(program: string, sip: number, control: number, { certFile, keyFile }: Certificates): Promise<Process> {
+function drachtioServer(program: string, sip: number, control: number, { certFile, keyFile }: Certificates): Promise<Process> {
   const args = ['--contact', `sips:127.0.0.1:${String(sip)};transport=tls`, '--cert-file', certFile, '--chain-file', certFile];
   const own = ['--key-file', keyFile, '--min-tls-version', '1.2', '--address', '127.0.0.1', '--port', String(control), '--secret', SECRET];
   const child = spawn(program, [...args, ...own, '--loglevel', 'notice'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  return listening(child, control);
+}
+
+/** A SIP server is ready when its control port is open. */
+async function listening(child: ChildProcess, control: number): Promise<Process> {
   await new Promise<void>((resolve_, reject) => {
     child.once('error', reject);
-    child.once('exit', (code) => reject(new Error(`${program} ended with ${String(code)}`)));
+    child.once('exit', (code) => reject(new Error(`${child.spawnfile} ended with ${String(code)}`)));
     const look = (): void => {
       const socket = connect({ host: '127.0.0.1', port: control });
       socket.once('connect', () => {
