@@ -16,4 +16,7 @@ srf.invite((request, response) => {
   });
 });
 srf.on('connect', () => process.send?.({ type: 'ready' }));
-void srf.connect({ host: '127.0.0.1', port: Number(process.argv[2]), secret: process.argv[3] ?? '' });
+const [, , port, secret = '', ...tags] = process.argv;
+// The package's own types know no tags.
+const settings = { host: '127.0.0.1', port: Number(port), secret, tags };
+void srf.connect(settings);

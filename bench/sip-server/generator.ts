@@ -30,6 +30,8 @@ export type LoadOrder =
       readonly rate: number;
       readonly seconds: number;
       readonly mix?: boolean;
+      /** Before the ACK, and before the BYE; 0 unless given. */
+      readonly pauseMs?: number;
     } & Shared)
   /** Calls that stay up until `release`. */
   | { readonly type: 'hold'; readonly target: LoadTarget; readonly count: number }
@@ -119,6 +121,7 @@ class Connection {
   holds = false;
   held: { id: number; dialog: Dialog }[] = [];
   isMixed = false;
+  pauseMs = 0;
 
   constructor(private readonly target: LoadTarget) {
     const { port, transport, ca, messages, direction } = target;
@@ -259,11 +262,17 @@ class Connection {
       target: between(text, '\r\nContact: <', '>', at, headEnd) || 'sip:127.0.0.1',
       route: routeOf(text, at, headEnd),
     };
+    if (this.pauseMs > 0) return this.#acknowledgeLater(id, dialog);
     this.#write(this.#inDialog('ACK', 1, 'a', id, dialog));
     if (!this.holds) return this.bye(id, dialog);
     this.#sentAt.delete(id);
     this.held.push({ id, dialog });
     this.onEnd(id);
+  }
+
+  #acknowledgeLater(id: number, dialog: Dialog): void {
+    setTimeout(() => this.#write(this.#inDialog('ACK', 1, 'a', id, dialog)), this.pauseMs);
+    setTimeout(() => this.bye(id, dialog), 2 * this.pauseMs);
   }
 
   /** What is not the way of an answered call. */
@@ -335,7 +344,7 @@ async function closedLoop(order: Extract<LoadOrder, { type: 'closed' }>): Promis
 
 async function openLoop(order: Extract<LoadOrder, { type: 'open' }>): Promise<LoadResult> {
   const connections = await opened(order.target, order.connections);
-  for (const connection of connections) connection.isMixed = order.mix ?? false;
+  for (const connection of connections) Object.assign(connection, { isMixed: order.mix ?? false, pauseMs: order.pauseMs ?? 0 });
   const begun = performance.now();
   const total = order.rate * order.seconds;
   let sent = 0;

@@ -69,13 +69,17 @@ export interface AllOptions {
   readonly drachtio: string | null;
   /** `collectedKb` will be asked. */
   readonly collects?: boolean;
+  /** Where our server keeps dialogs; `memory` unless given. */
+  readonly dialogs?: 'memory' | 'file' | 'redis';
+  /** For `redis`. */
+  readonly redisUrl?: string;
 }
 
 /**
  * The SIP server as `trunkline sip-server` starts it, with its default limits, or a drachtio-server; an application and a load generator; a
  * process each. Needs `npm run build`.
  */
-export async function startAll({ profile, messages, drachtio, collects = false }: AllOptions): Promise<All> {
+export async function startAll({ profile, messages, drachtio, collects = false, dialogs = 'memory', redisUrl }: AllOptions): Promise<All> {
   const directory = mkdtempSync(join(tmpdir(), 'trunkline-bench-'));
   const [sip = 0, control = 0] = await freePorts(2);
   const profiling = profile ? ['--cpu-prof', `--cpu-prof-dir=${resolve('test-results')}`] : [];
@@ -83,9 +87,18 @@ export async function startAll({ profile, messages, drachtio, collects = false }
   const certificates = await ensureCertificates(join(directory, 'tls'), ['localhost', '127.0.0.1'], Date.now());
   const server =
     drachtio === null
-      ? await ownServer([...profiling, ...collecting], { directory, sip, control }, certificates)
+      ? await ownServer(
+          [...profiling, ...collecting],
+          { directory, sip, control },
+          certificates,
+          dialogs === 'redis' ? redisUrl : undefined,
+        )
       : await drachtioServer(drachtio, sip, control, certificates);
-  const application = await typescript('bench/sip-server/application.ts', [String(control), SECRET]);
+  const application = await typescript('bench/sip-server/application.ts', [
+    String(control),
+    SECRET,
+    ...(dialogs === 'memory' ? [] : ['gw:bench']),
+  ]);
   const generator = await startGenerator();
   const close = async (): Promise<void> => {
     generator.child.kill();
@@ -105,33 +118,38 @@ function ownServer(
   nodeOptions: readonly string[],
   { directory, sip, control }: { readonly directory: string; readonly sip: number; readonly control: number },
   certificates: Certificates,
+  redisUrl: string | undefined,
 ): Promise<Process> {
-  return started(
-    spawn(process.execPath, [...nodeOptions, resolve('dist/cli/main.js'), 'sip-server'], {
-      env: {
-        ...process.env,
-        TRUNKLINE_DATA_DIR: join(directory, 'data'),
-        TRUNKLINE_SIP_TLS_PORT: String(sip),
-        TRUNKLINE_SIP_CERT_FILE: certificates.certFile,
-        TRUNKLINE_SIP_KEY_FILE: certificates.keyFile,
-        TRUNKLINE_DRACHTIO_PORT: String(control),
-        TRUNKLINE_DRACHTIO_SECRET: SECRET,
-        // The limit of one source is the only one that is raised: the generator is one.
-        TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: '100000',
-      },
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    }),
-  );
+  const child = spawn(process.execPath, [...nodeOptions, resolve('dist/cli/main.js'), 'sip-server'], {
+    env: {
+      ...process.env,
+      TRUNKLINE_DATA_DIR: join(directory, 'data'),
+      TRUNKLINE_SIP_TLS_PORT: String(sip),
+      TRUNKLINE_SIP_CERT_FILE: certificates.certFile,
+      TRUNKLINE_SIP_KEY_FILE: certificates.keyFile,
+      TRUNKLINE_DRACHTIO_PORT: String(control),
+      TRUNKLINE_DRACHTIO_SECRET: SECRET,
+      // The limit of one source is the only one that is raised: the generator is one.
+      TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: '100000',
+      ...(redisUrl === undefined ? {} : { TRUNKLINE_SIP_TAKE_OVER: 'true', TRUNKLINE_REDIS_URL: redisUrl }),
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  return listening(child, control);
 }
 
-/** A drachtio-server says nothing when it is ready: it is when its control port is open. */
-async function drachtioServer(program: string, sip: number, control: number, { certFile, keyFile }: Certificates): Promise<Process> {
+function drachtioServer(program: string, sip: number, control: number, { certFile, keyFile }: Certificates): Promise<Process> {
   const args = ['--contact', `sips:127.0.0.1:${String(sip)};transport=tls`, '--cert-file', certFile, '--chain-file', certFile];
   const own = ['--key-file', keyFile, '--min-tls-version', '1.2', '--address', '127.0.0.1', '--port', String(control), '--secret', SECRET];
   const child = spawn(program, [...args, ...own, '--loglevel', 'notice'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  return listening(child, control);
+}
+
+/** A SIP server is ready when its control port is open. */
+async function listening(child: ChildProcess, control: number): Promise<Process> {
   await new Promise<void>((resolve_, reject) => {
     child.once('error', reject);
-    child.once('exit', (code) => reject(new Error(`${program} ended with ${String(code)}`)));
+    child.once('exit', (code) => reject(new Error(`${child.spawnfile} ended with ${String(code)}`)));
     const look = (): void => {
       const socket = connect({ host: '127.0.0.1', port: control });
       socket.once('connect', () => {

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { freePorts } from '../../test/support/ports.js';
 import { applicationAlone } from './application-alone.js';
 import { cpuMs } from '../support/process-figures.js';
+import { dialogCosts } from './dialogs.js';
 import type { LoadOrder, LoadResult, LoadTarget } from './generator.js';
 import { order, settledKb, startAll, type Process } from './processes.js';
 
@@ -24,6 +25,8 @@ const { values } = parseArgs({
     only: { type: 'string' },
     /** The program of a drachtio-server, to be measured in the same run. */
     drachtio: { type: 'string' },
+    /** In place of everything else: what it costs to keep dialogs in a file, and in Redis. Slices of 10 s. */
+    dialogs: { type: 'boolean', default: false },
   },
 });
 
@@ -102,6 +105,7 @@ async function main(): Promise<void> {
   console.log(
     `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; one TLS connection, INVITE / 100 / 200 / ACK / BYE / 200`,
   );
+  if (values.dialogs) return dialogCosts(values.messages === 'carrier' ? 'carrier' : 'sipp', 10);
   const ours = await measure('Trunkline: default limits but that of one source, default log', null);
   if (values.drachtio === undefined) return;
   const theirs = await measure(`drachtio-server: ${values.drachtio}`, values.drachtio);

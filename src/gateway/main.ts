@@ -51,21 +51,15 @@ export async function startGateway(
   const observers = await openObservers(config, instance, clock, log, metrics);
   const stores = await openStores(config, instance, worker, clock, log);
   await stores.ready();
-  // Somebody else's Redis gets no demo organization.
-  const demo =
-    config.redis.url === null && isFirstWorker(worker) ? await ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null;
-  // Calls of an earlier process keep their relay sessions until it is known whether they go on.
-  const orphaned = await stores.snapshots.orphaned();
   const relay = await openRelay(config, worker, instance, clock, log);
   for (const { name: node } of relay.nodes()) metrics.begin({ node });
-  await relay.reconcile(new Set(orphaned.map(({ call_id: callId }) => callId)));
-  const endpoint = await opening;
+  // Callers of an earlier process hear nothing until their legs are open: what that needs goes first, and together.
+  const [endpoint, identities, orphaned] = await Promise.all([opening, openStirVerifier(config.stir, clock), stores.snapshots.orphaned()]);
   const overload = overloadDetector(config, endpoint, clock, log);
   const srf = createSrfApp();
   const clients = openHttpClients(config, clock);
   const { toolRunner } = clients;
   const webhooks = openWebhooks(config, stores, clock, log);
-  const identities = await openStirVerifier(config.stir, clock);
   const parts = { ...stores.ofCalls, identities, relay, endpoint, srf, clock, log, newKey: generateSrtpKey };
   const inbound = new Inbound(
     { ...parts, ...clients, ...inboundSettings(config), ...observers.services },
@@ -79,6 +73,12 @@ export async function startGateway(
   );
   relay.onNodeLost((_node, callIds) => inbound.relayLost(callIds, config.rtpengine.on_node_loss === 'move' && relay.isUp));
   inbound.adopt(orphaned);
+  const [demo] = await Promise.all([
+    // Somebody else's Redis gets no demo organization.
+    config.redis.url === null && isFirstWorker(worker) ? ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null,
+    // Calls of an earlier process keep their relay sessions until it is known whether they go on.
+    relay.reconcile(new Set(orphaned.map(({ call_id: callId }) => callId))),
+  ]);
   stores.bus.onRequest((body) => answerGateway(inbound, body));
   await connectSipServer(config, instance, srf, inbound);
   const headroom = (): number => headroomShare(worker, relay, endpoint);

@@ -261,6 +261,22 @@ describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts 
     expect([bench.byes, bench.open.agents.size, bench.open.legs.size]).toEqual([1, 0, 0]);
   });
 
+  it('a call is kept before its 200 leaves, and goes on from there in the next process', async () => {
+    const bench = new RunnerBench(false);
+    while (!bench.pending.some(({ name }) => name === '200')) await bench.settle(0, true);
+    expect(bench.open.snapshots.size).toBe(1);
+    // Killed with the 200 on its way: this process gets to know nothing more.
+    bench.pending.length = 0;
+    const runner = bench.restart();
+    while (bench.pending.length > 0) await bench.settle(0, true);
+    expect([runner.stateName, bench.connects]).toEqual(['Talking', 2]);
+    bench.hasDialog = true;
+    bench.say('destroy');
+    await bench.drain();
+    expect(bench.records).toMatchObject([{ reason: 'CALLER_HANGUP', sip_status: 200, resumed: 1 }]);
+    expect(bench.open.snapshots.size).toBe(0);
+  });
+
   it('keeps nothing of a call that ended while its 200 was on its way', async () => {
     const bench = new RunnerBench(false);
     const named = (isThis: boolean): number => bench.pending.findIndex(({ name }) => (name === '200') === isThis);

@@ -132,6 +132,35 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect([call.bench.toCaller, call.shown]).toEqual([[ok], []]);
   });
 
+  const RELIABLE = 'Require: 100rel\r\n';
+  const prack = (to: string, rseq: string, branch = 'z9hG4bKprack'): string =>
+    call.request('PRACK', { to, cseq: 2, branch, extra: [`RAck: ${rseq} 1 INVITE`] });
+
+  it('[3262 §3] ends an INVITE without a final answer: the PRACK of its reliable 18x gets 481, its CANCEL too, and nothing is left', async () => {
+    await call.respond(await call.offered({ extra: ['Supported: 100rel'] }), '183 Session Progress', RELIABLE, SDP);
+    const progress = call.lastSent('SIP/2.0 183');
+    await crash();
+    const gone = 'SIP/2.0 481 Call/Transaction Does Not Exist';
+    expect(await call.receive(prack(headerOf(progress, 'To'), headerOf(progress, 'RSeq')))).toBe(gone);
+    expect(await call.receive(call.request('CANCEL', { branch: 'z9hG4bKinvite' }))).toBe(gone);
+    await call.bench.pass(40_000);
+    expect([call.sent, call.shown, call.bench.left]).toEqual([[gone, gone], [], NOTHING_LEFT]);
+  });
+
+  it('[3262 §3] a PRACK that is repeated, because its 200 was lost, ends no answered call', async () => {
+    const id = await call.offered({ extra: ['Supported: 100rel'] });
+    await call.respond(id, '183 Session Progress', RELIABLE, SDP);
+    const progress = call.lastSent('SIP/2.0 183');
+    const repeated = prack(headerOf(progress, 'To'), headerOf(progress, 'RSeq'));
+    await call.receive(repeated);
+    await call.respond(call.transactionId, '200 OK');
+    await call.respond(id, '200 OK');
+    await crash();
+    // Not 481, which would end it (RFC 3261 §12.2.1.2).
+    expect(await call.receive(repeated)).toBe('SIP/2.0 500 CSeq Out Of Order');
+    expect(call.bench.dialogCount).toBe(1);
+  });
+
   it('shows the 200 to nobody else', async () => {
     await call.respond(await call.offered(), '200 OK', '', SDP);
     await crash();

@@ -77,6 +77,7 @@ interface WaitingRequest {
 type InDialog = 'modify' | 'info' | 'update' | 'refer' | 'message' | 'notify' | 'options' | 'publish';
 
 const NO_AUTHORIZATION = new TrunkAuthorization(null);
+const UNKNOWN_TAG = 'unknown';
 const DIGIT_TYPES = 'application/dtmf-relay, application/dtmf';
 
 /** The SIP side of one call: says what the call machine decided, and turns what the carrier says into its events. Decides nothing. */
@@ -124,6 +125,14 @@ export class CallDialog {
   /** @param invite as it came, or as we sent it */
   keep(invite: string): DialogSnapshot | null {
     return this.#dialog === null ? null : this.services.srf.snapshot(this.#dialog, invite);
+  }
+
+  /** The same before the 200 is out, whose tag the SIP server makes: it knows the dialog by the INVITE's. */
+  keepAnswer({ request }: OpenInvite): DialogSnapshot {
+    const from = request.get('From') ?? '';
+    const tag = /;\s*tag\s*=\s*([^\s;]+)/i.exec(from.slice(from.lastIndexOf('>') + 1))?.[1] ?? '';
+    const id = `${request.get('Call-ID') ?? ''};from-tag=${tag}`;
+    return { id, invite: request.msg.raw ?? '', localTag: UNKNOWN_TAG, contact: this.own.contact };
   }
 
   keepDialled(): DialogSnapshot | null {

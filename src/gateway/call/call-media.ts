@@ -1,10 +1,20 @@
 import { publish } from '../ports/events.js';
 import { digitOfEvent } from '../../rtp/dtmf/telephone-event.js';
 import type { AgentDescription, ForkSettings } from '../model/agent.js';
-import type { LegEvent, LegFigures, LegFormat, MediaAddress, MediaDirection, RelayFigures, SrtpKeys } from '../model/media.js';
+import type {
+  LegDescription,
+  LegEvent,
+  LegFigures,
+  LegFormat,
+  MediaAddress,
+  MediaDirection,
+  RelayFigures,
+  SrtpKeys,
+} from '../model/media.js';
 import type { Scope } from '../../lib/scope.js';
 import type { CallTrace } from './call-trace.js';
-import type { CallEffect, CallEvent } from './state.js';
+import { isJoined } from './agent-side.js';
+import type { CallEffect, CallEvent, CallState } from './state.js';
 import { SUITE, type CryptoLine, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
 import { canonicalSdp } from '../sdp/sdp-write.js';
 import type { MediaEndpoint, MediaRelay, RelayAnswer, RelayCall } from '../ports/ports.js';
@@ -36,6 +46,7 @@ export class CallMedia {
   #leftOn: string | null = null;
   #hasLeg = false;
   #closing: Promise<void> = Promise.resolve();
+  #reopened: Promise<boolean | null> | null = null;
   #isOwned = false;
 
   constructor(
@@ -69,6 +80,11 @@ export class CallMedia {
   /** What was seen by the time the scope closed. */
   get quality(): { readonly endpoint: LegFigures | null; readonly relay: RelayFigures | null } {
     return { endpoint: this.#endpointFigures, relay: this.#relayFigures };
+  }
+
+  /** Whether the carrier has SRTP. */
+  get isEncrypted(): boolean {
+    return this.#isEncrypted;
   }
 
   get node(): string | null {
@@ -117,7 +133,7 @@ export class CallMedia {
     const { inside, reserved } = effect;
     const agentSideKey =
       reserved === null ? (inside.crypto === null ? null : cryptoLine(this.services.newKey(), inside.crypto.tag)) : reserved.agentSideKey;
-    const local = await this.#open(effect, agentSideKey, watchesAnswerer);
+    const local = await this.#open(effect, agentSideKey, { watchesAnswerer });
     return { type: 'leg-opened', local, agentSideKey };
   }
 
@@ -127,19 +143,27 @@ export class CallMedia {
     this.#ownRelaySession();
   }
 
-  /** A call of an earlier process goes on: its relay session is there, its leg is opened anew at the address that rtpengine knows. */
-  async resume(node: string | null, effect: Opening, isEncrypted: boolean): Promise<boolean> {
-    this.#isEncrypted = isEncrypted;
-    this.#passesSrtp = effect.inside.crypto !== null;
-    if (node === null || !this.services.relay.adopt(this.callId, node)) return false;
-    await this.#open(effect, effect.reserved?.agentSideKey ?? null);
-    return true;
+  /**
+   * A call of an earlier process: its leg is opened once more, at the address that rtpengine has, and is silent until the agent is there.
+   * Resolves with whether its relay session is on this node; where it is not, nothing is open. `null`: the call was kept without media.
+   */
+  reopen(node: string | null, state: CallState): Promise<boolean | null> {
+    this.#reopened ??= this.#reopen(node, state);
+    return this.#reopened;
   }
 
-  /** A joined call of an earlier process goes on: it has a relay session, and no leg. */
-  adopt(node: string | null, isEncrypted: boolean): boolean {
-    this.#isEncrypted = isEncrypted;
-    return node !== null && this.services.relay.adopt(this.callId, node);
+  async #reopen(node: string | null, state: CallState): Promise<boolean | null> {
+    const { session, inside, local, agentSideKey } = state;
+    if (session === null || inside === null || local === null) return null;
+    const { media } = session;
+    const isJoinedCall = isJoined(state);
+    this.#isEncrypted = media.crypto !== null;
+    if (!isJoinedCall) this.#passesSrtp = inside.crypto !== null;
+    const isHere = node !== null && this.services.relay.adopt(this.callId, node);
+    if (!isHere || isJoinedCall) return isHere;
+    const opening = { do: 'open-leg', media, inside, reserved: { local, agentSideKey } } as const;
+    await this.#open(opening, agentSideKey, { startsAs: media.direction });
+    return true;
   }
 
   /** What the caller hears beside the agent. */
@@ -170,7 +194,11 @@ export class CallMedia {
     return null;
   }
 
-  async #open({ media, inside, reserved }: Opening, agentSideKey: CryptoLine | null, watchesAnswerer = false): Promise<MediaAddress> {
+  async #open(
+    { media, inside, reserved }: Opening,
+    agentSideKey: CryptoLine | null,
+    more: Pick<LegDescription, 'watchesAnswerer' | 'startsAs'>,
+  ): Promise<MediaAddress> {
     this.#ownLeg();
     return this.services.endpoint.open(
       {
@@ -181,7 +209,7 @@ export class CallMedia {
         ...formatOf(media),
         srtp: keysOf(inside, agentSideKey),
         carrierSuite: media.crypto === null ? null : SUITE,
-        watchesAnswerer,
+        ...more,
       },
       this.#take,
     );

@@ -14,7 +14,7 @@ import { CallMedia, relayLost } from './call-media.js';
 import { beginningOf, type CallOrigin, type CallProgress, snapshotCall, type KeptCall } from './call-record.js';
 import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
-import { CallTrace, type TraceWatch, answerSummary, eventSummary, legSummary } from './call-trace.js';
+import { CallTrace, answerSummary, eventSummary, legSummary, sipWatch } from './call-trace.js';
 import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
 import { CallLegs, isTransfer, transferEvent } from './call-legs.js';
 import { isPlacing } from './placing.js';
@@ -67,7 +67,8 @@ export class CallRunner {
   #script: KeptCall['script'] = null;
   #state: CallState;
   readonly #queue: CallEvent[] = [];
-  #isStepping = false;
+  /** It steps, or is a kept call that is not resumed yet: events wait. */
+  #isBusy = false;
 
   private constructor(
     private readonly services: CallServices,
@@ -83,7 +84,8 @@ export class CallRunner {
     this.#log = services.log.child({ call_id: origin.callId, sip_call_id: origin.sipCallId });
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
     this.#timers = new CallTimers(services.clock, (timer) => this.dispatch({ type: 'timer', timer }));
-    this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip: this.#sipWatch() });
+    const onSip = services.onSipMessage && sipWatch(services.onSipMessage, origin, own.contact);
+    this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip });
     const seen = { origin, state: () => this.#state, wallMs: () => this.#timeMs(), log: this.#log };
     this.#reports = new StatusReports(services.voiceServer, { ...seen, answeredBy: () => this.#agent.answeredBy });
     const dispatch = (event: CallEvent): void => this.dispatch(event);
@@ -149,6 +151,7 @@ export class CallRunner {
   /** A call that an earlier process had. Throws when what was kept cannot be used. */
   static left(services: CallServices, kept: KeptCall, onEnded: (runner: CallRunner) => void): CallRunner {
     const runner = new CallRunner(services, kept.origin, null, kept.own, resumable(kept.call), onEnded);
+    runner.#isBusy = true;
     const { reports, legs, ...progress } = kept.progress;
     runner.#progress = { ...progress, resumed: progress.resumed + 1 };
     runner.#reports.restore(reports);
@@ -194,36 +197,39 @@ export class CallRunner {
   /** One event, then all its effects in order, then the next event. */
   dispatch(event: CallEvent): void {
     this.#queue.push(event);
-    if (this.#isStepping) return;
-    this.#isStepping = true;
+    if (!this.#isBusy) this.#work();
+  }
+
+  #work(): void {
+    this.#isBusy = true;
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       this.#step(next);
     }
-    this.#isStepping = false;
+    this.#isBusy = false;
+  }
+
+  /** Opens the media of a kept call again: the caller gets silence until `resume`. @param node the media relay that has its session */
+  reopen(node: string | null): void {
+    this.#media.reopen(node, this.#state).catch(() => undefined);
   }
 
   /**
-   * Opens the media of a kept call again and lets it go on; ends it when that is not possible.
+   * Lets a kept call go on, with its media and agent; ends it when that is not possible.
    * @param node the media relay that has its session; `null`, or one that is not ours: another one gets the call
    */
   async resume(node: string | null): Promise<void> {
-    const { session, inside, local, agentSideKey } = this.#state;
-    if (session === null || inside === null || local === null) {
-      this.abandon();
-      return;
-    }
-    const opening = { do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } } as const;
+    const reopened = this.#media.reopen(node, this.#state);
     let moved: CallEvent | null = null;
+    this.#work();
     try {
-      if (isJoined(this.#state)) {
-        this.#agent.restore(this.#script);
-        if (!this.#media.adopt(node, session.media.crypto !== null)) moved = relayLost(this.services, true);
-      } else {
-        if (!(await this.#media.resume(node, opening, session.media.crypto !== null)))
-          moved = await this.#media.reserve(session.media.crypto !== null);
-        // The leg first: only one media worker has its port, and the agent has to be on the same.
-        await this.#agent.connect(this.#state.agent.choice, true, this.#script);
-      }
+      const hasRelay = await reopened;
+      if (hasRelay === null) this.abandon();
+      if (this.#state.name === 'Ended') return;
+      const hasLeg = !isJoined(this.#state);
+      if (!hasLeg) this.#agent.restore(this.#script);
+      if (!hasRelay) moved = hasLeg ? await this.#media.reserve(this.#media.isEncrypted) : relayLost(this.services, true);
+      // The leg first: only one media worker has its port, and the agent has to be on the same.
+      if (hasLeg) await this.#agent.connect(this.#state.agent.choice, true, this.#script);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
       this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
@@ -238,7 +244,6 @@ export class CallRunner {
       if (!isJoined(this.#state)) {
         this.#requests.transcript.begin(this.services.clock.nowMs());
         this.#media.start();
-        this.#media.setDirection(session.media.direction);
       }
       this.#dialog.ping('GATEWAY_RESTARTED');
     } else this.dispatch(moved);
@@ -255,6 +260,7 @@ export class CallRunner {
 
   /** Ends a kept call that cannot go on. Whether one was answered that we dialled is not known: it gets a BYE, too. */
   abandon(): void {
+    this.#work();
     this.dispatch({ type: 'hangup', reason: this.#kept === null ? 'DIAL_AMBIGUOUS' : 'GATEWAY_RESTARTED' });
   }
 
@@ -379,7 +385,7 @@ export class CallRunner {
         this.#reports.send('ringing');
         return open && this.#dialog.ring(open);
       case 'answer':
-        return open && this.#dialog.answer(open, effect.sdp, () => this.#onAnswered(open));
+        return open && this.#answer(open, effect.sdp);
       case 'refuse':
         this.#wasRefused = true;
         return open && this.#dialog.refuse(open.request, open.response, effect.reason);
@@ -409,11 +415,18 @@ export class CallRunner {
     }
   }
 
+  /** The snapshot leaves before the 200: a gateway that is killed has every call that it answered. */
+  #answer(open: OpenInvite, sdp: string): void {
+    this.#kept = this.#dialog.keepAnswer(open);
+    this.#keep(this.#timeMs());
+    this.#dialog.answer(open, sdp, () => this.#onAnswered(open));
+  }
+
   #onAnswered({ request }: OpenInvite): void {
     this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
+    // Written with the ACK.
     this.#kept = this.#dialog.keep(request.msg.raw ?? '');
     this.#reports.send('answered');
-    this.#keep();
   }
 
   /** An effect that fails comes back as an event: the expected failure by its reason, anything else as our own fault. */
@@ -515,11 +528,12 @@ export class CallRunner {
     return { ...this.#progress, reports: this.#reports.count, legs: this.#legs.notes };
   }
 
-  #keep(): void {
+  #keep(answeredAtMs = this.#progress.answeredAtMs): void {
     // A 200 that was on its way when the call ended.
     if (this.#state.name === 'Ended') return;
     const { origin, own } = this;
-    const parts = { origin, own, progress: this.#told, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
+    const progress = { ...this.#told, answeredAtMs };
+    const parts = { origin, own, progress, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
     const snapshot = snapshotCall(this.#state, { ...parts, dialledId: this.#dialog.dialledId, notes: this.#requests.notes });
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }
@@ -567,12 +581,5 @@ export class CallRunner {
     // Whoever shuts down after us must not take the connection away before the BYE is through.
     await within(this.services.clock, BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);
-  }
-
-  #sipWatch(): TraceWatch['onSip'] {
-    const { onSipMessage } = this.services;
-    if (onSipMessage === undefined) return undefined;
-    const { sipCallId, source } = this.origin;
-    return (direction, text, atMs) => onSipMessage({ sipCallId, source, contact: this.own.contact, direction, text, atMs });
   }
 }

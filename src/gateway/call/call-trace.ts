@@ -5,6 +5,7 @@ import type { LegEvent } from '../model/media.js';
 import type { CallEvent, CallState, CallTimer } from './state.js';
 import type { TimedStep, Timeline, TraceEntry } from '../model/call-trace.js';
 import type { Clock } from '../../lib/clock.js';
+import type { SipMessageSeen } from '../../lib/observed.js';
 import { maskSecrets } from './secrets.js';
 import { withoutOwnHeaders } from '../../lib/own-headers.js';
 import type { SrfRequest, SrfResponse } from '../ports/signalling.js';
@@ -21,6 +22,15 @@ export interface TraceWatch {
   /** Records when steps ran. */
   readonly isTimed?: boolean;
   readonly onSip?: ((direction: 'in' | 'out', text: string, atMs: number) => void) | undefined;
+}
+
+/** Gives each message of a call on. */
+export function sipWatch(
+  tell: (message: SipMessageSeen) => void,
+  { sipCallId, source }: Pick<SipMessageSeen, 'sipCallId' | 'source'>,
+  contact: string,
+): TraceWatch['onSip'] {
+  return (direction, text, atMs) => tell({ sipCallId, source, contact, direction, text, atMs });
 }
 
 interface Kept {

@@ -219,11 +219,12 @@ export class Inbound implements LiveCalls {
   }
 
   /**
-   * Restores the calls of an earlier process, before the SIP server is connected, so that its first frames find them.
-   * Once the SIP server states whether it kept their dialogs, they continue or end.
+   * Restores the calls of an earlier process, before the SIP server is connected, so that its first frames find them. Their media goes on
+   * at once; when the SIP server states whether it kept their dialogs, they continue or end.
    */
   adopt(snapshots: readonly CallSnapshot[]): void {
     this.#left = this.#restore(snapshots, (kept) => kept);
+    for (const { runner, node } of this.#left) runner.reopen(node);
   }
 
   /** The calls of a gateway whose host is lost. The SIP server has their dialogs, and gives us these with our answer. */
@@ -236,7 +237,7 @@ export class Inbound implements LiveCalls {
         return { ...kept, own: { ...kept.own, contact, warningHost: own.host }, node: null };
       });
       response.send(200, 'OK', {});
-      await Promise.all(taken.map((one) => this.#resume(one, true)));
+      await Promise.all(taken.map(({ runner, node }) => runner.resume(node)));
     } catch (error) {
       this.log.error({ gateway: instance, error: errorText(error) }, 'gateway.calls.not_taken');
       response.send(503, 'Service Unavailable', {});
@@ -384,12 +385,8 @@ export class Inbound implements LiveCalls {
       else runner.serverLost();
     }
     this.log.info({ host_ports: hostPorts, version, left: left.length }, 'gateway.sip_server.connected');
-    void Promise.all(left.map((one) => this.#resume(one, isResumed))).then(() => this.#onConnected?.());
-  }
-
-  async #resume({ runner, node }: OrphanedCall, isResumed: boolean): Promise<void> {
-    if (isResumed) return runner.resume(node);
-    runner.abandon();
+    if (!isResumed) for (const { runner } of left) runner.abandon();
+    void Promise.all(isResumed ? left.map(({ runner, node }) => runner.resume(node)) : []).then(() => this.#onConnected?.());
   }
 
   #onInvite(request: SrfRequest, response: SrfResponse): void {

@@ -1,22 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
-import { ThreadedAudioFiles, type AudioFiles } from '../agents/audio-file.js';
-import { ConversationAgent, type ConversationDependencies } from '../agents/conversation/conversation-agent.js';
-import { conversationDependencies } from '../agents/conversation/dependencies.js';
-import { HttpTextToSpeech } from '../agents/text-to-speech.js';
-import { Player } from '../agents/player.js';
-import { EspeakSpeech, type Speech } from '../agents/speech.js';
-import { newAdapter } from '../agents/provider/adapters.js';
-import { ProviderAgent, type ProviderDependencies } from '../agents/provider/provider-agent.js';
-import { socketDial, webSocketDial } from '../agents/stream/dial.js';
 import { AnswererWatch } from '../media/answerer-watch.js';
-import { MediaFork } from '../agents/stream/media-fork.js';
-import { StreamAgent, type StreamDependencies } from '../agents/stream/stream-agent.js';
-import { TestLine } from '../agents/test-line.js';
 import type { AgentDescription } from '../model/agent.js';
 import type { LegDescription, LegEvent, MediaAddress } from '../model/media.js';
-import { newStreamSid } from '../model/twilio-ids.js';
 import { AgentUnavailableError } from '../ports/ports.js';
 import { assertNever, errorText } from '../../lib/result.js';
 import type { Log, LogFields } from '../../lib/log.js';
@@ -24,9 +11,9 @@ import { TurnBatch } from '../../lib/turn-batch.js';
 import { systemClock } from '../../lib/system-clock.js';
 import { RtpEndpoint } from '../media/endpoint.js';
 import { FrameDelay } from '../media/slot-clock.js';
-import { noAgentCounters, type AgentHost, type LegAgent } from '../media/leg-agent.js';
-import { SampleLegAgent } from '../media/sample-leg-agent.js';
-import { VoiceDetectors } from '../media/voice-detector.js';
+import { noAgentCounters } from '../media/leg-agent.js';
+import type { ThreadAgents } from './agents.js';
+import { CommandGate } from './command-gate.js';
 import type { LogLevel, WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';
 
 // A worker thread of the media service: it owns sockets, pacing and agents, apart from signalling.
@@ -37,8 +24,6 @@ const settings = workerData as WorkerSettings;
 
 /** So often it is looked at how late the frames are. */
 const DELAY_WINDOW_MS = 500;
-/** As providers' own libraries take. */
-const MAX_PROVIDER_MESSAGE_BYTES = 16 * 1_024 * 1_024;
 
 const outgoing = new TurnBatch<WorkerMessage>((messages) => port.postMessage(messages));
 
@@ -65,7 +50,7 @@ function workerLog(bindings: object): Log {
   };
 }
 
-function handle(endpoint: RtpEndpoint, stream: StreamDependencies, command: WorkerCommand): void {
+function handle(endpoint: RtpEndpoint, newFork: ThreadAgents['newFork'], command: WorkerCommand): void {
   const reply = (requestId: number, answer: WorkerReply): void => post({ type: 'reply', requestId, reply: answer });
   switch (command.type) {
     case 'bind':
@@ -85,7 +70,7 @@ function handle(endpoint: RtpEndpoint, stream: StreamDependencies, command: Work
     case 'start-fork': {
       const { callId, fork } = command;
       const emit = (event: LegEvent): void => post({ type: 'leg-event', callId, event });
-      endpoint.startFork(callId, fork.streamSid, new MediaFork(fork, stream, emit, workerLog({ call_id: callId })));
+      endpoint.startFork(callId, fork.streamSid, newFork(fork, emit, workerLog({ call_id: callId })));
       break;
     }
     case 'stop-fork':
@@ -178,63 +163,28 @@ function orRefused(work: () => WorkerReply): WorkerReply {
   }
 }
 
-function newAgent(
-  agent: Exclude<AgentDescription, { kind: 'party' }>,
-  speech: Speech,
-  files: AudioFiles,
-  stream: StreamDependencies,
-  provider: ProviderDependencies,
-  conversation: ConversationDependencies,
-  host: AgentHost,
-  log: Log,
-): LegAgent {
-  switch (agent.kind) {
-    case 'test-line':
-      return new SampleLegAgent(new TestLine(agent, speech, host, log, systemClock));
-    case 'stream':
-      return new StreamAgent(agent, host, stream, log);
-    case 'player':
-      return new SampleLegAgent(
-        new Player(agent, { speech, textToSpeech: conversation.textToSpeech, files, clock: systemClock }, host, log),
-      );
-    case 'provider':
-      return new ProviderAgent(agent, host, provider, log);
-    case 'conversation':
-      return new ConversationAgent(agent, host, conversation, log);
-    default:
-      return assertNever(agent);
-  }
-}
-
 /** Also the sign that the thread does not hang. The timer alone does not keep it alive. */
 function reportDelays(frameDelay: FrameDelay): void {
   setInterval(() => post({ type: 'frame-delay', delayMs: frameDelay.take() }), DELAY_WINDOW_MS).unref();
 }
 
+async function loadAgents(counters: ReturnType<typeof noAgentCounters>): Promise<ThreadAgents> {
+  const { openAgents } = await import('./agents.js');
+  return openAgents(settings, counters);
+}
+
 async function run(): Promise<void> {
-  const voices = await VoiceDetectors.load();
-  const speech = new EspeakSpeech({ command: settings.speechCommand });
-  const files = new ThreadedAudioFiles();
   const agentCounters = noAgentCounters();
-  const stream: StreamDependencies = {
-    counters: agentCounters,
-    clock: systemClock,
-    dial: webSocketDial(settings.agents),
-    limits: settings.agents,
-    openVoiceDetector: () => voices.open(),
-    newStreamSid,
+  let agents: ThreadAgents | undefined;
+  const loaded = (): ThreadAgents => {
+    if (agents === undefined) throw new Error('agents are not loaded');
+    return agents;
   };
-  const textToSpeech = new HttpTextToSpeech({ allowPrivate: settings.agents.allowPrivate, clock: systemClock });
-  const provider: ProviderDependencies = {
-    counters: agentCounters,
-    clock: systemClock,
-    dial: socketDial({ ...settings.agents, maxMessageBytes: MAX_PROVIDER_MESSAGE_BYTES }),
-    limits: settings.agents,
-    newAdapter,
-    textToSpeech,
-  };
-  const conversation = conversationDependencies({ ...stream, dialProvider: provider.dial, files, textToSpeech });
-  if (settings.waitsToBind) await once(port, 'message');
+  // A spare process has everything loaded when its turn comes.
+  if (settings.waitsToBind) {
+    agents = await loadAgents(agentCounters);
+    await once(port, 'message');
+  }
   const frameDelay = new FrameDelay();
   const endpoint = RtpEndpoint.open(settings, {
     clock: systemClock,
@@ -242,14 +192,23 @@ async function run(): Promise<void> {
     random32: () => randomInt(2 ** 32),
     agentCounters,
     onFrameDelay: (lateMs) => frameDelay.add(lateMs),
-    newAgent: (agent, host, log) => newAgent(agent, speech, files, stream, provider, conversation, host, log),
+    newAgent: (agent, host, log) => loaded().newAgent(agent, host, log),
     ...(settings.tellsRtcp ? { onRtcp: (seen) => post({ type: 'rtcp', seen }) } : {}),
   });
+  const gate = new CommandGate((command) => handle(endpoint, (...given) => loaded().newFork(...given), command));
   port.on('message', (commands: readonly WorkerCommand[]) => {
-    for (const command of commands) handle(endpoint, stream, command);
+    for (const command of commands) gate.take(command);
   });
   reportDelays(frameDelay);
   post({ type: 'ready', capacity: endpoint.capacity });
+  // Half of what a thread loads: callers of an earlier process have their legs meanwhile.
+  try {
+    agents ??= await loadAgents(agentCounters);
+  } catch (error) {
+    endpoint.close();
+    throw error;
+  }
+  gate.open();
 }
 
 run().catch((error: unknown) => {

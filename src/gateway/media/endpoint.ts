@@ -254,6 +254,10 @@ export class RtpEndpoint {
     for (const [streamSid, fork] of this.#waitingForks.get(callId) ?? []) media.addFork(streamSid, fork);
     this.#waitingForks.delete(callId);
     this.#frames.add(ticking);
+    if (description.startsAs !== undefined) {
+      this.start(callId);
+      this.setDirection(callId, description.startsAs);
+    }
     return addressOf(portPair);
   }
 

@@ -50,6 +50,8 @@ export interface LegDescription extends LegFormat {
   readonly carrierSuite: string | null;
   /** Finds out who answered; left out: a call that came in, or nobody wants to know. */
   readonly watchesAnswerer?: boolean;
+  /** Its audio begins at once, with these directions, and is silent until an agent starts; left out: with `start`. */
+  readonly startsAs?: MediaDirection;
 }
 
 /** What one leg saw by the time it closed. Times are milliseconds after `start`; packet counts are RTP packets. */

@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import type { Clock } from '../../lib/clock.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { assertAllowedHost, guardedLookup } from './guarded-lookup.js';
@@ -43,17 +43,25 @@ export interface GuardedFailure {
 
 /** Requests to addresses that customers and strangers name: looked at where they are connected, redirects not followed, time and answer limited. */
 export class GuardedClient {
-  readonly #dispatcher: Agent;
+  #dispatcher: Promise<Agent> | null = null;
 
-  constructor(private readonly options: GuardedClientOptions) {
-    this.#dispatcher = new Agent({
-      connect: { lookup: guardedLookup(options.allowPrivate) },
-      connections: MAX_CONNECTIONS_PER_ORIGIN,
-      keepAliveTimeout: IDLE_MS,
-      maxResponseSize: options.maxResponseBytes,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
+  constructor(private readonly options: GuardedClientOptions) {}
+
+  /** With the first request: loading the package takes long, and a gateway starts while calls wait for it. */
+  #opened(): Promise<Agent> {
+    const { allowPrivate, maxResponseBytes } = this.options;
+    this.#dispatcher ??= import('undici').then(
+      (undici) =>
+        new undici.Agent({
+          connect: { lookup: guardedLookup(allowPrivate) },
+          connections: MAX_CONNECTIONS_PER_ORIGIN,
+          keepAliveTimeout: IDLE_MS,
+          maxResponseSize: maxResponseBytes,
+          headersTimeout: 0,
+          bodyTimeout: 0,
+        }),
+    );
+    return this.#dispatcher;
   }
 
   /** Never rejects. */
@@ -93,7 +101,8 @@ export class GuardedClient {
     const isNamed = Object.keys(headers).some((name) => name.toLowerCase() === 'user-agent');
     try {
       assertAllowedHost(url.hostname, allowPrivate);
-      const answer = await this.#dispatcher.request({
+      const dispatcher = await this.#opened();
+      const answer = await dispatcher.request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method,
@@ -111,8 +120,8 @@ export class GuardedClient {
     }
   }
 
-  close(): Promise<void> {
-    return this.#dispatcher.destroy();
+  async close(): Promise<void> {
+    await (await this.#dispatcher)?.destroy();
   }
 
   #failureOf(error: unknown): GuardedFailure {

@@ -121,6 +121,26 @@ describe('a gateway that is killed during a call', () => {
     await endsWell(call, 1);
   });
 
+  it('takes up a call that it has just answered', async () => {
+    const call = await opened();
+    const pid = await gateway.pidOf('gateway');
+    const { onMessage } = call.peer;
+    let killedMs = 0;
+    call.peer.onMessage = (message) => {
+      if (message.status === 200 && killedMs === 0) {
+        process.kill(pid, 'SIGKILL');
+        killedMs = performance.now();
+      }
+      onMessage(message);
+    };
+    call.signalling.invite(call.audio.sdp());
+    call.answer = await call.signalling.final();
+    call.audio.follow(call.answer.body);
+    call.signalling.ack(call.answer);
+    await call.heardAfter(killedMs + 200);
+    await endsWell(call, 1);
+  });
+
   it('takes up a call without an offer', async () => {
     const call = await opened();
     await call.connectLate();

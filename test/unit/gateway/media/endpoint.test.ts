@@ -192,6 +192,28 @@ it('a leg that starts while its agent is being connected is silent, and the agen
   own.close();
 });
 
+it.each([
+  ['sendrecv', 6],
+  ['inactive', 0],
+] as const)('a leg that starts as it opens, %s, is silent until its agent starts', async (startsAs, packetsSent) => {
+  const starts: number[] = [];
+  const agent = { ...AGENT, start: (_codec: unknown, nowMs: number) => void starts.push(nowMs) };
+  const clock = new VirtualClock();
+  const own = RtpEndpoint.open(
+    { address: '127.0.0.1', rtpPorts: [FIRST + 4], mediaTimeoutMs: 60_000 },
+    { clock, log: silentLog, random32: () => 7, newAgent: () => agent },
+  );
+  const leg = { callId: 'a', sipCallId: 'a', localRtpPort: null, remote: far(1_000), codec: 'PCMU', payloadType: 0 } as const;
+  own.openLeg({ ...leg, telephoneEventPayloadType: null, srtp: null, carrierSuite: null, startsAs }, () => undefined);
+  clock.advance(100);
+  expect(own.figures('a')?.packetsSent).toBe(packetsSent);
+  await own.connectAgent('a', { kind: 'test-line' } as AgentDescription, () => undefined);
+  expect(starts).toEqual([]);
+  own.start('a');
+  expect(starts).toEqual([100]);
+  own.close();
+});
+
 describe('held legs', () => {
   /** A clock that counts the timers that fire. */
   class CountingClock extends VirtualClock {

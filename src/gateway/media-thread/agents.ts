@@ -1,0 +1,76 @@
+import { ThreadedAudioFiles } from '../agents/audio-file.js';
+import { ConversationAgent } from '../agents/conversation/conversation-agent.js';
+import { conversationDependencies } from '../agents/conversation/dependencies.js';
+import { HttpTextToSpeech } from '../agents/text-to-speech.js';
+import { Player } from '../agents/player.js';
+import { EspeakSpeech } from '../agents/speech.js';
+import { newAdapter } from '../agents/provider/adapters.js';
+import { ProviderAgent, type ProviderDependencies } from '../agents/provider/provider-agent.js';
+import { socketDial, webSocketDial } from '../agents/stream/dial.js';
+import { MediaFork } from '../agents/stream/media-fork.js';
+import { StreamAgent, type StreamDependencies } from '../agents/stream/stream-agent.js';
+import { TestLine } from '../agents/test-line.js';
+import type { ForkSettings } from '../model/agent.js';
+import type { LegEvent } from '../model/media.js';
+import { newStreamSid } from '../model/twilio-ids.js';
+import { assertNever } from '../../lib/result.js';
+import type { Log } from '../../lib/log.js';
+import { systemClock } from '../../lib/system-clock.js';
+import type { EndpointDependencies } from '../media/endpoint.js';
+import type { AgentCounters, LegFork } from '../media/leg-agent.js';
+import { SampleLegAgent } from '../media/sample-leg-agent.js';
+import { VoiceDetectors } from '../media/voice-detector.js';
+import type { WorkerSettings } from './worker-messages.js';
+
+/** As providers' own libraries take. */
+const MAX_PROVIDER_MESSAGE_BYTES = 16 * 1_024 * 1_024;
+
+/** Makes the agents and forks of one thread. */
+export interface ThreadAgents {
+  readonly newAgent: EndpointDependencies['newAgent'];
+  readonly newFork: (fork: ForkSettings, emit: (event: LegEvent) => void, log: Log) => LegFork;
+}
+
+/** Loads what agents need. */
+export async function openAgents(settings: WorkerSettings, counters: AgentCounters): Promise<ThreadAgents> {
+  const voices = await VoiceDetectors.load();
+  const speech = new EspeakSpeech({ command: settings.speechCommand });
+  const files = new ThreadedAudioFiles();
+  const stream: StreamDependencies = {
+    counters,
+    clock: systemClock,
+    dial: webSocketDial(settings.agents),
+    limits: settings.agents,
+    openVoiceDetector: () => voices.open(),
+    newStreamSid,
+  };
+  const textToSpeech = new HttpTextToSpeech({ allowPrivate: settings.agents.allowPrivate, clock: systemClock });
+  const provider: ProviderDependencies = {
+    counters,
+    clock: systemClock,
+    dial: socketDial({ ...settings.agents, maxMessageBytes: MAX_PROVIDER_MESSAGE_BYTES }),
+    limits: settings.agents,
+    newAdapter,
+    textToSpeech,
+  };
+  const conversation = conversationDependencies({ ...stream, dialProvider: provider.dial, files, textToSpeech });
+  return {
+    newAgent: (agent, host, log) => {
+      switch (agent.kind) {
+        case 'test-line':
+          return new SampleLegAgent(new TestLine(agent, speech, host, log, systemClock));
+        case 'stream':
+          return new StreamAgent(agent, host, stream, log);
+        case 'player':
+          return new SampleLegAgent(new Player(agent, { speech, textToSpeech, files, clock: systemClock }, host, log));
+        case 'provider':
+          return new ProviderAgent(agent, host, provider, log);
+        case 'conversation':
+          return new ConversationAgent(agent, host, conversation, log);
+        default:
+          return assertNever(agent);
+      }
+    },
+    newFork: (fork, emit, log) => new MediaFork(fork, stream, emit, log),
+  };
+}

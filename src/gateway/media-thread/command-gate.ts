@@ -1,0 +1,32 @@
+import type { WorkerCommand } from './worker-messages.js';
+
+const NEED_AGENTS: readonly WorkerCommand['type'][] = ['connect-agent', 'start-fork'];
+
+/** Commands of a thread that has not loaded its agents yet: those that need them wait, and so does what follows in the same call. */
+export class CommandGate {
+  #waiting: WorkerCommand[] | null = [];
+  readonly #calls = new Set<string>();
+
+  constructor(private readonly carryOut: (command: WorkerCommand) => void) {}
+
+  take(command: WorkerCommand): void {
+    const callId = callOf(command);
+    if (command.type === 'shut-down') this.#waiting?.splice(0);
+    if (this.#waiting === null || (!NEED_AGENTS.includes(command.type) && (callId === null || !this.#calls.has(callId))))
+      return this.carryOut(command);
+    this.#waiting.push(command);
+    if (callId !== null) this.#calls.add(callId);
+  }
+
+  /** Agents are loaded. */
+  open(): void {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = null;
+    for (const command of waiting) this.carryOut(command);
+  }
+}
+
+function callOf(command: WorkerCommand): string | null {
+  if (command.type === 'open') return command.leg.callId;
+  return 'callId' in command ? command.callId : null;
+}
