@@ -179,7 +179,7 @@ function orRefused(work: () => WorkerReply): WorkerReply {
 }
 
 function newAgent(
-  agent: Exclude<AgentDescription, { kind: 'party' }>,
+  agent: Exclude<AgentDescription, { kind: 'party' | 'early-media' }>,
   speech: Speech,
   files: AudioFiles,
   stream: StreamDependencies,

@@ -1,0 +1,153 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { AgentSite, type AgentCall } from '../../test/support/agent/agent-site.js';
+import { TestBot } from '../../test/support/agent/test-bot.js';
+import { RunningGateway } from '../../test/support/gateway.js';
+import { answerWith } from '../../test/support/invite.js';
+import { CarrierEnd } from '../../test/support/media/carrier-end.js';
+import { OutboundTrunk } from '../../test/support/outbound-trunk.js';
+import { respond } from '../../test/support/peer-dialog.js';
+import { childrenOf } from '../../test/support/processes.js';
+import { placingSettings } from '../gateway/product.js';
+import { cpuMs } from '../support/process-figures.js';
+
+// What a call costs the product's own processes while two parties talk: the same calls with their agent alone, in a consultation (the
+// caller has hold music), as a call of three, and joined. All parties talk all the time; the agent says back what it gets.
+
+const { values } = parseArgs({ options: { calls: { type: 'string', default: '20' }, seconds: { type: 'string', default: '40' } } });
+const [calls, seconds] = [Number(values.calls), Number(values.seconds)];
+
+const NUMBER = '+15550100777';
+const TO = '+4930123456';
+const OWN = ['gateway', 'sip-server'] as const;
+const SETTLE_MS = 5_000;
+const HALF_A_SECOND = new Int16Array(4_000).fill(5_000);
+
+class Talk {
+  #isOver = false;
+  readonly #ends: CarrierEnd[] = [];
+  readonly #speaking: Promise<void>[] = [];
+
+  add(end: CarrierEnd): void {
+    this.#ends.push(end);
+    this.#speaking.push(this.#speak(end));
+  }
+
+  /** Packets that each end got since it was asked last. */
+  take(): readonly number[] {
+    return this.#ends.map(({ peer: { received } }) => (received as unknown[]).splice(0).length);
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#speaking);
+  }
+
+  async #speak({ peer }: CarrierEnd): Promise<void> {
+    while (!this.#isOver) await peer.speak(HALF_A_SECOND);
+  }
+}
+
+const bot = await TestBot.echo();
+const trunk = await OutboundTrunk.open();
+const own = { TRUNKLINE_AGENTS_URL: bot.url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' };
+const product = await RunningGateway.start({ ...(await placingSettings()), ...own });
+const site = new AgentSite(product, bot);
+const talk = new Talk();
+
+async function allowDialling(): Promise<void> {
+  const directions = ['inbound', { type: 'outbound', sip_endpoint: trunk.endpoint }];
+  const { status } = await product.api('POST', '/sip/attach', { phone_number: NUMBER, directions, service: 'sip' });
+  const limits = ['--max-calls-per-second', '100', '--max-concurrent-calls', '1000', '--max-calls-per-day', '10000'];
+  const allowed = ['--prices', '+49=0.01', '--callers', NUMBER, ...limits, '--max-cost-per-day', '100000'];
+  const { code, stderr } = await product.cli('org', 'set-dialling', product.ready.org_id, ...allowed);
+  if (status !== 200 || code !== 0) throw new Error(`nothing may be dialled: ${String(status)} ${stderr}`);
+}
+
+async function talking(): Promise<AgentCall> {
+  const call = await site.talking({ number: NUMBER });
+  call.peer.onMessage = (message) => {
+    if (message.startLine.startsWith('OPTIONS ')) answerWith(call.peer, message, '200 OK');
+  };
+  talk.add(call.end);
+  return call;
+}
+
+async function consult(caller: AgentCall): Promise<void> {
+  caller.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, step: 'consult' } });
+  const leg = await trunk.call();
+  const party = (await CarrierEnd.open()).connect(leg.invite.body);
+  await leg.answer(party.sdp());
+  talk.add(party);
+}
+
+async function next(callers: readonly AgentCall[], step: 'conference' | 'complete'): Promise<void> {
+  for (const caller of callers) {
+    caller.bot.send({ event: 'transfer', transfer: { id: step, step } });
+    if (step === 'complete') await caller.bot.message('stop', 0, 10_000);
+  }
+}
+
+/** CPU so far, in milliseconds, by process. */
+function spent(): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const { name, pid } of childrenOf(product.ready.pid)) sums[name] = (sums[name] ?? 0) + cpuMs(pid);
+  return sums;
+}
+
+/** Percent of a core, by process, and packets a second that an end got, at worst. */
+async function measured(): Promise<{ readonly cpu: Readonly<Record<string, number>>; readonly least: number }> {
+  await pause(SETTLE_MS);
+  talk.take();
+  const [before, begun] = [spent(), performance.now()];
+  await pause(seconds * 1_000);
+  const [after, tookMs] = [spent(), performance.now() - begun];
+  const cpu = Object.fromEntries(Object.entries(after).map(([name, ms]) => [name, (100 * (ms - (before[name] ?? 0))) / tookMs]));
+  return { cpu, least: Math.min(...talk.take()) / (tookMs / 1_000) };
+}
+
+const idle: Record<string, number> = {};
+
+async function show(title: string, goal: number | null): Promise<void> {
+  const { cpu, least } = await measured();
+  const each = (name: string): number => ((cpu[name] ?? 0) - (idle[name] ?? 0)) / calls;
+  const sum = OWN.reduce((all, name) => all + each(name), 0);
+  const judged = goal === null ? '' : ` (goal ${String(goal)}: ${sum <= goal ? 'reached' : 'MISSED'})`;
+  console.log(
+    `${title.padEnd(16)} ${sum.toFixed(3)} % of a core a call${judged}; gateway ${each('gateway').toFixed(3)}, SIP server ${each('sip-server').toFixed(3)}, ` +
+      `rtpengine ${each('rtpengine').toFixed(3)}, Redis ${each('redis-server').toFixed(3)}; each party got ${least.toFixed(1)} packets/s or more`,
+  );
+}
+
+try {
+  console.log(
+    `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${String(calls)} calls, ${String(seconds)} s each`,
+  );
+  await allowDialling();
+  const first = await measured();
+  Object.assign(idle, first.cpu);
+  console.log(
+    `idle             gateway ${(idle['gateway'] ?? 0).toFixed(2)} % of a core, SIP server ${(idle['sip-server'] ?? 0).toFixed(2)}`,
+  );
+  const callers: AgentCall[] = [];
+  while (callers.length < calls) callers.push(await talking());
+  await show('with an agent', null);
+  for (const caller of callers) await consult(caller);
+  await show('a consultation', 0.3);
+  await next(callers, 'conference');
+  await show('three-way', 0.3);
+  // All legs are on one connection.
+  const carrier = await trunk.peer();
+  carrier.onMessage = (message) => {
+    if (message.startLine.startsWith('OPTIONS ')) respond(carrier, message, '200 OK');
+  };
+  await next(callers, 'complete');
+  await show('joined', 0.02);
+} finally {
+  await talk.end();
+  await product.destroy();
+  await trunk.close();
+  await bot.stop();
+}
+process.exit();
