@@ -22,6 +22,7 @@ const NUMBER = '+15550100777';
 const TO = '+4930123456';
 const OWN = ['gateway', 'sip-server'] as const;
 const SETTLE_MS = 5_000;
+const WARM_UP_MS = 15_000;
 const HALF_A_SECOND = new Int16Array(4_000).fill(5_000);
 
 class Talk {
@@ -96,22 +97,28 @@ function spent(): Record<string, number> {
   return sums;
 }
 
-/** Percent of a core, by process, and packets a second that an end got, at worst. */
-async function measured(): Promise<{ readonly cpu: Readonly<Record<string, number>>; readonly least: number }> {
+interface Phase {
+  readonly title: string;
+  /** Percent of a core a call. */
+  readonly goal: number | null;
+  /** Percent of a core, by process. */
+  readonly cpu: Readonly<Record<string, number>>;
+  /** Packets a second that an end got, at worst. */
+  readonly least: number;
+}
+
+async function measured(title: string, goal: number | null = null): Promise<Phase> {
   await pause(SETTLE_MS);
   talk.take();
   const [before, begun] = [spent(), performance.now()];
   await pause(seconds * 1_000);
   const [after, tookMs] = [spent(), performance.now() - begun];
   const cpu = Object.fromEntries(Object.entries(after).map(([name, ms]) => [name, (100 * (ms - (before[name] ?? 0))) / tookMs]));
-  return { cpu, least: Math.min(...talk.take()) / (tookMs / 1_000) };
+  return { title, goal, cpu, least: Math.min(...talk.take()) / (tookMs / 1_000) };
 }
 
-const idle: Record<string, number> = {};
-
-async function show(title: string, goal: number | null): Promise<void> {
-  const { cpu, least } = await measured();
-  const each = (name: string): number => ((cpu[name] ?? 0) - (idle[name] ?? 0)) / calls;
+function show({ title, goal, cpu, least }: Phase, idle: Phase): void {
+  const each = (name: string): number => ((cpu[name] ?? 0) - (idle.cpu[name] ?? 0)) / calls;
   const sum = OWN.reduce((all, name) => all + each(name), 0);
   const judged = goal === null ? '' : ` (goal ${String(goal)}: ${sum <= goal ? 'reached' : 'MISSED'})`;
   console.log(
@@ -125,25 +132,29 @@ try {
     `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${String(calls)} calls, ${String(seconds)} s each`,
   );
   await allowDialling();
-  const first = await measured();
-  Object.assign(idle, first.cpu);
-  console.log(
-    `idle             gateway ${(idle['gateway'] ?? 0).toFixed(2)} % of a core, SIP server ${(idle['sip-server'] ?? 0).toFixed(2)}`,
-  );
   const callers: AgentCall[] = [];
   while (callers.length < calls) callers.push(await talking());
-  await show('with an agent', null);
+  await pause(WARM_UP_MS);
+  const phases = [await measured('with an agent')];
   for (const caller of callers) await consult(caller);
-  await show('a consultation', 0.3);
+  phases.push(await measured('a consultation', 0.3));
   await next(callers, 'conference');
-  await show('three-way', 0.3);
+  phases.push(await measured('three-way', 0.3));
   // All legs are on one connection.
   const carrier = await trunk.peer();
   carrier.onMessage = (message) => {
-    if (message.startLine.startsWith('OPTIONS ')) respond(carrier, message, '200 OK');
+    if (/^(?:OPTIONS|BYE) /.test(message.startLine)) respond(carrier, message, '200 OK');
   };
   await next(callers, 'complete');
-  await show('joined', 0.02);
+  phases.push(await measured('joined', 0.02));
+  await talk.end();
+  for (const caller of callers) await caller.hangUp();
+  // As warm as it was with calls.
+  const idle = await measured('idle');
+  for (const phase of phases) show(phase, idle);
+  console.log(
+    `idle             gateway ${(idle.cpu['gateway'] ?? 0).toFixed(2)} % of a core, SIP server ${(idle.cpu['sip-server'] ?? 0).toFixed(2)} %`,
+  );
 } finally {
   await talk.end();
   await product.destroy();
