@@ -43,10 +43,19 @@ export async function productSubject(settings: Readonly<Record<string, string>>)
 
 const FROM = '+15550100555';
 
-/** Settings under which it may call a carrier on this machine. */
+/** As many requests a minute as the API may get from one key and address: each places a call. */
+const REQUESTS = '1000000';
+
+/** Settings under which it may call a carrier on this machine, as often as it can. */
 export async function placingSettings(): Promise<Readonly<Record<string, string>>> {
   const { caFile } = await testCertificates();
-  return { TRUNKLINE_TRUNKS_CA_FILE: caFile, TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true' };
+  return {
+    TRUNKLINE_TRUNKS_CA_FILE: caFile,
+    TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true',
+    TRUNKLINE_HTTP_MAX_REQUESTS_PER_MINUTE: REQUESTS,
+    TRUNKLINE_HTTP_MAX_REQUESTS_PER_MINUTE_PER_ADDRESS: REQUESTS,
+    TRUNKLINE_HTTP_MAX_REQUESTS_PER_MINUTE_PER_KEY: REQUESTS,
+  };
 }
 
 export interface Product extends Subject {

@@ -42,7 +42,7 @@ export interface TransactionUser {
   onRequest(transaction: ServerTransaction): void;
   /** The ACK to a 2xx. */
   onAck(ack: SipRequest, core: CoreHeaders, flow: Flow): void;
-  /** A 2xx to an INVITE without a transaction: the ACK was lost (RFC 3261 §13.2.2.4). */
+  /** A 2xx to an INVITE without a transaction: the ACK was lost, or nobody waits for it (RFC 3261 §13.2.2.4). */
   onStrayResponse(response: SipResponse, core: CoreHeaders, flow: Flow): void;
 }
 

@@ -185,8 +185,8 @@ export class UserAgent implements TransactionUser {
     this.#server.onAck(ack, core, flow);
   }
 
-  onStrayResponse(_response: SipResponse, core: CoreHeaders, flow: Flow): void {
-    this.#client.onStrayResponse(core, flow);
+  onStrayResponse(response: SipResponse, core: CoreHeaders, flow: Flow): void {
+    this.#client.onStrayResponse(response, core, flow);
   }
 
   /** The user learns of it from the BYE. */

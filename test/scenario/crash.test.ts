@@ -84,6 +84,43 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect(call.lastSent('ACK ').endsWith(SDP)).toBe(true);
   });
 
+  describe('[3261 §13.2.2.4] and gets the 2xx to an INVITE that the other one sent', () => {
+    const ELSEWHERE = 'sip:peer@elsewhere.example:5061;transport=tls';
+    const answered = async (change: (invite: string) => string, contact = `Contact: <${ELSEWHERE}>`): Promise<string> => {
+      await call.send('INVITE sip:peer@10.0.0.9:5060', '', '', SDP);
+      const invite = call.lastSent('INVITE ');
+      await crash();
+      await call.answer(change(invite), '200 OK', { tag: 'peer', extra: [contact], body: SDP });
+      return invite;
+    };
+
+    it('ends the call: ACK and BYE, over the connection that the answer came by', async () => {
+      const invite = await answered((text) => text);
+      expect(call.sent).toEqual([`ACK ${ELSEWHERE} SIP/2.0`, `BYE ${ELSEWHERE} SIP/2.0`]);
+      const [ack, bye] = [call.lastSent('ACK '), call.lastSent('BYE ')];
+      expect([cseqOf(ack), cseqOf(bye)]).toEqual([cseqOf(invite), cseqOf(invite) + 1]);
+      for (const name of ['From', 'Call-ID']) expect(headerOf(bye, name)).toBe(headerOf(invite, name));
+      expect(headerOf(bye, 'To')).toContain('tag=peer');
+      expect(call.shown).toEqual([]);
+      await call.answer(bye, '200 OK');
+      await call.bench.pass(40_000);
+      expect(call.bench.left).toEqual(NOTHING_LEFT);
+    });
+
+    it.each([
+      ['another’s Via', (text: string) => text.replace(/^Via: SIP\/2.0\/TLS [^;]+/m, 'Via: SIP/2.0/TLS other.example:5061')],
+      ['a second Via', (text: string) => text.replace(/^(Via: .*)\r$/m, '$1\r\nVia: SIP/2.0/TLS other.example:5061;branch=z9hG4bKx\r')],
+    ])('sends nothing to one with %s', async (_what, change) => {
+      await answered(change);
+      expect(call.sent).toEqual([]);
+    });
+
+    it('sends nothing to one without a Contact', async () => {
+      await answered((text) => text, 'Server: x');
+      expect(call.sent).toEqual([]);
+    });
+  });
+
   it('[3261 §13.3.1.4] retransmits the 200 until its ACK, which the application gets', async () => {
     await call.respond(await call.offered(), '200 OK', '', SDP);
     const ok = call.lastSent('SIP/2.0 200');

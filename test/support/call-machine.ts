@@ -70,7 +70,7 @@ export const PLACED: readonly CallEvent[] = [
   PERMITTED,
   { type: 'leg-reserved', local: LOCAL, agentSideKey: null },
   { type: 'relay-offered-to-carrier', sdp: OUTSIDE, attempt: 0 },
-  { type: 'dial-proceeding', status: 180 },
+  { type: 'dial-proceeding', status: 180, sdp: '' },
   { type: 'dial-answered', sdp: ANSWER },
   { type: 'relay-answered-from-carrier', sdp: INSIDE, attempt: 0 },
   { type: 'leg-opened', local: LOCAL, agentSideKey: null },

@@ -323,7 +323,11 @@ export class JoinedWorld {
   #dial(callId: string, call: WorldCall): void {
     call.isRinging = true;
     const answer = offerSdp({ payloads: '0 101', port: 41_000 });
-    this.#later(`${callId}: 180`, () => this.dispatch(callId, { type: 'dial-proceeding', status: 180 }));
+    const provisional = (status: number, sdp: string) => (): void => {
+      if (call.isRinging) this.dispatch(callId, { type: 'dial-proceeding', status, sdp });
+    };
+    this.#later(`${callId}: 18x`, provisional(180, ''), provisional(183, answer), provisional(183, 'garbage'));
+    this.#later(`${callId}: another 18x`, provisional(180, ''), provisional(183, answer));
     this.#later(
       `${callId}: final response`,
       () => this.#final(callId, call, { type: 'dial-answered', sdp: answer }),

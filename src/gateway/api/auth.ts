@@ -9,7 +9,8 @@ export interface Identity {
   readonly orgId: string;
   readonly keyId: string;
   readonly keyName: string;
-  readonly sipEnabled: boolean;
+  /** As it was read with the key. */
+  readonly org: OrgRecord;
 }
 
 /** An operator, who reads. */
@@ -51,7 +52,7 @@ export async function ownerOf(stores: Pick<Stores, 'keys' | 'orgs'>, key: string
 }
 
 export function identityBy(record: ApiKeyRecord, org: OrgRecord): Identity {
-  return { orgId: org.org_id, keyId: record.key_id, keyName: record.name, sipEnabled: org.sip_enabled };
+  return { orgId: org.org_id, keyId: record.key_id, keyName: record.name, org };
 }
 
 /** Finds out who asks, and refuses whoever cannot tell. Reads key and organization each time: a revocation counts at once. */
@@ -101,7 +102,7 @@ function readOnly(): ApiFailure {
 
 /** Refuses organizations without the SIP entitlement. Runs after `authenticate`. */
 export const requireSipEntitlement: onRequestAsyncHookHandler = async (request) => {
-  if (isOperator(request) || identityOf(request).sipEnabled) return Promise.resolve();
+  if (isOperator(request) || identityOf(request).org.sip_enabled) return Promise.resolve();
   throw new ApiFailure('SIP_NOT_ENABLED', 'The organization does not have SIP enabled');
 };
 

@@ -262,6 +262,8 @@ export class CallAgent {
     const { origin, state, media, requests, trace, log } = this.call;
     const { identity, media: carrier, facts: callFacts } = state();
     const { briefing = null, callId: joined = '' } = callFacts.joins ?? {};
+    if (choice === 'early-media') return media.connectAgent({ kind: 'early-media', callId: joined });
+    if (choice === 'briefing' && briefing === null) throw new AgentUnavailableError('nobody talks to the other party');
     if (choice === 'briefing' && briefing !== null)
       return media.connectAgent(briefing === 'by-agent' ? { kind: 'party', callId: joined } : briefingAgent(briefing));
     const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);

@@ -148,7 +148,7 @@ export class CallDialog {
         this.#dialledId = dialogId;
         this.owner.onDialled();
       },
-      onProceeding: (status: number) => this.owner.dispatch({ type: 'dial-proceeding', status }),
+      onProceeding: (status: number, sdp: string) => this.owner.dispatch({ type: 'dial-proceeding', status, sdp }),
       onAnswered: (dialog: SrfDialog, answer: string, response: InviteResponse) => {
         this.#dialog = dialog;
         this.#listen(dialog);

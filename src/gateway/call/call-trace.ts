@@ -352,6 +352,8 @@ export function connectSummary(agent: AgentDescription): string {
       return 'connect, conversation';
     case 'party':
       return 'the other party joins the agent';
+    case 'early-media':
+      return 'early media';
     case 'player':
       return `play, ${String(agent.clips.length)} clips${agent.gather === null ? '' : ', gather digits'}${agent.transferTo === null ? '' : `, then transfer to ${agent.transferTo}`}`;
   }

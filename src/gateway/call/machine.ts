@@ -2,7 +2,7 @@ import { assertNever } from '../../lib/result.js';
 import { decide } from '../admission/admission.js';
 import type { Reason } from '../model/reasons.js';
 import { isReachable, readAnswer, readRelaySdp } from '../sdp/sdp-read.js';
-import { endpointOffer, endpointSdp, OWN_OFFER, ownOfferSdp, sessionSdp } from '../sdp/sdp-write.js';
+import { endpointSdp, OWN_OFFER, ownOfferSdp, sessionSdp } from '../sdp/sdp-write.js';
 import {
   changeOver,
   directLeg,
@@ -22,7 +22,7 @@ import {
   settle,
   type OfferAnswerStep,
 } from './offer-answer.js';
-import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
+import { HELD_PING_MS, isJoined, isUnwatched, sideDue } from './agent-side.js';
 import {
   isTooLateFromAgent,
   onBriefed,
@@ -36,7 +36,7 @@ import {
   type SecondLegStep,
 } from './second-leg.js';
 import { onNotified, onReferAnswered, onTransferAsked, onTransferTimer, type TransferStep } from './transfer.js';
-import { isPlacing, offerOf, stepPlacing, type PlacingStep } from './placing.js';
+import { agreedOnOffer, isPlacing, offerOutward, stepPlacing, type PlacingStep } from './placing.js';
 import {
   maxDurationMs,
   type CallEffect,
@@ -58,8 +58,8 @@ type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }
 
 /** @param ringTimeoutMs of a call that we place; left out: it came in */
 export function startCall(facts: CallFacts, ringTimeoutMs: number | null = null): CallState {
-  const isBriefing = (facts.joins?.briefing ?? null) !== null;
-  const placing = { isProceeding: false, givenUp: null, status: null, permit: null, isLegOpen: false };
+  const isBriefing = facts.joins !== undefined;
+  const placing = { isProceeding: false, givenUp: null, status: null, permit: null, isLegOpen: false, earlyMedia: 'none' } as const;
   return {
     name: 'Routing',
     facts,
@@ -354,17 +354,7 @@ function answered(state: CallState): CallStep {
 
 /** The carrier made no offer (RFC 3261 §13.2.1): the 200 has ours, which rtpengine makes of the endpoint's. */
 function onLegReserved(state: CallState, { local, agentSideKey }: EventOf<'leg-reserved'>): CallStep {
-  return {
-    state: { ...state, name: 'OfferingOutward', local, agentSideKey },
-    effects: [
-      {
-        do: 'offer-to-carrier',
-        sdp: endpointOffer(local, agentSideKey, offerOf(state)),
-        passesSrtp: agentSideKey !== null,
-        attempt: state.attempt,
-      },
-    ],
-  };
+  return offerOutward(state, { local, key: agentSideKey });
 }
 
 function onOwnOffer(state: CallState, sdp: string): CallStep {
@@ -411,20 +401,16 @@ function onLateAnswer(state: CallState, sdp: string): CallStep {
 }
 
 function onConnected(state: CallState, sdp: string): CallStep {
-  const inside = readRelaySdp(sdp);
-  const { media, local, agentSideKey, lateOffer, facts } = state;
-  if (inside === undefined || media === null || local === null || lateOffer === null) return hangUp(state, 'MEDIA_LOST');
-  const session = { media, outside: lateOffer.outside, carrierSdp: facts.sdp, sentSdp: lateOffer.sdp, version: 1 };
-  return {
-    state: { ...state, inside, session },
-    effects: [{ do: 'open-leg', media, inside, reserved: { local, agentSideKey } }],
-  };
+  const agreed = agreedOnOffer(state, sdp);
+  return agreed === null ? hangUp(state, 'MEDIA_LOST') : { state: agreed.state, effects: [agreed.open] };
 }
 
 /** Acknowledged, and the leg is open: the agent starts. */
 function talk(state: CallState): CallStep {
   if (isJoined(state)) return settle({ ...state, name: 'Talking' }, [{ do: 'start-timer', timer: 'held', delayMs: HELD_PING_MS }]);
   const { direction, isHeld } = state.session?.media ?? { direction: 'sendrecv', isHeld: false };
+  // Its media changes over at once.
+  if (sideDue(state) !== null) return settle({ ...state, name: 'Talking' }, []);
   const directed = direction === 'sendrecv' ? [] : directLeg(direction, isHeld ? true : null);
   return settle({ ...state, name: 'Talking' }, [{ do: 'start-leg' }, ...directed, ...introduction(state)]);
 }

@@ -26,8 +26,8 @@ export interface DialTarget {
 export interface PlacedInviteOwner {
   /** It went out, and its dialog, should there be one, will have this id. */
   onSent(dialogId: string): void;
-  /** A provisional response above 100. */
-  onProceeding(status: number): void;
+  /** A provisional response above 100. @param sdp of its dialog, '' without one */
+  onProceeding(status: number, sdp: string): void;
   onAnswered(dialog: SrfDialog, sdp: string, response: InviteResponse): void;
   /** @param isLocal the SIP server's own status, in place of a response */
   onRefused(status: number, isLocal: boolean): void;
@@ -134,7 +134,7 @@ export class PlacedInvite {
     const tag = tagOf(response);
     if (response.body !== '' && this.#earlySdp.size < MAX_FORKS) this.#earlySdp.set(tag, response.body);
     this.#acknowledgeProvisional(response);
-    this.owner.onProceeding(response.status);
+    this.owner.onProceeding(response.status, response.body);
   }
 
   /** RFC 3262 §4. The SIP server shows each reliable response once, and in order. */

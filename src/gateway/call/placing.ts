@@ -1,12 +1,13 @@
 import type { Reason } from '../model/reasons.js';
-import { isReachable, readAnswer, readRelaySdp } from '../sdp/sdp-read.js';
+import { isReachable, readAnswer, readRelaySdp, type CarrierMedia } from '../sdp/sdp-read.js';
 import { endpointOffer, offerInFormat, OWN_OFFER, ownOfferSdp } from '../sdp/sdp-write.js';
 import { asAgentSide } from './agent-side.js';
-import { maxDurationMs, type CallEffect, type CallEvent, type CallState, type JoinedCall, type Placing } from './state.js';
+import { onBriefed } from './second-leg.js';
+import { maxDurationMs, type AgentSide, type CallEffect, type CallEvent, type CallState, type CallStep, type Placing } from './state.js';
 
 // A call that we place, until its 200 is acknowledged: permission, our offer, INVITE, CANCEL, the agent, ACK. From then on it is a call
-// like any other. The agent is connected before the ACK, so that whoever answers hears it at once. A second leg has no agent: its media
-// goes to the call that it joins (second-leg.ts).
+// like any other. The agent is connected before the ACK, so that whoever answers hears it at once. A second leg has no agent, or one that
+// briefs: its media goes to the call that it joins (second-leg.ts), as early media does before the answer.
 
 type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
 type PlacedCall = CallState & { readonly placing: Placing };
@@ -33,11 +34,13 @@ export function isPlacing(state: CallState): state is PlacedCall {
 export function stepPlacing(state: PlacedCall, event: CallEvent): PlacingStep | null {
   switch (event.type) {
     case 'failed':
+      if (state.name === 'Dialling' && isOfMedia(event.reason)) return unheard(state, event.reason === 'AGENT_UNAVAILABLE');
       return event.reason === 'AGENT_UNAVAILABLE' ? onAgentUnavailable(state) : giveUp(state, event.reason);
     case 'hangup':
       if (event.reason === 'AGENT_LOST') return onAgentUnavailable(state);
       return giveUp(state, event.reason === 'DRAINING' ? 'SHUTDOWN' : event.reason);
     case 'leg-lost':
+      if (state.name === 'Dialling') return unheard(state, false);
       return giveUp(state, state.name === 'Connecting' ? 'MEDIA_LOST' : 'MEDIA_UNAVAILABLE');
     default:
       break;
@@ -45,6 +48,8 @@ export function stepPlacing(state: PlacedCall, event: CallEvent): PlacingStep | 
   switch (state.name) {
     case 'Routing':
       return onAsking(state, event);
+    case 'Reserving':
+      return event.type === 'leg-reserved' ? onReserved(state, event) : null;
     case 'OfferingOutward':
       return event.type === 'relay-offered-to-carrier' ? onOffer(state, event.sdp) : null;
     case 'Dialling':
@@ -72,7 +77,14 @@ function onAsking(state: PlacedCall, event: CallEvent): PlacingStep | null {
 function onDialling(state: PlacedCall, event: CallEvent): PlacingStep | null {
   switch (event.type) {
     case 'dial-proceeding':
-      return onProceeding(state, event.status);
+      return onProceeding(state, event);
+    case 'relay-answered-from-carrier':
+      return onEarlyMedia(state, event.sdp);
+    case 'leg-opened':
+      return { state: { ...state, placing: { ...state.placing, isLegOpen: true } }, effects: NOTHING };
+    case 'agent-connected':
+      // What hands early media over.
+      return { state, effects: NOTHING };
     case 'dial-answered':
       return onAnswered(state, event.sdp);
     case 'dial-refused':
@@ -90,11 +102,11 @@ function onDialling(state: PlacedCall, event: CallEvent): PlacingStep | null {
 function onConnecting(state: PlacedCall, event: CallEvent): PlacingStep | null {
   switch (event.type) {
     case 'relay-answered-from-carrier':
-      return state.facts.joins === undefined || state.isBriefing ? null : join(state, event.sdp, state.facts.joins);
+      return onRelayAnswered(state, event.sdp);
     case 'agent-connected':
-      return ready({ ...state, agent: { ...state.agent, isConnected: true } });
+      return hasAgent(state) ? ready({ ...state, agent: { ...state.agent, isConnected: true } }) : { state, effects: NOTHING };
     case 'leg-opened':
-      return ready({ ...state, placing: { ...state.placing, isLegOpen: true } });
+      return onLegOpened({ ...state, placing: { ...state.placing, isLegOpen: true } });
     case 'agent-refused':
       return giveUp(state, event.reason);
     case 'relay-lost':
@@ -112,33 +124,81 @@ function onConnecting(state: PlacedCall, event: CallEvent): PlacingStep | null {
 }
 
 function onPermitted(state: PlacedCall, { route, permit }: EventOf<'permitted'>): PlacingStep {
-  const permitted = { ...state, route, placing: { ...state.placing, permit } };
-  const { joins } = state.facts;
-  if (joins === undefined || state.isBriefing) return { state: { ...permitted, name: 'Reserving' }, effects: [{ do: 'reserve-leg' }] };
-  const { local, key } = state.wantedSide ?? asAgentSide(joins.side, '1');
+  return { state: { ...state, name: 'Reserving', route, placing: { ...state.placing, permit } }, effects: [{ do: 'reserve-leg' }] };
+}
+
+/** Whether somebody of ours talks to whoever answers. */
+function hasAgent({ facts: { joins } }: PlacedCall): boolean {
+  return joins === undefined || joins.briefing !== null;
+}
+
+/** rtpengine makes the offer to the carrier from this agent side. */
+export function offerOutward(state: CallState, { local, key }: AgentSide): CallStep {
+  const sdp = endpointOffer(local, key, offerOf(state));
   return {
-    state: { ...permitted, name: 'OfferingOutward', local, agentSideKey: key },
-    effects: [{ do: 'offer-to-carrier', sdp: endpointOffer(local, key, offerOf(state)), passesSrtp: key !== null, attempt: state.attempt }],
+    state: { ...state, name: 'OfferingOutward', local, agentSideKey: key },
+    effects: [{ do: 'offer-to-carrier', sdp, passesSrtp: key !== null, attempt: state.attempt }],
   };
+}
+
+/** Where rtpengine passes SRTP through, a leg that joins a call at once gets that call's key from the start: nothing is sent to it before. */
+function onReserved(state: PlacedCall, { local, agentSideKey }: EventOf<'leg-reserved'>): PlacingStep {
+  const { joins } = state.facts;
+  return offerOutward(state, { local, key: joins === undefined || hasAgent(state) ? agentSideKey : asAgentSide(joins.side, '1').key });
 }
 
 /**
  * What we offer in a call that we place. A second leg gets the caller's law alone, also where our media thread joins both at first: in the end
  * rtpengine alone does, and hands packets through as they are.
  */
-export function offerOf({ facts }: Pick<CallState, 'facts'>): typeof OWN_OFFER {
+function offerOf({ facts }: Pick<CallState, 'facts'>): typeof OWN_OFFER {
   return facts.joins === undefined ? OWN_OFFER : offerInFormat(facts.joins.format);
 }
 
-function onProceeding(state: PlacedCall, status: number): PlacingStep {
+function onProceeding(state: PlacedCall, { status, sdp }: EventOf<'dial-proceeding'>): PlacingStep {
   const { joins } = state.facts;
+  const proceeding = { ...state, placing: { ...state.placing, isProceeding: true } };
+  if (joins === undefined || status < 180) return { state: proceeding, effects: NOTHING };
+  const ringing = { do: 'tell-call', callId: joins.callId, event: { type: 'leg-ringing', callId: joins.legId } } as const;
+  const media = state.placing.earlyMedia === 'none' && state.placing.givenUp === null ? usableAnswer(state, sdp) : undefined;
+  if (media === undefined) return { state: proceeding, effects: [ringing] };
   return {
-    state: { ...state, placing: { ...state.placing, isProceeding: true } },
-    effects:
-      joins === undefined || status < 180
-        ? NOTHING
-        : [{ do: 'tell-call', callId: joins.callId, event: { type: 'leg-ringing', callId: joins.legId } }],
+    state: { ...proceeding, media, placing: { ...proceeding.placing, earlyMedia: 'asked' } },
+    effects: [ringing, { do: 'answer-from-carrier', media, attempt: state.attempt }],
   };
+}
+
+/** rtpengine took an early dialog's description: what comes from there goes to the caller, and nothing comes back. */
+function onEarlyMedia(state: PlacedCall, sdp: string): PlacingStep {
+  const { placing, media, local, agentSideKey } = state;
+  const inside = readRelaySdp(sdp);
+  if (placing.earlyMedia !== 'asked' || placing.givenUp !== null || inside === undefined || media === null || local === null)
+    return { state, effects: NOTHING };
+  return {
+    state: { ...state, inside, placing: { ...placing, earlyMedia: 'heard' } },
+    effects: [
+      { do: 'open-leg', media, inside, reserved: { local, agentSideKey } },
+      { do: 'connect-agent', choice: 'early-media' },
+    ],
+  };
+}
+
+/** Early media that the caller does not get ends nothing. @param isOpen the leg is there */
+function unheard(state: PlacedCall, isOpen: boolean): PlacingStep {
+  const { placing } = state;
+  return isOpen
+    ? { state, effects: NOTHING }
+    : { state: { ...state, placing: { ...placing, earlyMedia: 'none', isLegOpen: false } }, effects: NOTHING };
+}
+
+function isOfMedia(reason: EventOf<'failed'>['reason']): boolean {
+  return reason === 'AGENT_UNAVAILABLE' || reason === 'MEDIA_UNAVAILABLE';
+}
+
+function usableAnswer(state: PlacedCall, sdp: string): CarrierMedia | undefined {
+  const answer = readAnswer(sdp, offerOf(state));
+  if (!answer.ok || state.lateOffer === null || !isReachable(answer.value.address, state.lateOffer.outside.address)) return undefined;
+  return answer.value;
 }
 
 function onOffer(state: PlacedCall, sdp: string): PlacingStep {
@@ -157,21 +217,21 @@ function onOffer(state: PlacedCall, sdp: string): PlacingStep {
 }
 
 function onAnswered(state: PlacedCall, sdp: string): PlacingStep {
-  const { placing, lateOffer } = state;
+  const { placing } = state;
   const answered = { ...state, placing: { ...placing, status: 200 } };
   // It crossed our CANCEL.
   if (placing.givenUp !== null) return { state: answered, effects: ACK_AND_BYE(placing.givenUp), ended: placing.givenUp };
-  const answer = readAnswer(sdp, offerOf(state));
-  if (!answer.ok || lateOffer === null || !isReachable(answer.value.address, lateOffer.outside.address))
-    return { state: answered, effects: ACK_AND_BYE('BAD_ANSWER'), ended: 'BAD_ANSWER' };
-  const media = answer.value;
+  const media = usableAnswer(state, sdp);
+  if (media === undefined) return { state: answered, effects: ACK_AND_BYE('BAD_ANSWER'), ended: 'BAD_ANSWER' };
+  // rtpengine's answer to an early dialog may still be on its way.
+  const attempt = placing.earlyMedia === 'none' ? state.attempt : state.attempt + 1;
   return {
-    state: { ...answered, name: 'Connecting', media, facts: { ...state.facts, sdp } },
+    state: { ...answered, name: 'Connecting', media, attempt, facts: { ...state.facts, sdp } },
     effects: [
       { do: 'stop-timer', timer: 'unanswered' },
       { do: 'start-timer', timer: 'max-duration', delayMs: maxDurationMs(state) },
-      ...(state.facts.joins === undefined || state.isBriefing ? [{ do: 'connect-agent', choice: state.agent.choice } as const] : []),
-      { do: 'answer-from-carrier', media, attempt: state.attempt },
+      ...(hasAgent(state) ? [{ do: 'connect-agent', choice: state.agent.choice } as const] : []),
+      { do: 'answer-from-carrier', media, attempt },
     ],
   };
 }
@@ -204,19 +264,35 @@ export function reasonOf(status: number, isLocal: boolean, isProceeding: boolean
   }
 }
 
-/** Answered: ACK, and the call that it joins sends its media here. */
-function join(state: PlacedCall, sdp: string, { callId, legId }: JoinedCall): PlacingStep {
+/** Whoever joins a call at once gets the ACK, and its media changes over; for an agent the leg opens, if it did not for early media. */
+function onRelayAnswered(state: PlacedCall, sdp: string): PlacingStep {
+  const agreed = agreedOnOffer(state, sdp);
+  if (agreed === null) return giveUp(state, 'MEDIA_LOST');
+  if (!hasAgent(state)) return { state: onBriefed(agreed.state).state, effects: [{ do: 'acknowledge' }], talks: true };
+  if (state.placing.earlyMedia !== 'heard') return { state: agreed.state, effects: [agreed.open] };
+  return state.placing.isLegOpen ? onLegOpened(agreed.state) : { state: agreed.state, effects: NOTHING };
+}
+
+/** The carrier's answer to our offer is rtpengine's, too: the session, and what opens its leg. `null`: it cannot be used. */
+export function agreedOnOffer<S extends CallState>(state: S, sdp: string): { readonly state: S; readonly open: CallEffect } | null {
   const inside = readRelaySdp(sdp);
-  const { media, lateOffer, facts } = state;
-  if (inside === undefined || media === null || lateOffer === null) return giveUp(state, 'MEDIA_LOST');
+  const { media, local, agentSideKey, lateOffer, facts } = state;
+  if (inside === undefined || media === null || local === null || lateOffer === null) return null;
   const session = { media, outside: lateOffer.outside, carrierSdp: facts.sdp, sentSdp: lateOffer.sdp, version: 1 };
-  const event = { type: 'leg-answered', callId: legId, side: inside } as const;
-  return { state: { ...state, inside, session }, effects: [{ do: 'acknowledge' }, { do: 'tell-call', callId, event }], talks: true };
+  return { state: { ...state, inside, session }, open: { do: 'open-leg', media, inside, reserved: { local, agentSideKey } } };
+}
+
+/** A leg that early media opened has what was described there. */
+function onLegOpened(state: PlacedCall): PlacingStep {
+  const { placing, session, inside, agentSideKey } = state;
+  if (placing.earlyMedia !== 'heard' || session === null || inside === null) return ready(state);
+  const { effects, ...step } = ready(state);
+  return { ...step, effects: [{ do: 'change-leg', media: session.media, inside, agentSideKey }, ...effects] };
 }
 
 /** The leg is open and the agent is there: ACK, and the agent speaks. */
 function ready(state: PlacedCall): PlacingStep {
-  const isReady = state.agent.isConnected && state.placing.isLegOpen;
+  const isReady = state.agent.isConnected && state.placing.isLegOpen && state.session !== null;
   return isReady ? { state, effects: [{ do: 'acknowledge' }], talks: true } : { state, effects: NOTHING };
 }
 

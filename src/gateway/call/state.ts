@@ -149,7 +149,7 @@ export interface JoinedCall {
 export type StandIn = 'test-line' | 'second-provider' | 'sentence' | 'transfer';
 
 /** Which agent the call gets: the number's, or what stands in for it. */
-export type AgentChoice = 'own' | StandIn | 'briefing';
+export type AgentChoice = 'own' | StandIn | 'briefing' | 'early-media';
 
 /** What a call that we place has more. */
 export interface Placing {
@@ -163,6 +163,8 @@ export interface Placing {
   /** `null`: nothing is reserved yet. */
   readonly permit: DialPermit | null;
   readonly isLegOpen: boolean;
+  /** Of a second leg: the caller gets one early dialog's media, the first that has any. `asked`: rtpengine is to answer with it. */
+  readonly earlyMedia: 'none' | 'asked' | 'heard';
 }
 
 /** Plain data throughout: the snapshot for a killed gateway is its JSON. */
@@ -195,7 +197,7 @@ export interface CallState {
   /** At most one at a time. */
   readonly transfer: Transfer | null;
   readonly referCount: number;
-  /** A second leg whose callee is being briefed: until then it has a media leg and an agent of its own. */
+  /** A second leg that rings, or whose callee is being briefed: until it is joined it has a port, perhaps a media leg and an agent, of its own. */
   readonly isBriefing: boolean;
   /** At most one at a time, and not beside a REFER. */
   readonly second: SecondLeg | null;
@@ -253,8 +255,8 @@ export type CallEvent =
   | { readonly type: 'permitted'; readonly route: Route; readonly permit: DialPermit }
   /** `detail`: a sentence. */
   | { readonly type: 'not-permitted'; readonly reason: 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL'; readonly detail: string }
-  /** A provisional response to our INVITE. */
-  | { readonly type: 'dial-proceeding'; readonly status: number }
+  /** A provisional response to our INVITE; `sdp`: of its early dialog, '' without one. */
+  | { readonly type: 'dial-proceeding'; readonly status: number; readonly sdp: string }
   /** A 2xx to our INVITE. */
   | { readonly type: 'dial-answered'; readonly sdp: string }
   /** Its final refusal. `isLocal`: the SIP server's own, in place of a response. */

@@ -7,6 +7,7 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { FRAME_MS } from '../../rtp/codec/g711.js';
 import { ConferenceParty } from './conference.js';
+import { EarlyMediaParty } from './early-media.js';
 import { MediaLeg } from './leg.js';
 import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent, type LegFork } from './leg-agent.js';
 import { RestingPeers, type ShunnedSource } from './peers.js';
@@ -33,7 +34,7 @@ export interface EndpointDependencies {
   readonly random32: () => number;
   /** Counters of the thread's agents. */
   readonly agentCounters?: AgentCounters;
-  readonly newAgent: (description: Exclude<AgentDescription, { kind: 'party' }>, host: AgentHost, log: Log) => LegAgent;
+  readonly newAgent: (description: Exclude<AgentDescription, { kind: 'party' | 'early-media' }>, host: AgentHost, log: Log) => LegAgent;
   /** Gets the delay of each wake-up of the pacing, in milliseconds, if set. */
   readonly onFrameDelay?: (lateMs: number) => void;
   /** Gets the RTCP of all legs, if set. */
@@ -174,10 +175,7 @@ export class RtpEndpoint {
       sendDtmf: (event, durationMs) => this.#legs.get(callId)?.media.sendDigit(event, durationMs) ?? false,
       view: () => this.#legs.get(callId)?.media.view() ?? null,
     };
-    const agent: LegAgent =
-      description.kind === 'party'
-        ? new ConferenceParty(this.#legs.get(description.callId)?.media ?? null, this.dependencies.random32())
-        : this.dependencies.newAgent(description, host, this.dependencies.log.child({ call_id: callId }));
+    const agent = this.#newAgent(callId, description, host);
     this.#agents.set(callId, agent);
     this.#connecting.add(agent);
     try {
@@ -187,6 +185,19 @@ export class RtpEndpoint {
       throw error;
     } finally {
       this.#connecting.delete(agent);
+    }
+  }
+
+  #newAgent(callId: string, description: AgentDescription, host: AgentHost): LegAgent {
+    const { random32, newAgent, log } = this.dependencies;
+    const callerOf = (other: string): MediaLeg | null => this.#legs.get(other)?.media ?? null;
+    switch (description.kind) {
+      case 'party':
+        return new ConferenceParty(callerOf(description.callId), random32());
+      case 'early-media':
+        return new EarlyMediaParty(callerOf(description.callId));
+      default:
+        return newAgent(description, host, log.child({ call_id: callId }));
     }
   }
 

@@ -169,6 +169,11 @@ export class MediaLeg implements ConferenceHost {
     else this.#ringBack = undefined;
   }
 
+  /** `null`: it rings nowhere. */
+  get ringBack(): RingBack | null {
+    return this.#ringBack ?? null;
+  }
+
   /** The agent and the peer are in a conference; `null`: they have each other again. */
   setConference(conference: Conference | null): void {
     this.#conference = conference;

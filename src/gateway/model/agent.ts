@@ -104,7 +104,9 @@ export type AgentDescription =
   | ({ readonly kind: 'player' } & PlayerSettings)
   | ({ readonly kind: 'conversation' } & ConversationSettings)
   /** The agent of another call, which hands its caller over: both talk with whoever answers. */
-  | { readonly kind: 'party'; readonly callId: string };
+  | { readonly kind: 'party'; readonly callId: string }
+  /** The same leg before it is answered: the caller of the other call gets what comes, in place of a ring-back tone. */
+  | { readonly kind: 'early-media'; readonly callId: string };
 
 /** One thing that was said or pressed; `at_ms`: since the agent was started. */
 export type TranscriptEntry = Readonly<CallRecord['transcript'][number]>;

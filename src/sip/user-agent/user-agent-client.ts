@@ -16,7 +16,7 @@ import { newTag } from '../../lib/ids.js';
 import type { DialogEntry } from '../dialog/dialog-table.js';
 import { refreshTarget, routingOf, uacDialog } from '../dialog/dialog.js';
 import { cseqNumber, parseCSeq, type CoreHeaders } from '../message/core-headers.js';
-import { changed, getHeader, header, type Header, type SipRequest, type SipResponse, serialize } from '../message/message.js';
+import { changed, getHeader, getList, header, type Header, type SipRequest, type SipResponse, serialize } from '../message/message.js';
 import { tagOf, uriScheme } from '../message/uri.js';
 import { insteadOfUdp, resolveTarget } from '../transport/service-location.js';
 import { RegisteredFlows } from './registered-flows.js';
@@ -123,10 +123,11 @@ export class UserAgentClient implements OutgoingOwner {
     return cancel;
   }
 
-  /** A 2xx to an INVITE without a transaction: the ACK was lost. */
-  onStrayResponse(core: CoreHeaders, flow: Flow): void {
+  /** A 2xx to an INVITE without a transaction: the ACK was lost, or nobody waits for it any more. */
+  onStrayResponse(response: SipResponse, core: CoreHeaders, flow: Flow): void {
     const dialog = this.context.dialogs.find(core.callId, core.fromTag ?? '', core.toTag ?? '');
-    if (dialog?.admits(flow) !== true) return;
+    if (dialog === undefined) return this.#endUnknown(response, core, flow);
+    if (!dialog.admits(flow)) return;
     const body = dialog.ackBodyFor(core.cseq.number);
     if (body === null) return dialog.repeatAck(core.cseq.number);
     dialog.heardBy(flow);
@@ -267,11 +268,38 @@ export class UserAgentClient implements OutgoingOwner {
       entry.repeatAck(entry.ownInviteSeq);
       return false;
     }
+    this.#endAnswered(entry, 'SIP;cause=200;text="Answered elsewhere"');
+    return false;
+  }
+
+  #endAnswered(entry: DialogEntry, reason: string): void {
     entry.isConfirmed = true;
     this.sendInDialog(entry, { method: 'ACK', headers: [], body: '' });
-    this.sendInDialog(entry, { method: 'BYE', headers: [header('Reason', 'SIP;cause=200;text="Answered elsewhere"')], body: '' });
+    this.sendInDialog(entry, { method: 'BYE', headers: [header('Reason', reason)], body: '' });
     this.context.dialogs.forget(entry);
-    return false;
+  }
+
+  /**
+   * RFC 3261 §13.2.2.4: a 2xx to an INVITE of an earlier process, or one that was given up. Both answers go over the connection that it
+   * came by, whatever its Contact: nobody is made to call others.
+   */
+  #endUnknown(response: SipResponse, core: CoreHeaders, flow: Flow): void {
+    const { dialogs } = this.context;
+    const { fromTag, toTag } = core;
+    if (!dialogs.isComplete || !flow.reliable || fromTag === undefined || toTag === undefined) return;
+    const { address, port } = this.#own(flow);
+    const isOurs = core.topVia.host === address.toLowerCase() && core.topVia.port === port && getList(response, 'via').length === 1;
+    if (!isOurs || getHeader(response, 'contact') === undefined) return;
+    const end = (isElsewhere: boolean): void => {
+      if (isElsewhere || !flow.isOpen) return;
+      const state = uacDialog({ kind: 'request', method: 'INVITE', uri: '', headers: response.headers, body: '' }, response);
+      const entry = dialogs.add(state, flow, 'invite', null);
+      entry.ownInviteSeq = state.localSeq;
+      this.#endAnswered(entry, 'SIP;cause=503;text="Nobody waits for this answer"');
+    };
+    const isElsewhere = dialogs.isElsewhere({ ...core, fromTag: toTag, toTag: fromTag });
+    if (isElsewhere === false) return end(false);
+    void isElsewhere.then(end);
   }
 
   #acknowledge(dialog: DialogEntry, ack: OutgoingRequest): OutgoingRequest {

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { OutboundSite } from '../../support/outbound-site.js';
+import { TakenCall } from '../../support/outbound-trunk.js';
 import { respond } from '../../support/peer-dialog.js';
 import { childPid } from '../../support/processes.js';
+import { SipPeer } from '../../support/sip-peer.js';
 import { isKept, killGateway, nothingLeft } from '../../support/trunk.js';
 
 let site: OutboundSite;
@@ -14,6 +16,25 @@ afterEach(() => site.destroy());
 
 const invites = (): number =>
   site.trunk.peers.flatMap(({ received }) => received).filter(({ startLine }) => startLine.startsWith('INVITE ')).length;
+
+describe('a SIP server that is killed', () => {
+  it('[3261 §13.2.2.4] while a number rings, which is answered meanwhile: ACK and BYE within a second of the answer', async () => {
+    const { callId, call } = await site.placed();
+    call.respond('180 Ringing');
+    await expect.poll(async () => (await site.callOf(callId)).state).toBe('ringing');
+    process.kill(childPid(site.gateway.ready.pid, 'sip-server'), 'SIGKILL');
+    await call.peer.whenClosed();
+    // RFC 3261 §18.2.2: over a connection to what the Via says.
+    const answered = new TakenCall(await SipPeer.connect(site.gateway.sipPort, site.gateway.ca), call.invite);
+    const end = await CarrierEnd.open();
+    await answered.answer(end.sdp());
+    respond(answered.peer, await answered.request('BYE', 1_000), '200 OK');
+    expect(await site.ended(callId)).toMatchObject({ reason: 'DIAL_AMBIGUOUS', answered_at: null });
+    expect(invites()).toBe(1);
+    answered.peer.close();
+    await end.close();
+  });
+});
 
 describe('a gateway that is killed', () => {
   it('[3261 §9.1] while a number rings dials no second time: CANCEL, and a record that says so', async () => {

@@ -1,8 +1,10 @@
+import g711 from 'alawmulaw';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentCall } from '../../support/agent/agent-site.js';
 import { answerWith } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { TO, type OutboundSite } from '../../support/outbound-site.js';
+import { TakenCall } from '../../support/outbound-trunk.js';
 import { respond } from '../../support/peer-dialog.js';
 import { botHears, FRAMES, hearEachOther, heardBy, NUMBER, PACKETS, refused, TransferSite } from '../../support/transfer-site.js';
 import { isKept } from '../../support/trunk.js';
@@ -72,6 +74,65 @@ describe('a transfer whose REFER is refused', () => {
     await call.hangUp();
     const cancel = await leg.cancelled();
     expect(cancel.header('Reason')).toContain('PEER_HANGUP');
+  });
+
+  describe('with early media', () => {
+    const [EARLY = 0] = g711.mulaw.encode(new Int16Array([3_000]));
+    const hears = ({ end }: AgentCall, byte: number): number =>
+      end.peer.received.filter(({ packet }) => packet.payload.every((one) => one === byte)).length;
+    const hearsEarly = async (call: AgentCall, from: CarrierEnd): Promise<void> => {
+      const before = hears(call, EARLY);
+      const spoken = async (): Promise<number> => {
+        await from.peer.speak(FRAMES(3_000));
+        return hears(call, EARLY) - before;
+      };
+      await expect.poll(spoken, { timeout: 10_000, interval: 20 }).toBeGreaterThan(PACKETS - 5);
+    };
+
+    it('lets the caller hear it, while the agent has the caller; then both parties have each other', async () => {
+      const { call, leg } = await dialled();
+      const end = (await CarrierEnd.open()).connect(leg.invite.body);
+      leg.respond('183 Session Progress', { body: end.sdp() });
+      await hearsEarly(call, end);
+      await botHears(call, call.end, 7_000);
+      expect(end.peer.received).toEqual([]);
+      await leg.answer(end.sdp());
+      await hearEachOther(call.end, end);
+      await call.bot.message('stop');
+      await call.hangUp();
+      respond(leg.peer, await leg.request('BYE'), '200 OK');
+      await end.close();
+    });
+
+    it('[3261 §13.2.2.4] lets the caller hear the first of two early dialogs, until the other one answers', async () => {
+      const { call, leg } = await dialled();
+      const other = new TakenCall(leg.peer, leg.invite);
+      const [first, second] = [(await CarrierEnd.open()).connect(leg.invite.body), (await CarrierEnd.open()).connect(leg.invite.body)];
+      leg.respond('183 Session Progress', { body: first.sdp() });
+      other.respond('183 Session Progress', { body: second.sdp() });
+      await hearsEarly(call, first);
+      await other.answer(second.sdp());
+      await hearEachOther(call.end, second);
+      await call.hangUp();
+      respond(other.peer, await other.request('BYE'), '200 OK');
+      await Promise.all([first.close(), second.close()]);
+    });
+
+    it('hears the briefing first, and is joined afterwards', async () => {
+      const call = await transfers.talking();
+      call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, briefing: 'Kim wants a room for two.' } });
+      const leg = await site.trunk.call();
+      const end = (await CarrierEnd.open()).connect(leg.invite.body);
+      leg.respond('183 Session Progress', { body: end.sdp() });
+      await hearsEarly(call, end);
+      await leg.answer(end.sdp());
+      await end.hearsAgent();
+      await call.bot.message('stop', 0, 10_000);
+      await hearEachOther(call.end, end);
+      await call.hangUp();
+      respond(leg.peer, await leg.request('BYE'), '200 OK');
+      await end.close();
+    });
   });
 
   it('that the organization may not dial fails as before', async () => {

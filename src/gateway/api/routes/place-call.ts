@@ -39,28 +39,27 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
       },
     },
     handler: async (request) => {
-      const { orgId } = identityOf(request);
+      const { orgId, org } = identityOf(request);
       const { body } = request;
       const [to, from] = [numberOf(body.phone_number), numberOf(body.from)];
-      const [org, number, agent] = await Promise.all([
-        stores.orgs.get(orgId),
+      const key = request.headers['idempotency-key'];
+      const [number, agent, known, listed] = await Promise.all([
         stores.numbers.get(orgId, from),
         agentOf(request, orgId, body),
+        typeof key === 'string' ? stores.placements.find(orgId, key) : null,
+        stores.doNotCall.find(orgId, [to]),
       ]);
       const trunk = number?.outbound ?? null;
       const bad = [
         ...(trunk === null ? [entry('from', 'is not a number of yours that is attached for outbound calls')] : []),
         ...agent.bad,
       ];
-      if (bad.length > 0 || org === null || number === null || trunk === null) throw validationFailure(bad);
-      const key = request.headers['idempotency-key'];
+      if (bad.length > 0 || number === null || trunk === null) throw validationFailure(bad);
       const wanted = { key: typeof key === 'string' ? key : newUuid(), digest: digestOf(body), callId: newUuid() };
-      const known = typeof key === 'string' ? await stores.placements.find(orgId, wanted.key) : null;
       if (known !== null) return answered(to, sameCall(known, wanted.digest));
       const refusal = placeCall.refusal({ org, number, to });
       if (refusal !== null) throw refused(refusal.code, refusal.message);
-      if ((await stores.doNotCall.find(orgId, [to])).has(to))
-        throw refused('DIAL_NOT_ALLOWED', `Not dialled: ${to} is on the do-not-call list`);
+      if (listed.has(to)) throw refused('DIAL_NOT_ALLOWED', `Not dialled: ${to} is on the do-not-call list`);
       const claimed = typeof key === 'string' ? await stores.placements.claim(orgId, wanted) : null;
       if (claimed !== null) return answered(to, sameCall(claimed, wanted.digest));
       const { callId } = wanted;

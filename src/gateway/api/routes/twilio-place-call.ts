@@ -5,6 +5,7 @@ import { STATUS_CALLBACK_EVENTS, type StatusCallbackEvent } from '../../model/re
 import type { CallbackUrl, VoiceApplication } from '../../model/voice-application.js';
 import { callResource } from '../../twilio/call-resource.js';
 import { successAnswer } from '../answers.js';
+import { identityOf } from '../auth.js';
 import type { RouteContext, ZodApp } from '../context.js';
 import { RING_TIMEOUT_S } from '../schemas/place-call.js';
 import { accountParamsSchema, callResourceSchema, placeFormSchema, type PlaceForm } from '../schemas/twilio-api.js';
@@ -41,9 +42,10 @@ export function twilioPlaceCallRoute(app: ZodApp, { stores, sipPolicy, placeCall
       const { body } = request;
       const orgId = orgOf(request, request.params.accountSid);
       const { to, from } = numbersOf(body);
-      const [org, number] = await Promise.all([stores.orgs.get(orgId), stores.numbers.get(orgId, from)]);
+      const { org } = identityOf(request);
+      const number = await stores.numbers.get(orgId, from);
       const trunk = number?.outbound ?? null;
-      if (org === null || number === null || trunk === null || org.dialling?.callers.includes(from) === false)
+      if (number === null || trunk === null || org.dialling?.callers.includes(from) === false)
         throw new TwilioFailure(
           400,
           TWILIO_CODES.fromNotVerified,

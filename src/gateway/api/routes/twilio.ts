@@ -281,7 +281,7 @@ function authenticateBasic(stores: Pick<Stores, 'orgs'>): onRequestAsyncHookHand
     const org = orgId === undefined ? null : await stores.orgs.get(orgId);
     if (org === null || org.disabled || !isSameToken(password, org.twilio_token))
       throw new TwilioFailure(401, TWILIO_CODES.unauthenticated, 'Authenticate');
-    request.identity = { orgId: org.org_id, keyId: org.org_id, keyName: 'Twilio token', sipEnabled: org.sip_enabled };
+    request.identity = { orgId: org.org_id, keyId: org.org_id, keyName: 'Twilio token', org };
   };
 }
 

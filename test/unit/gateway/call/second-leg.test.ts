@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CallEvent, CallState, LegRules } from '../../../../src/gateway/call/state.js';
+import type { Briefing, CallEvent, CallState, LegRules } from '../../../../src/gateway/call/state.js';
 import { startCall } from '../../../../src/gateway/call/machine.js';
 import { DEFAULT_INBOUND_OPTIONS, type Route } from '../../../../src/gateway/model/records.js';
 import {
@@ -9,6 +9,7 @@ import {
   INSIDE,
   kinds,
   LATE_FACTS,
+  LOCAL,
   OTHER_OUTSIDE,
   OUTSIDE,
   PERMITTED,
@@ -140,20 +141,97 @@ describe('the change of media', () => {
 describe('a second leg', () => {
   const joins = { callId: 'c', legId: LEG, side: SIDE, briefing: null };
   const format = { codec: { name: 'PCMA' as const, payloadType: 8 }, telephoneEvent: 96, events: '0-15' };
-  const leg = (events: readonly CallEvent[]) =>
-    playOn(startCall({ ...LATE_FACTS, joins: { ...joins, format } }, 60_000), [{ type: 'placed' }, PERMITTED, ...events]);
+  const reserved: CallEvent = { type: 'leg-reserved', local: LOCAL, agentSideKey: null };
+  const leg = (events: readonly CallEvent[], briefing: Briefing | null = null) =>
+    playOn(startCall({ ...LATE_FACTS, joins: { ...joins, format, briefing } }, 60_000), [
+      { type: 'placed' },
+      PERMITTED,
+      reserved,
+      ...events,
+    ]);
+  const sdp = offerSdp({ payloads: '8 96', rtpmap: ['8 PCMA/8000', '96 telephone-event/8000'] });
 
   it('offers its trunk the format of the first call, and needs no agent', () => {
     const played = leg([offered(OUTSIDE, 0)]);
     expect(played.all).toContainEqual(
-      expect.objectContaining({ do: 'offer-to-carrier', sdp: expect.stringContaining('m=audio 35000 RTP/AVP 8 96') as string }),
+      expect.objectContaining({ do: 'offer-to-carrier', sdp: expect.stringContaining('m=audio 20000 RTP/AVP 8 96') as string }),
     );
     expect(effect(played, 'dial')?.sdp).toContain('RTP/SAVP 8 96\r\n');
-    const sdp = offerSdp({ payloads: '8 96', rtpmap: ['8 PCMA/8000', '96 telephone-event/8000'] });
     const answered = playOn(played.state, [{ type: 'dial-answered', sdp }, over(0)]);
-    expect(kinds(answered.all)).not.toContain('connect-agent');
-    expect(kinds(answered.effects)).toEqual(['acknowledge', 'tell-call', 'start-timer', 'keep']);
+    for (const kind of ['connect-agent', 'open-leg', 'start-leg']) expect(kinds(answered.all)).not.toContain(kind);
+    expect(kinds(answered.effects)).toEqual(['acknowledge', 'offer-to-carrier']);
+    expect(effect(answered, 'offer-to-carrier')?.sdp).toContain('m=audio 35000 RTP/AVP 8 96');
     expect(answered.state.name).toBe('Talking');
+    const there = playOn(answered.state, [offered(OUTSIDE, 1), over(1)]);
+    expect(kinds(there.effects)).toEqual(['close-leg', 'start-timer', 'tell-call', 'keep']);
+    expect(effect(there, 'tell-call')?.event).toMatchObject({ type: 'leg-answered', callId: LEG });
+  });
+
+  describe('[3960] with early media', () => {
+    const rings = (body: string, status = 183): CallEvent => ({ type: 'dial-proceeding', status, sdp: body });
+    const ringing = (more: readonly CallEvent[] = [], briefing: Briefing | null = null) =>
+      leg([offered(OUTSIDE, 0), rings(sdp), ...more], briefing);
+    const OPENED: CallEvent = { type: 'leg-opened', local: LOCAL, agentSideKey: null };
+    const CONNECTED: CallEvent = { type: 'agent-connected' };
+    const answered = (port: number): CallEvent => ({ type: 'dial-answered', sdp: sdp.replace(/m=audio \d+/, `m=audio ${String(port)}`) });
+
+    it('hands it to the caller, and sends nothing to whoever rings', () => {
+      const played = ringing([over(0), OPENED, CONNECTED]);
+      expect(kinds(played.all).slice(-4)).toEqual(['tell-call', 'answer-from-carrier', 'open-leg', 'connect-agent']);
+      expect(played.all.at(-1)).toEqual({ do: 'connect-agent', choice: 'early-media' });
+      expect(played.state).toMatchObject({ name: 'Dialling', agent: { isConnected: false } });
+    });
+
+    it('takes the first early dialog that has a description, until another answers', () => {
+      const played = ringing([rings(sdp), rings('', 180)]);
+      expect(kinds(played.all).filter((kind) => kind === 'answer-from-carrier')).toHaveLength(1);
+      // What rtpengine said of the first comes late.
+      const other = playOn(played.state, [answered(42_000), over(0)]);
+      expect(other.all).toContainEqual({
+        do: 'answer-from-carrier',
+        media: expect.objectContaining({ port: 42_000 }) as unknown,
+        attempt: 1,
+      });
+      expect(kinds(other.all)).not.toContain('acknowledge');
+      expect(kinds(playOn(other.state, [over(1)]).effects)).toEqual(['acknowledge', 'offer-to-carrier']);
+    });
+
+    it.each([
+      ['what is no answer', leg([offered(OUTSIDE, 0), rings('garbage')])],
+      ['what rtpengine refuses', ringing([{ type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 0 }])],
+      ['what the media thread refuses', ringing([over(0), { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null }])],
+      ['what its thread dies of', ringing([over(0), OPENED, { type: 'leg-lost' }])],
+    ])('goes on ringing without %s', (_what, played) => {
+      expect(played.state.name).toBe('Dialling');
+      const { attempt } = playOn(played.state, [answered(41_000)]).state;
+      expect(kinds(playOn(played.state, [answered(41_000), over(attempt)]).effects)).toEqual(['acknowledge', 'offer-to-carrier']);
+    });
+
+    it('changes the leg that it opened to what was answered, before the briefing', () => {
+      const early = ringing([over(0), OPENED, CONNECTED], { text: 'Kim', language: 'ENG' });
+      const played = playOn(early.state, [answered(42_000), CONNECTED]);
+      expect(kinds(played.all)).toEqual(['stop-timer', 'start-timer', 'connect-agent', 'answer-from-carrier']);
+      const ready = playOn(played.state, [over(1)]);
+      expect(kinds(ready.effects)).toEqual(['change-leg', 'acknowledge', 'start-leg', 'keep']);
+    });
+
+    it('waits for the leg that it opened', () => {
+      const early = ringing([over(0)], { text: 'Kim', language: 'ENG' });
+      const played = playOn(early.state, [answered(42_000), CONNECTED, over(1)]);
+      expect(played.effects).toEqual([]);
+      expect(kinds(playOn(played.state, [OPENED]).effects)).toEqual(['change-leg', 'acknowledge', 'start-leg', 'keep']);
+    });
+
+    it('is nobody’s in a call that an agent talks in', () => {
+      const played = playOn(startCall(LATE_FACTS, 60_000), [
+        { type: 'placed' },
+        PERMITTED,
+        reserved,
+        offered(OUTSIDE, 0),
+        rings(offerSdp()),
+      ]);
+      expect(kinds(played.effects)).toEqual([]);
+    });
   });
 
   it('[3264 §6] that answers in another format is ended, and the first call is told', () => {

@@ -57,11 +57,11 @@ export class RedisNumberStore implements NumberStore {
   }
 
   async get(scope: Scope, number: E164): Promise<NumberRecord | null> {
-    const record = await this.#read(number);
+    const indexedBy = (orgId: string): Promise<string | null> => this.redis.run((client) => client.zscore(orgNumbersKey(orgId), number));
+    const [record, early] = await Promise.all([this.#read(number), scope === null ? null : indexedBy(scope)]);
     if (!isOf(scope, record)) return null;
-    const score = await this.redis.run((client) => client.zscore(orgNumbersKey(record.org_id), number));
     // Redis went away between the record and its indexes: this one is written last.
-    if (score === null) await this.#settleIndexes({ record, previous: null });
+    if (early === null && (await indexedBy(record.org_id)) === null) await this.#settleIndexes({ record, previous: null });
     return record;
   }
 
