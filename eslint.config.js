@@ -31,7 +31,16 @@ export default tseslint.config(
   },
   {
     files: ['src/**/*.ts'],
-    rules: { 'no-console': 'error' },
+    rules: {
+      'no-console': 'error',
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'ImportExpression[source.value=/^[^.]/]',
+          message: 'The bundle loses the names of a package that is loaded so: load a module of ours that imports it.',
+        },
+      ],
+    },
   },
   {
     files: ['src/cli/**/*.ts'],

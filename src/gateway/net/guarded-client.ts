@@ -1,11 +1,8 @@
 import type { Agent, Dispatcher } from 'undici';
 import type { Clock } from '../../lib/clock.js';
 import { err, ok, type Result } from '../../lib/result.js';
-import { assertAllowedHost, guardedLookup } from './guarded-lookup.js';
+import { assertAllowedHost } from './guarded-lookup.js';
 import { USER_AGENT } from './user-agent.js';
-
-const MAX_CONNECTIONS_PER_ORIGIN = 64;
-const IDLE_MS = 10_000;
 
 export interface GuardedClientOptions {
   /** Servers at private and loopback addresses too. */
@@ -47,20 +44,10 @@ export class GuardedClient {
 
   constructor(private readonly options: GuardedClientOptions) {}
 
-  /** With the first request: loading the package takes long, and a gateway starts while calls wait for it. */
+  /** With the first request: a gateway starts while calls wait for it. */
   #opened(): Promise<Agent> {
     const { allowPrivate, maxResponseBytes } = this.options;
-    this.#dispatcher ??= import('undici').then(
-      (undici) =>
-        new undici.Agent({
-          connect: { lookup: guardedLookup(allowPrivate) },
-          connections: MAX_CONNECTIONS_PER_ORIGIN,
-          keepAliveTimeout: IDLE_MS,
-          maxResponseSize: maxResponseBytes,
-          headersTimeout: 0,
-          bodyTimeout: 0,
-        }),
-    );
+    this.#dispatcher ??= import('./guarded-agent.js').then(({ openGuardedAgent }) => openGuardedAgent(allowPrivate, maxResponseBytes));
     return this.#dispatcher;
   }
 
