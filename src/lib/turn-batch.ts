@@ -1,3 +1,6 @@
+/** The streams that a batch was written to: it goes out with what waits there, not a turn later. `null`: no batch is being sent. */
+let ending: Set<() => void> | null = null;
+
 /**
  * Gathers what is sent in one turn of the event loop into one batch, in order: a write to a socket costs as much as the work of a message,
  * on both ends, and so does a message between threads. (Gathering over a millisecond saved a sixth of the CPU at half load, and cost twice
@@ -18,7 +21,16 @@ export class TurnBatch<T> {
     if (this.#items.length === 0) return;
     const items = this.#items;
     this.#items = [];
-    this.send(items);
+    const isOutermost = ending === null;
+    const streams = (ending ??= new Set());
+    try {
+      this.send(items);
+    } finally {
+      if (isOutermost) {
+        ending = null;
+        for (const uncork of streams) uncork();
+      }
+    }
   }
 
   /** What waits is not sent any more. */
@@ -45,8 +57,9 @@ export function gatherWrites(stream: CorkedStream): void {
   stream.write = (...chunk) => {
     if (stream.writableCorked === 0) {
       stream.cork();
-      setImmediate(flush);
+      if (ending === null) setImmediate(flush);
     }
+    ending?.add(flush);
     return write(...chunk);
   };
 }

@@ -1,5 +1,6 @@
 import { createServer, connect, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { gatherWrites, TurnBatch } from '../../../src/lib/turn-batch.js';
 
@@ -81,5 +82,23 @@ describe('TurnBatch', () => {
     batch.flush();
     await turn();
     expect(batches).toEqual([[1, 2], [3]]);
+  });
+
+  it.each([
+    ['nothing was written to before', false],
+    ['something was written to before', true],
+  ])('that is written to a stream that %s goes out before what was sent after it', async (_what, isCorked) => {
+    const out: string[] = [];
+    const [store, signalling] = [new PassThrough(), new PassThrough()];
+    for (const stream of [store, signalling]) {
+      stream.on('data', (bytes: Buffer) => out.push(bytes.toString()));
+      gatherWrites(stream);
+    }
+    const batch = new TurnBatch<string>((items) => items.forEach((item) => store.write(item)));
+    batch.push('snapshot');
+    signalling.write('200');
+    if (isCorked) store.write('earlier');
+    await turn();
+    expect(out.filter((text) => text !== 'earlier')).toEqual(['snapshot', '200']);
   });
 });
