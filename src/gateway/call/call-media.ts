@@ -17,7 +17,7 @@ import { isJoined } from './agent-side.js';
 import type { CallEffect, CallEvent, CallState } from './state.js';
 import { SUITE, type CryptoLine, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
 import { canonicalSdp } from '../sdp/sdp-write.js';
-import type { MediaEndpoint, MediaRelay, RelayAnswer, RelayCall } from '../ports/ports.js';
+import { MediaUnavailableError, type MediaEndpoint, type MediaRelay, type RelayAnswer, type RelayCall } from '../ports/ports.js';
 
 export interface MediaServices {
   readonly relay: MediaRelay;
@@ -33,9 +33,12 @@ type Opening = Extract<CallEffect, { do: 'open-leg' }>;
 /** The media of one call: its session in rtpengine, its leg in the endpoint and the agent on it. What was opened is freed with the call's scope. */
 export class CallMedia {
   readonly #take = (event: LegEvent): void => {
+    if (event.type === 'media-lost') this.#deaths += 1;
     if (event.type === 'digit') publish('call.digit', { callId: this.callId, digit: digitOfEvent(event.event) ?? '' });
     this.onLegEvent(event);
   };
+  /** Of media threads under this call. */
+  #deaths = 0;
   #endpointFigures: LegFigures | null = null;
   #relayFigures: RelayFigures | null = null;
   #isEncrypted = true;
@@ -61,9 +64,16 @@ export class CallMedia {
     this.#passesSrtp = services.agentSideSrtp;
   }
 
-  async connectAgent(agent: AgentDescription): Promise<CallEvent> {
+  /** `null`: the media thread died meanwhile, and the agent is connected again on the leg in the next one. */
+  async connectAgent(agent: AgentDescription): Promise<CallEvent | null> {
     this.#ownLeg();
-    await this.services.endpoint.connectAgent(this.callId, agent, this.#take);
+    const deaths = this.#deaths;
+    try {
+      await this.services.endpoint.connectAgent(this.callId, agent, this.#take);
+    } catch (error) {
+      if (error instanceof MediaUnavailableError && this.#deaths > deaths) return null;
+      throw error;
+    }
     return { type: 'agent-connected' };
   }
 

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { CallMedia } from '../../../../src/gateway/call/call-media.js';
+import { CallTrace } from '../../../../src/gateway/call/call-trace.js';
+import type { LegEvent } from '../../../../src/gateway/model/media.js';
+import { MediaUnavailableError } from '../../../../src/gateway/ports/ports.js';
+import { Scope } from '../../../../src/lib/scope.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
+
+const TEST_LINE = { kind: 'test-line', firstSentence: '', language: 'ENG', voice: null, pronunciationGuide: [] } as const;
+
+/** A call whose media thread ends while its agent connects. */
+function dying(tellsOfIt: boolean): { readonly media: CallMedia; readonly events: LegEvent['type'][] } {
+  const clock = new VirtualClock();
+  const events: LegEvent['type'][] = [];
+  const endpoint = {
+    connectAgent: (_callId: string, _agent: unknown, onEvent: (event: LegEvent) => void) => {
+      if (tellsOfIt) onEvent({ type: 'media-lost' });
+      return Promise.reject(new MediaUnavailableError('the media worker ended'));
+    },
+  };
+  const services = { endpoint, agentSideSrtp: false } as unknown as ConstructorParameters<typeof CallMedia>[3];
+  const trace = new CallTrace(clock, false);
+  const media = new CallMedia('call', 'sip-call', null, services, new Scope(clock, 1_000), trace, ({ type }) => events.push(type));
+  return { media, events };
+}
+
+it('leaves an agent whose media thread dies as it connects to the next thread', async () => {
+  const { media, events } = dying(true);
+  expect(await media.connectAgent(TEST_LINE)).toBeNull();
+  expect(events).toEqual(['media-lost']);
+});
+
+it('fails when the thread of a call dies that has no leg yet', async () => {
+  await expect(dying(false).media.connectAgent(TEST_LINE)).rejects.toThrow(MediaUnavailableError);
+});
