@@ -49,6 +49,9 @@ const URGENT_SLIP_MS = 30;
 const QUIET_PEAK = 100;
 const QUIET_SLIP_TICKS = 40;
 
+const NO_SAMPLES = new Int16Array(0);
+const NO_STATES = new Uint8Array(0);
+
 const MISSING = 0;
 const WAITING = 1;
 const PLAYED = 2;
@@ -65,9 +68,10 @@ export class JitterBuffer {
   readonly #options: JitterBufferOptions;
   readonly #fadeTicks: number;
   readonly #target: DelayTarget;
-  readonly #samples = new Int16Array(CAPACITY);
-  readonly #states = new Uint8Array(CAPACITY);
-  readonly #history: Int16Array;
+  // Empty until the first packet: a call may have none.
+  #samples = NO_SAMPLES;
+  #states = NO_STATES;
+  #history = NO_SAMPLES;
   #ssrc: number | undefined;
   /** The timestamp of the next sample to play. */
   #playTimestamp = 0;
@@ -92,7 +96,6 @@ export class JitterBuffer {
     this.#options = { ...DEFAULTS, ...options };
     this.#fadeTicks = this.#ticks(60);
     this.#target = new DelayTarget(this.#ticks(this.#options.leastMs), this.#ticks(this.#options.mostMs));
-    this.#history = new Int16Array(this.#ticks(20));
   }
 
   get figures(): JitterBufferFigures {
@@ -164,8 +167,14 @@ export class JitterBuffer {
   }
 
   #restart(ssrc: number, rtpTimestamp: number, packet: Int16Array): PushOutcome {
-    if (this.#ssrc !== undefined) this.#figures.restarts += 1;
-    this.#states.fill(MISSING);
+    if (this.#ssrc === undefined) {
+      this.#samples = new Int16Array(CAPACITY);
+      this.#states = new Uint8Array(CAPACITY);
+      this.#history = new Int16Array(this.#ticks(20));
+    } else {
+      this.#figures.restarts += 1;
+      this.#states.fill(MISSING);
+    }
     this.#ssrc = ssrc;
     this.#playTimestamp = addTicks(rtpTimestamp, -this.#ticks(this.#options.startMs));
     this.#endTimestamp = rtpTimestamp;
@@ -332,13 +341,14 @@ const MAX_IGNORED = 2;
 const FRAMES_PER_IGNORED = 50;
 
 const NOTHING = -0x8000_0000;
+const NO_TRANSITS = new Int32Array(0);
 
 /**
  * Measures how late packets arrive, and so how long audio must wait for them. Transit is the arrival time minus the RTP timestamp, in ticks
  * of any origin: only differences count. Each frame counts its latest packet only, so that a burst after a stall is one event.
  */
 export class DelayTarget {
-  readonly #transits = new Int32Array(KEPT);
+  #transits = NO_TRANSITS;
   #reference = 0;
   #count = 0;
   #place = 0;
@@ -358,6 +368,7 @@ export class DelayTarget {
 
   /** Forgets everything: the path or the source changed. */
   restart(transitTicks: number): void {
+    if (this.#transits.length === 0) this.#transits = new Int32Array(KEPT);
     this.#reference = transitTicks;
     this.#count = 0;
     this.#place = 0;

@@ -23,11 +23,12 @@ export function middle32(ntp: NtpTimestamp): number {
 
 /**
  * The round trip by a report block of the peer: A - LSR - DLSR (RFC 3550 §6.4.1), in milliseconds. `null` before the peer received a
- * sender report, or if clocks make the figure negative or longer than a minute.
+ * sender report, or if clocks make the figure negative or longer than a minute. Clocks that count whole milliseconds may make that of a
+ * near peer negative by less than two: it is 0.
  */
 export function roundTripMs(nowMiddle32: number, lastSenderReport: number, delaySinceLastSenderReport: number): number | null {
   if (lastSenderReport === 0) return null;
   const units = (nowMiddle32 - lastSenderReport - delaySinceLastSenderReport) | 0;
   const result = (units * 1_000) / 65_536;
-  return result < 0 || result > 60_000 ? null : result;
+  return result <= -2 || result > 60_000 ? null : Math.max(0, result);
 }

@@ -12,7 +12,10 @@ import { RtpSender } from './rtp-sender.js';
 import { MAX_SRTP_PACKET_BYTES, SRTCP_TRAILER_BYTES, SrtpSession } from '../../srtp/srtp.js';
 import { TurnWatch } from './turn-watch.js';
 
-/** Where a leg's packets go. The sender may overwrite a buffer 160 ms after it passed it on. */
+/** All legs of a thread share it: the socket copies what it sends. */
+const REPORT = Buffer.alloc(512 + SRTCP_TRAILER_BYTES);
+
+/** Where a leg's packets go. The leg reuses the buffer at once. */
 export interface LegTransport {
   sendRtp(buffer: Uint8Array, lengthBytes: number): void;
   sendRtcp(buffer: Uint8Array, lengthBytes: number): void;
@@ -366,13 +369,12 @@ export class MediaLeg implements ConferenceHost {
   #sendReport(isBye: boolean): void {
     const { clock, transport, onRtcp } = this.context;
     const wallMs = clock.wallMs();
-    const buffer = Buffer.alloc(512 + SRTCP_TRAILER_BYTES);
     const received = this.#receiver.takeReport();
     this.#sample(received?.figures ?? null);
-    const plainBytes = this.#rtcp.write(buffer, this.#sender.figures, received, clock.nowMs(), wallMs, isBye);
-    onRtcp?.('out', buffer.subarray(0, plainBytes), wallMs);
-    const lengthBytes = this.#sendSrtp === null ? plainBytes : this.#sendSrtp.tryProtectRtcp(buffer, plainBytes);
-    if (lengthBytes > 0) transport.sendRtcp(buffer, lengthBytes);
+    const plainBytes = this.#rtcp.write(REPORT, this.#sender.figures, received, clock.nowMs(), wallMs, isBye);
+    onRtcp?.('out', REPORT.subarray(0, plainBytes), wallMs);
+    const lengthBytes = this.#sendSrtp === null ? plainBytes : this.#sendSrtp.tryProtectRtcp(REPORT, plainBytes);
+    if (lengthBytes > 0) transport.sendRtcp(REPORT, lengthBytes);
   }
 }
 

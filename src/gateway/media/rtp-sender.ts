@@ -6,10 +6,9 @@ import type { SentFigures } from '../../rtp/rtcp-session.js';
 import { RTP_HEADER_BYTES, writeRtpHeader, addTicks, nextSequence } from '../../rtp/rtp-packet.js';
 import { SRTP_TRAILER_BYTES, type SrtpSession } from '../../srtp/srtp.js';
 
-/**
- * Packets use these buffers in turn: the socket reads a buffer later if it could not send at once, so none is overwritten for 160 ms.
- */
-const BUFFERS = 8;
+/** All legs of a thread share it: the socket copies what it sends. */
+const PACKET = Buffer.alloc(RTP_HEADER_BYTES + FRAME_SAMPLES + SRTP_TRAILER_BYTES);
+const PAYLOAD: Uint8Array = PACKET.subarray(RTP_HEADER_BYTES, RTP_HEADER_BYTES + FRAME_SAMPLES);
 
 export interface RtpSenderStart {
   /** Random (RFC 3550 §5.1): 32, 16 and 32 bits. */
@@ -21,11 +20,9 @@ export interface RtpSenderStart {
 /** The sending half of a leg: one packet per frame of 20 ms, audio or telephone-event. */
 export class RtpSender {
   readonly #events = new TelephoneEventSender(FRAME_SAMPLES);
-  readonly #packets = Array.from({ length: BUFFERS }, () => newPacket());
   #ssrc: number;
   #sequenceNumber: number;
   #rtpTimestamp: number;
-  #next = 0;
   #isTalkspurtStart = true;
   #srtp: SrtpSession | null = null;
   #sent = 0;
@@ -72,23 +69,21 @@ export class RtpSender {
     return this.format.telephoneEventPayloadType !== null && this.#events.send(event, (durationMs * FRAME_SAMPLES) / FRAME_MS);
   }
 
-  /** Where the next frame goes: 160 bytes of the codec, to fill before `sendFrame`. */
+  /** Where the next frame goes: 160 bytes of the codec, to fill right before `sendFrame`. */
   get payload(): Uint8Array {
-    return this.#packet.payload;
+    return PAYLOAD;
   }
 
   /** Sends the frame in `payload`, or in its place the packet of a digit in progress. */
   sendFrame(): void {
     const { payloadType, telephoneEventPayloadType } = this.format;
     const event = telephoneEventPayloadType === null ? undefined : this.#events.next(this.#rtpTimestamp);
-    const { buffer } = this.#packet;
-    this.#next = (this.#next + 1) % BUFFERS;
     if (event === undefined || telephoneEventPayloadType === null) {
-      this.#sendPacket(buffer, payloadType, this.#isTalkspurtStart, this.#rtpTimestamp, FRAME_SAMPLES);
+      this.#sendPacket(payloadType, this.#isTalkspurtStart, this.#rtpTimestamp, FRAME_SAMPLES);
       this.#isTalkspurtStart = false;
     } else {
-      writeTelephoneEvent(buffer, RTP_HEADER_BYTES, event);
-      this.#sendPacket(buffer, telephoneEventPayloadType, event.marker, event.rtpTimestamp, TELEPHONE_EVENT_BYTES);
+      writeTelephoneEvent(PACKET, RTP_HEADER_BYTES, event);
+      this.#sendPacket(telephoneEventPayloadType, event.marker, event.rtpTimestamp, TELEPHONE_EVENT_BYTES);
     }
     this.#rtpTimestamp = addTicks(this.#rtpTimestamp, FRAME_SAMPLES);
   }
@@ -100,31 +95,14 @@ export class RtpSender {
     this.#isTalkspurtStart = true;
   }
 
-  #sendPacket(buffer: Buffer, payloadType: number, marker: boolean, rtpTimestamp: number, payloadBytes: number): void {
-    writeRtpHeader(buffer, { marker, payloadType, sequenceNumber: this.#sequenceNumber, rtpTimestamp, ssrc: this.#ssrc });
+  #sendPacket(payloadType: number, marker: boolean, rtpTimestamp: number, payloadBytes: number): void {
+    writeRtpHeader(PACKET, { marker, payloadType, sequenceNumber: this.#sequenceNumber, rtpTimestamp, ssrc: this.#ssrc });
     this.#sequenceNumber = nextSequence(this.#sequenceNumber);
     const plainBytes = RTP_HEADER_BYTES + payloadBytes;
-    const lengthBytes = this.#srtp === null ? plainBytes : this.#srtp.tryProtectRtp(buffer, plainBytes);
+    const lengthBytes = this.#srtp === null ? plainBytes : this.#srtp.tryProtectRtp(PACKET, plainBytes);
     if (lengthBytes < 0) return;
     this.#sent += 1;
     this.#octets += payloadBytes;
-    this.send(buffer, lengthBytes);
+    this.send(PACKET, lengthBytes);
   }
-
-  get #packet(): OutgoingPacket {
-    const packet = this.#packets[this.#next];
-    if (packet === undefined) throw new RangeError('no such packet');
-    return packet;
-  }
-}
-
-interface OutgoingPacket {
-  readonly buffer: Buffer;
-  /** The buffer behind the header. */
-  readonly payload: Uint8Array;
-}
-
-function newPacket(): OutgoingPacket {
-  const buffer = Buffer.alloc(RTP_HEADER_BYTES + FRAME_SAMPLES + SRTP_TRAILER_BYTES);
-  return { buffer, payload: buffer.subarray(RTP_HEADER_BYTES, RTP_HEADER_BYTES + FRAME_SAMPLES) };
 }

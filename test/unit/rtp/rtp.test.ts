@@ -242,11 +242,14 @@ describe('RTCP', () => {
     );
   });
 
-  it('[3550 §6.4.1] the round trip is now minus LSR minus DLSR; none without LSR, none when it would be negative', () => {
+  it('[3550 §6.4.1] the round trip is now minus LSR minus DLSR; none without LSR, none when it would be clearly negative', () => {
     // The example of the figure in §6.4.1: A = 0xb710:8000, LSR = 0xb705:2000, DLSR = 0x0005:4000.
     expect(roundTripMs(0xb7108000, 0xb7052000, 0x00054000)).toBe(6_125);
     expect(roundTripMs(0xb7108000, 0, 0x00054000)).toBeNull();
     expect(roundTripMs(0xb7052000, 0xb7108000, 0)).toBeNull();
+    // 131 units are 1.999 ms, 132 are 2.014: what clocks of whole milliseconds may be off, and what they may not.
+    expect(roundTripMs(0xb7052000, 0xb7052000, 131)).toBe(0);
+    expect(roundTripMs(0xb7052000, 0xb7052000, 132)).toBeNull();
     expect(middle32({ seconds: 0x1234b44d, fraction: 0xb7052000 })).toBe(0xb44db705);
   });
 
