@@ -17,6 +17,8 @@ export async function productSubject(settings: Readonly<Record<string, string>>)
     TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: String(defaults.admission.max_event_loop_delay_ms),
     TRUNKLINE_ADMISSION_MAX_MEDIA_DELAY_MS: String(defaults.admission.max_media_delay_ms),
     TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: String(defaults.admission.max_cpu_percent),
+    TRUNKLINE_ADMISSION_MAX_RELAY_DELAY_MS: String(defaults.admission.max_relay_delay_ms),
+    TRUNKLINE_SIP_MAX_APPLICATION_DELAY_MS: String(defaults.sip.max_application_delay_ms),
     TRUNKLINE_MEDIA_PORT_MIN: '20000',
     TRUNKLINE_MEDIA_PORT_MAX: '20199',
     TRUNKLINE_RTPENGINE_PORT_MIN: String(RELAY_PORTS.min),
