@@ -77,6 +77,8 @@ const { Dialog, SipMessage } = Srf as unknown as RawStatics;
 Object.defineProperty(SipMessage.prototype, 'toJSON', { value: () => '[SipMessage]' });
 
 export function createSrfApp(): SrfApp {
+  // The package reads a variable for each header of each message, and Node.js asks the system each time: a copy is ten times as fast.
+  process.env = { ...process.env };
   const srf = new Srf() as unknown as RawSrf & Record<string, ((handler: SrfHandler) => void) | undefined>;
   const requests = new OwnRequests(srf);
   const gathered = new WeakSet<CorkedStream>();
