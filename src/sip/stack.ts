@@ -123,9 +123,9 @@ export class SipStack implements FlowListener, TransactionHost {
   onMessage(flow: Flow, text: string): void {
     if (this.#admission?.isFlood(flow.remote.address) === true) return;
     this.#taken += 1;
-    const plain = parseFast(text, flow, this.#reception);
-    if (plain === undefined) return this.#onSlowPath(flow, text);
-    const { message, core } = plain;
+    const parsed = parseFast(text, flow, this.#reception);
+    if (parsed === undefined) return this.#onSlowPath(flow, text);
+    const { message, core } = parsed;
     if (this.#admission?.isScanner(message) === true) return this.#turnAway(flow, message);
     if (message.kind === 'response') this.#onResponse(flow, message, core);
     else this.#onRequest(flow, message, core);

@@ -1,5 +1,12 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { parseFast } from '../../src/sip/message/fast-path-parser.js';
+import type { Reception } from '../../src/sip/message/reception.js';
 import { headerOf, NOTHING_LEFT, type Parts, Scenario, SDP } from '../support/scenario.js';
+
+const RECEPTION: Reception = {
+  limits: { maxHeaders: 100, maxHeaderBytes: 8_192, maxBodyBytes: 65_536 },
+  own: { ids: new Set(), of: () => [] },
+};
 
 let call: Scenario;
 
@@ -37,6 +44,16 @@ describe('an answered INVITE', () => {
     const frame = call.bench.toApp.at(-1) ?? '';
     expect(frame).toContain('|sip|application|');
     expect(frame.split('|').slice(8, 10)).toEqual(['unsolicited', call.dialogId]);
+  });
+
+  it('is read once, on the fast path: a call from INVITE to BYE parses no header a second time', async () => {
+    const { message } = parseFast(call.invite(), { remote: { address: '192.0.2.1', port: 6_000 } }, RECEPTION) ?? {};
+    const reads = vi.spyOn(Object.getPrototypeOf(message) as { headers: unknown }, 'headers', 'get');
+    const to = await answered();
+    await call.receive(call.request('ACK', { to }));
+    await call.receive(call.request('BYE', { to, cseq: 2 }));
+    expect(reads).not.toHaveBeenCalled();
+    reads.mockRestore();
   });
 
   it('hands the first ACK to the application with the INVITE’s transaction id, and no repetition of it', async () => {

@@ -29,6 +29,7 @@ const TRACKED = [
   'rack',
   'rseq',
   'expires',
+  'timestamp',
 ] as const;
 
 type TrackedId = (typeof TRACKED)[number];
@@ -54,12 +55,12 @@ const REQUEST_LINE =
   /^([A-Z]{1,32}) (sips?:(?:[\w.!~*'()&=+$,;/%-]{1,200}@)?[a-z0-9_]+(?:[.-][a-z0-9_]+)*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;[\w.-]+(?:=[\w.-]+)?)*)$/i;
 const VERSION = ' SIP/2.0';
 const STATUS_LINE = /^SIP\/2\.0 ([1-6]\d\d) ([^\0\r\n]*)$/;
-const PLAIN_VIA =
+const FAST_VIA =
   /^SIP\/2\.0\/(UDP|TCP|TLS) ([a-z0-9_]+(?:[.-][a-z0-9_]+)*)(?::([1-9]\d{0,3}|[1-5]\d{4}))?((?:;[\w.-]+(?:=[\w.:+*%!`'~-]+)?)*)$/;
-const PLAIN_ADDRESS = /^(?:"[^"\\<>]*" ?|[\w .!%*+`'~-]*)<[^<>\s"]+>(?:;tag=([\w.!%*+`'~-]+))?$/;
+const FAST_ADDRESS = /^(?:"[^"\\<>]*" ?|[\w .!%*+`'~-]*)<[^<>\s"]+>(?:;tag=([\w.!%*+`'~-]+))?$/;
 const CR = 13;
 
-class PlainMessage {
+class FastMessage {
   #headers: readonly Header[] | undefined;
 
   constructor(
@@ -179,17 +180,17 @@ export function parseFast(text: string, peer: Peer, reception: Reception): FastP
   if (core === undefined) return undefined;
   const message =
     method === null
-      ? new PlainMessage('response', '', '', Number(status?.[1]), status?.[2] ?? '', received)
-      : new PlainMessage('request', method, received.text.slice(method.length + 1, lineEnd - VERSION.length), 0, '', received);
+      ? new FastMessage('response', '', '', Number(status?.[1]), status?.[2] ?? '', received)
+      : new FastMessage('request', method, received.text.slice(method.length + 1, lineEnd - VERSION.length), 0, '', received);
   return { message: message as SipRequest | SipResponse, core };
 }
 
 /** Adds what the receiver adds to a request; false if that needs the slow path. */
 function stamp(received: Received, peer: Peer, method: string, own: OwnHeaders): boolean {
-  const via = PLAIN_VIA.exec(received.firstOf(VIA) ?? '');
-  const to = PLAIN_ADDRESS.exec(received.firstOf(TO) ?? '');
+  const via = FAST_VIA.exec(received.firstOf(VIA) ?? '');
+  const to = FAST_ADDRESS.exec(received.firstOf(TO) ?? '');
   if (via === null || to === null) return false;
-  const stamped = stampVia(new PlainVia(via), peer.remote);
+  const stamped = stampVia(new FastVia(via), peer.remote);
   const added = own.of(peer, method, to[1]);
   if (stamped !== via[0] || added.length > 0) received.rewrite(stamped, added.map(({ line }) => `${line}\r\n`).join(''));
   return true;
@@ -210,7 +211,7 @@ function findHeaders(received: Received, { limits, own }: Reception): boolean {
     if (lineEnd < position || text.charCodeAt(lineEnd) !== CR) return false;
     if (lineEnd === position) {
       received.bodyStart = position + 2;
-      return isPlainBody(received, limits);
+      return isFastBody(received, limits);
     }
     if (text.indexOf('\r', position) !== lineEnd || lineEnd - position > limits.maxHeaderBytes) return false;
     count += 1;
@@ -241,7 +242,7 @@ function findName(text: string, position: number, lineEnd: number, ownIds: Reado
   return SIP_TOKEN.test(name) && !CODES.has(id) && !ownIds.has(id) ? -1 : -2;
 }
 
-function isPlainBody(received: Received, limits: MessageLimits): boolean {
+function isFastBody(received: Received, limits: MessageLimits): boolean {
   const { text, bodyStart } = received;
   const size = text.length - bodyStart;
   // NUL is valid only in quoted strings, which the slow path checks.
@@ -251,18 +252,18 @@ function isPlainBody(received: Received, limits: MessageLimits): boolean {
 }
 
 function readCore(received: Received, method: string | null): CoreHeaders | undefined {
-  const via = PLAIN_VIA.exec(received.firstOf(VIA) ?? '');
+  const via = FAST_VIA.exec(received.firstOf(VIA) ?? '');
   const callId = received.firstOf(CALL_ID_CODE) ?? '';
   const cseq = parseCSeq(received.firstOf(CSEQ));
   const from = received.firstOf(FROM) ?? '';
   const to = received.firstOf(TO) ?? '';
-  const fromParts = PLAIN_ADDRESS.exec(from);
-  const toParts = PLAIN_ADDRESS.exec(to);
+  const fromParts = FAST_ADDRESS.exec(from);
+  const toParts = FAST_ADDRESS.exec(to);
   if (via === null || cseq === undefined || fromParts === null || toParts === null) return undefined;
   if (!CALL_ID.test(callId) || (method !== null && cseq.method !== method) || !areSingle(received)) return undefined;
   const maxForwards = received.firstOf(MAX_FORWARDS);
   if (maxForwards !== undefined && !isMaxForwards(maxForwards)) return undefined;
-  return { topVia: new PlainVia(via), callId, cseq, from, fromTag: fromParts[1], to, toTag: toParts[1] };
+  return { topVia: new FastVia(via), callId, cseq, from, fromTag: fromParts[1], to, toTag: toParts[1] };
 }
 
 function areSingle(received: Received): boolean {
@@ -276,7 +277,7 @@ function areSingle(received: Received): boolean {
 }
 
 /** A Via with parameters parsed on demand. */
-class PlainVia implements Via {
+class FastVia implements Via {
   readonly text: string;
   readonly transport: string;
   readonly host: string;
