@@ -20,22 +20,9 @@ import { connectSipServer, retirePredecessor } from './wiring/sip-server.js';
 import { openObservers } from './wiring/observers.js';
 import { openRegistrations } from './wiring/registrations.js';
 import { headroomShare, openRelay } from './wiring/relay.js';
-import { retireGateway, shutdownGateway } from './wiring/shutdown.js';
+import { running, type Gateway } from './wiring/shutdown.js';
 import { openStores } from './wiring/stores.js';
 import { openWebhooks } from './wiring/webhooks.js';
-
-/** A running gateway. */
-export interface Gateway {
-  /** What the supervisor prints and keeps in ready.json. */
-  readonly facts: Readonly<Record<string, unknown>>;
-  readonly metrics: Metrics;
-  /** Refuses new calls; `drain` lets those in progress go on for the drain time and ends them, `park` leaves them to the next process. */
-  shutdown(how: 'drain' | 'park'): Promise<void>;
-  /** Takes no more calls and gives the control API up to a successor. */
-  retire(): Promise<void>;
-  /** Resolves when no call is in progress. */
-  whenIdle(): Promise<void>;
-}
 
 /** Opens everything and connects it. Rejects with a text for a person. @param config of this worker @param opening its media threads */
 export async function startGateway(
@@ -92,29 +79,10 @@ export async function startGateway(
   overload.start();
   stores.startSweeping();
   webhooks.start();
-  return {
-    retire: () => retireGateway(clock, { inbound, batches, registrar, api }),
-    whenIdle: () => inbound.whenIdle(),
-    facts:
-      api.port === null
-        ? {}
-        : { http: `http://${formatHostPort(httpAddress(config), api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo },
-    metrics,
-    shutdown: (how) =>
-      shutdownGateway(how, config, {
-        inbound,
-        batches,
-        registrar,
-        api,
-        srf,
-        overload,
-        clients,
-        identities,
-        webhooks,
-        endpoint,
-        relay,
-        stores,
-        observers,
-      }),
-  };
+  const facts =
+    api.port === null
+      ? {}
+      : { http: `http://${formatHostPort(httpAddress(config), api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo };
+  const services = { relay, endpoint, stores, observers, clients, identities, webhooks };
+  return running(config, clock, facts, metrics, { ...services, inbound, batches, registrar, api, srf, overload });
 }

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/schema.js';
 import type { Clock } from '../../lib/clock.js';
+import type { Metrics } from '../../observability/metrics/registry.js';
 import type { OverloadDetector } from '../admission/overload-detector.js';
 import type { Inbound } from '../drachtio/inbound.js';
 import type { TrunkRegistrar } from '../drachtio/trunk-registrar.js';
@@ -8,6 +9,19 @@ import type { SrfApp } from '../ports/signalling.js';
 import type { BatchDialling } from './batches.js';
 import type { RelayPool } from '../relay/pool.js';
 import type { RedisStores } from '../store/redis/redis-stores.js';
+
+/** A running gateway. */
+export interface Gateway {
+  /** What the supervisor prints and keeps in ready.json. */
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly metrics: Metrics;
+  /** Refuses new calls; `drain` lets those in progress go on for the drain time and ends them, `park` leaves them to the next process. */
+  shutdown(how: 'drain' | 'park'): Promise<void>;
+  /** Takes no more calls and gives the control API up to a successor. */
+  retire(): Promise<void>;
+  /** Resolves when no call is in progress. */
+  whenIdle(): Promise<void>;
+}
 
 interface Closable {
   close(): Promise<void>;
@@ -34,11 +48,17 @@ const API_CLOSE_MS = 1_000;
 /** A call that is set up or ended meanwhile gets so long for it. */
 const PARK_MS = 2_000;
 
-/** Takes no more calls and gives the control API up to a successor. */
-export async function retireGateway(
-  clock: Clock,
-  { inbound, batches, registrar, api }: Pick<GatewayParts, 'inbound' | 'batches' | 'registrar' | 'api'>,
-): Promise<void> {
+export function running(config: Config, clock: Clock, facts: Gateway['facts'], metrics: Metrics, parts: GatewayParts): Gateway {
+  return {
+    facts,
+    metrics,
+    shutdown: (how) => shutdownGateway(how, config, parts),
+    retire: () => retireGateway(clock, parts),
+    whenIdle: () => parts.inbound.whenIdle(),
+  };
+}
+
+async function retireGateway(clock: Clock, { inbound, batches, registrar, api }: GatewayParts): Promise<void> {
   inbound.retire();
   // It listens no more; requests that take longer get their answers meanwhile.
   const closed = Promise.race([api.close(), new Promise<void>((resolve) => void clock.setTimer(API_CLOSE_MS, resolve))]);
@@ -47,7 +67,7 @@ export async function retireGateway(
 }
 
 /** Closes everything in order. Parked calls have media until the process exits. */
-export async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
+async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
   const { inbound, batches, registrar, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } = parts;
   await batches.stop();
   await registrar.stop(how === 'drain');

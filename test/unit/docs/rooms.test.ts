@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from '../../../scripts/docs/generate.js';
@@ -10,7 +10,12 @@ interface Rule {
 }
 
 const { forbidden } = createRequire(import.meta.url)(`${ROOT}.dependency-cruiser.cjs`) as { forbidden: readonly Rule[] };
-const files = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf8' }).map((file) => `src/${file}`);
+const files = ['src', 'native', 'node_modules', 'node_modules/@fastify'].flatMap((folder) =>
+  readdirSync(`${ROOT}${folder}`, { recursive: folder === 'src', encoding: 'utf8' }).flatMap((file) => [
+    `${folder}/${file}`,
+    `${folder}/${file}/`,
+  ]),
+);
 const rooms = [
   ...readdirSync(`${ROOT}src`, { withFileTypes: true }).map(({ name }) => name),
   ...readdirSync(`${ROOT}src/gateway`, { withFileTypes: true })
@@ -20,19 +25,24 @@ const rooms = [
 
 /** `^src/(a|b)/` is two patterns: each has to match something. */
 function alternatives(pattern: string): string[] {
-  const group = /\((?!\?)([^()]+)\)/.exec(pattern);
+  const group = /\((?:\?!)?([^()?]+)\)/.exec(pattern);
   if (group === null) return [pattern];
   return (group[1] ?? '').split('|').flatMap((one) => alternatives(pattern.replace(group[0], one)));
 }
 
 const list = (paths: string | readonly string[] | undefined): readonly string[] => (typeof paths === 'string' ? [paths] : (paths ?? []));
 
+it('the composition root is wiring of at most 100 lines', () => {
+  expect(readFileSync(`${ROOT}src/gateway/main.ts`, 'utf8').split('\n').length - 1).toBeLessThanOrEqual(100);
+});
+
 describe('the rules of npm run rules', () => {
   const patterns = forbidden.flatMap(({ name, from, to }) =>
     [from.path, from.pathNot, to.path, to.pathNot]
       .flatMap(list)
       .flatMap(alternatives)
-      .filter((pattern) => pattern.startsWith('^src/'))
+      // Modules of Node.js are no files.
+      .filter((pattern) => !pattern.startsWith('^node:?'))
       .map((pattern) => [name, pattern] as const),
   );
 
