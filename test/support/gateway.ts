@@ -4,6 +4,7 @@ import { mkdtempSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { until } from './carrier-call.js';
 import { freePorts } from './ports.js';
 import { processesOf } from './processes.js';
 
@@ -148,6 +149,8 @@ export class RunningGateway {
     await this.stop();
     // What a killed supervisor left.
     for (const { pid } of processesOf(this.dataDir)) process.kill(pid, 'SIGKILL');
+    // A killed process has its ports until it is gone: the next one to get the range would find them taken.
+    await until(() => processesOf(this.dataDir).length === 0, 5_000, 'a killed process is still there');
     await new Promise((resolve_) => this.lock.close(resolve_));
     await rm(this.directory, { recursive: true, force: true });
   }
