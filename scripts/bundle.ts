@@ -19,6 +19,9 @@ const require = requireOf(import.meta.url);`;
 /** Each process reads the maps of what it loads: those of packages help nobody. */
 const NO_MAP = `data:application/json;base64,${Buffer.from('{"version":3,"sources":[""],"mappings":"A"}').toString('base64')}`;
 
+/** The package builds the text of each debug line, of whole messages too, before `debug` drops it. */
+const withQuietDebug = (text: string): string => text.replaceAll(/^(\s*)debug\(/gm, '$1debug.enabled && debug(');
+
 /** Files are named relative to the module that reads them: it keeps the address that it has in dist/. */
 function addressOf(file: string): string {
   return `(import.meta.url.slice(0, import.meta.url.lastIndexOf('/dist/')) + ${JSON.stringify(`/dist/${relative(DIST, file).replaceAll(sep, '/')}`)})`;
@@ -50,10 +53,13 @@ await build({
       setup: (plugin) => {
         // Zod's messages in fifty languages.
         plugin.onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({ contents: "export { default as en } from './en.js';" }));
-        plugin.onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, ({ path }) => ({
-          contents: `${readFileSync(path, 'utf8')}\n//# sourceMappingURL=${NO_MAP}`,
-          loader: 'js',
-        }));
+        plugin.onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, ({ path }) => {
+          const text = readFileSync(path, 'utf8');
+          return {
+            contents: `${path.includes('/drachtio-srf/') ? withQuietDebug(text) : text}\n//# sourceMappingURL=${NO_MAP}`,
+            loader: 'js',
+          };
+        });
         plugin.onLoad({ filter: /\/dist\/.*\.js$/ }, ({ path }) => {
           const text = readFileSync(path, 'utf8');
           return { contents: path.endsWith('lib/thread.js') ? text : text.replaceAll('import.meta.url', addressOf(path)), loader: 'js' };

@@ -5,11 +5,17 @@ import { createLogger, droppedLogLines } from '../../src/observability/log/logge
 const log = createLogger('flood', 'info');
 const LINES = 20_000;
 
+function count(): void {
+  process.send?.({ lines: LINES, dropped: droppedLogLines() });
+}
+
 process.on('message', (step) => {
   if (step === 'flood') {
     for (let line = 0; line < LINES; line += 1) log.info({ line, padding: 'x'.repeat(200) }, 'flood.line');
     // A turn of the event loop later: the process still runs.
-    setImmediate(() => process.send?.({ lines: LINES, dropped: droppedLogLines() }));
+    setImmediate(count);
+  } else if (step === 'count') {
+    count();
   } else {
     log.info({}, 'flood.last');
     process.exit(0);

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import type { LegFormat } from '../model/media.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import { G711_CLOCK_RATE_HZ, PCMA_PAYLOAD_TYPE, PCMU_PAYLOAD_TYPE } from '../../rtp/codec/g711.js';
@@ -47,7 +46,9 @@ export class RtpReceiver {
   #earlierLost = 0;
   #lastPacketMs: number | undefined;
   /** By SSRC; `null`: the carrier's media is plain. */
-  readonly #windows: LRUCache<number, ReplayWindow> | null;
+  readonly #windows: Map<number, ReplayWindow> | null;
+  #windowSsrc = -1;
+  #window: ReplayWindow | undefined;
 
   /**
    * @param format may change between two packets
@@ -57,7 +58,7 @@ export class RtpReceiver {
     public format: LegFormat,
     isRelayed = false,
   ) {
-    this.#windows = isRelayed ? new LRUCache({ max: MAX_SOURCES }) : null;
+    this.#windows = isRelayed ? new Map() : null;
   }
 
   get packetsReceived(): number {
@@ -114,12 +115,9 @@ export class RtpReceiver {
 
   #isNew(ssrc: number, sequenceNumber: number): boolean {
     if (this.#windows === null || this.#srtp !== null) return true;
-    let window = this.#windows.get(ssrc);
-    if (window === undefined) {
-      window = new ReplayWindow();
-      this.#windows.set(ssrc, window);
-    }
-    return window.take(sequenceNumber);
+    if (this.#window === undefined || ssrc !== this.#windowSsrc) this.#window = windowOf(this.#windows, ssrc);
+    this.#windowSsrc = ssrc;
+    return this.#window.take(sequenceNumber);
   }
 
   #receiveAudio(datagram: Uint8Array, nowMs: number, heard: HeardPackets): void {
@@ -135,6 +133,16 @@ export class RtpReceiver {
     this.#statistics = new ReceptionStatistics(G711_CLOCK_RATE_HZ);
     this.#ssrc = ssrc;
   }
+}
+
+/** Makes a source the newest; beyond `MAX_SOURCES` the oldest is forgotten. */
+function windowOf(windows: Map<number, ReplayWindow>, ssrc: number): ReplayWindow {
+  const window = windows.get(ssrc) ?? new ReplayWindow();
+  windows.delete(ssrc);
+  windows.set(ssrc, window);
+  const [oldest] = windows.keys();
+  if (windows.size > MAX_SOURCES && oldest !== undefined) windows.delete(oldest);
+  return window;
 }
 
 /** The negotiated type, else a static one: a peer may use either law for a while after a change (RFC 3264 §8.3.2). */

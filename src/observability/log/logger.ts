@@ -10,6 +10,9 @@ const REDACTED = new Set(SECRET_FIELDS);
 const CENSOR = '[redacted]';
 const STDOUT = 1;
 const MAX_UNWRITTEN_BYTES = 1 << 20;
+/** Lines gather for so long, up to so many characters: each write is a turn of the thread pool. */
+const GATHER_MS = 20;
+const GATHER_CHARACTERS = 8_192;
 /** At exit the logger tries this often, 100 ms apart, to write what a slow reader has not read. */
 const TRIES_AT_EXIT = 5;
 
@@ -57,9 +60,14 @@ function standardOutput(onCaughtUp: (lines: number) => void): DestinationStream 
     return triesLeft >= 0;
   };
   const destination = new sonicBoom.SonicBoom({ fd: STDOUT, sync: false, maxLength: MAX_UNWRITTEN_BYTES, retryEAGAIN });
+  let gathered = '';
+  const write = (): void => {
+    if (gathered !== '') destination.write(gathered);
+    gathered = '';
+  };
   let isBroken = false;
   let told = dropped;
-  destination.on('drop', () => (dropped += 1));
+  destination.on('drop', (lines: string) => (dropped += lines.split('\n').length - 1));
   destination.on('drain', () => {
     const lines = dropped - told;
     told = dropped;
@@ -70,13 +78,20 @@ function standardOutput(onCaughtUp: (lines: number) => void): DestinationStream 
   destination.on('write', () => (isBroken = false));
   process.on('exit', () => {
     triesLeft = TRIES_AT_EXIT;
+    write();
     try {
       if (!isBroken) destination.flushSync();
     } catch {
       // The reader is still behind: the waiting lines are lost with the process.
     }
   });
-  return destination;
+  return {
+    write: (line) => {
+      if (gathered === '') setTimeout(write, GATHER_MS).unref();
+      gathered += line;
+      if (gathered.length >= GATHER_CHARACTERS) write();
+    },
+  };
 }
 
 /** The same object if it holds nothing to redact, down to `levels`. */

@@ -32,7 +32,7 @@ describe('a log pipe that nobody reads', () => {
   });
 
   it('gets whole lines when it is read again, and how many are missing', async () => {
-    const { flood, sent } = await flooded();
+    const { flood } = await flooded();
     const read = text(flood.stdout as NonNullable<typeof flood.stdout>);
     // Until it has told that it caught up, there is no line to be last.
     const missing = await new Promise<number>((resolve) => {
@@ -43,6 +43,9 @@ describe('a log pipe that nobody reads', () => {
         if (found !== null) resolve(Number(found[1]));
       });
     });
+    // The last lines of the flood were still being gathered when it ended.
+    flood.send('count');
+    const [sent] = (await once(flood, 'message')) as [Flooded];
     flood.send('end');
     const lines = (await read)
       .trimEnd()
