@@ -163,6 +163,30 @@ describe('a route that is remembered', () => {
     expect((await lookUp(stores, number)).route).toBeNull();
   });
 
+  it('a change of a program without a channel, as the CLI, is answered after 1 s while a gateway lives', async () => {
+    const cli = await openStores(redis.url, { clock });
+    await isRemembered(stores, number, clock);
+    let isAnswered = false;
+    const disabled = cli.orgs.change(orgId, { disabled: true }).then(() => (isAnswered = true));
+    await eventually(
+      async () => (await lookUp(stores, number)).route?.org.disabled,
+      (is) => is === true,
+    );
+    await cli.ping();
+    expect(isAnswered).toBe(false);
+    await eventually(
+      () => {
+        clock.advance(1_000);
+        return Promise.resolve(isAnswered);
+      },
+      (is) => is,
+    );
+    await disabled;
+    // Nobody has to be waited for.
+    await stores.close();
+    await cli.orgs.change(orgId, { disabled: false });
+  });
+
   it('a change is answered when every gateway that lives has confirmed it, or after 1 s', async () => {
     await redis.command(`ZADD ${GATEWAYS_KEY} ${String(Date.now() + 60_000)} hangs`);
     let isAnswered = false;

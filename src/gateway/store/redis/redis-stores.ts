@@ -254,7 +254,12 @@ function openCalls(
   const bus = new RedisGatewayBus(api, instance, onChange, clock, log);
   const figures = () => ({ slots: own.all.size, snapshots: snapshots.size });
   const opened = { routes, checkedRoutes, snapshots, sessions, dials, providerUsage, bus, figures };
-  if (options.instance === undefined)
+  const waitForAll = (): Promise<void> => new Promise((resolve) => clock.setTimer(CONFIRM_LIMIT_MS, resolve));
+  if (options.instance === undefined) {
+    // Nothing can be confirmed to a program without a channel: after this time nobody uses what was before.
+    api.onChanged = async () => {
+      if ((await heartbeat.others().catch(() => [''])).length > 0) await waitForAll();
+    };
     return {
       ...opened,
       stop: () => {
@@ -262,6 +267,7 @@ function openCalls(
         return Promise.resolve();
       },
     };
+  }
 
   // One node tells of what is published on any.
   const connection = new RedisConnection({
@@ -290,7 +296,7 @@ function openCalls(
     } catch (error) {
       // Who is to confirm is not known: after this time nobody uses what was before.
       log.warn({ error: errorText(error) }, 'redis.invalidation.unconfirmed');
-      await new Promise<void>((resolve) => clock.setTimer(CONFIRM_LIMIT_MS, resolve));
+      await waitForAll();
     }
   };
   let isRenewing = false;

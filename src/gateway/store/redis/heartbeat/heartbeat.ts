@@ -74,6 +74,11 @@ export class Heartbeat {
     return this.#beat(LIVES_MS, this.api);
   }
 
+  /** The same, for a program that takes no calls. */
+  others(): Promise<readonly string[]> {
+    return this.#beat(0, this.api);
+  }
+
   /** One that Redis does not answer is not followed by more. */
   #beatOn(session: number): void {
     void this.#beat(LIVES_MS)
