@@ -1,5 +1,6 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription, ForkSettings } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
+import { isNote } from '../model/media.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import { publish } from '../ports/events.js';
 import { AgentUnavailableError, MediaUnavailableError, type MediaEndpoint } from '../ports/ports.js';
@@ -144,6 +145,8 @@ function sharePorts(options: MediaServiceOptions): number[][] {
 class ThreadedMediaService implements MediaService {
   readonly #slots: readonly WorkerSlot[];
   readonly #legs = new Map<string, OpenLeg>();
+  /** Who gets what an agent still notes while its leg closes. */
+  readonly #closing = new Map<string, OpenLeg['onEvent']>();
   readonly #readDrops: () => Promise<number | null>;
   readonly #dropWatch: KernelDropWatch;
   #workerRestarts = 0;
@@ -297,9 +300,13 @@ class ThreadedMediaService implements MediaService {
   }
 
   async close(callId: string): Promise<LegFigures | null> {
-    const slot = this.#legs.get(callId)?.slot;
-    if (slot !== undefined) this.#forget(callId);
-    return this.#figures(slot, (requestId) => ({ type: 'close', requestId, callId }));
+    const leg = this.#legs.get(callId);
+    if (leg === undefined) return null;
+    this.#forget(callId);
+    this.#closing.set(callId, leg.onEvent);
+    const figures = await this.#figures(leg.slot, (requestId) => ({ type: 'close', requestId, callId }));
+    if (this.#closing.get(callId) === leg.onEvent) this.#closing.delete(callId);
+    return figures;
   }
 
   async #figures(slot: WorkerSlot | undefined, command: (requestId: number) => WorkerCommand): Promise<LegFigures | null> {
@@ -421,7 +428,8 @@ class ThreadedMediaService implements MediaService {
     const worker = new WorkerHandle(
       settings,
       {
-        onLegEvent: (callId, event) => this.#legs.get(callId)?.onEvent(event),
+        onLegEvent: (callId, event) =>
+          (this.#legs.get(callId)?.onEvent ?? (isNote(event) ? this.#closing.get(callId) : undefined))?.(event),
         onRtcp: (seen) => this.options.onRtcp?.(seen),
         onFrameDelay: (delayMs) => Object.assign(slot, { frameDelayMs: delayMs, reportedMs: this.clock.nowMs() }),
         onExit: () => this.#onWorkerExit(slot as WorkerSlot),

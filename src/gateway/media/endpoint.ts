@@ -1,6 +1,7 @@
 import { isIP, SocketAddress } from 'node:net';
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
+import { isNote } from '../model/media.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import type { Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
@@ -170,8 +171,8 @@ export class RtpEndpoint {
   async connectAgent(callId: string, description: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
     this.#dismiss(callId);
     const host: AgentHost = {
-      // Ignore events of an agent that was released.
-      emit: (event) => this.#agents.get(callId) === agent && onEvent(event),
+      // An agent that was released only notes what was heard of it.
+      emit: (event) => (this.#agents.get(callId) === agent || isNote(event)) && onEvent(event),
       sendDtmf: (event, durationMs) => this.#legs.get(callId)?.media.sendDigit(event, durationMs) ?? false,
       view: () => this.#legs.get(callId)?.media.view() ?? null,
     };

@@ -117,6 +117,12 @@ export type LegEvent =
   /** The thread that carried the leg died; the leg and its agent are gone. */
   | { readonly type: 'media-lost' };
 
+/** Whether an event is for the call's record alone, so that it counts after its agent was released. */
+export function isNote(event: LegEvent): boolean {
+  if (event.type === 'agent-request') return event.request.type === 'transcript' || event.request.type === 'analysis';
+  return event.type === 'provider-tokens';
+}
+
 /** What rtpengine saw of one side's RTP. */
 export interface StreamFigures {
   readonly packets: number;

@@ -78,6 +78,17 @@ describe('a call to an agent at OpenAI Realtime', () => {
     expect(transcript.find(({ interrupted }) => interrupted === true)?.text).toMatch(/^One\b/);
     expect(session.errors).toEqual([]);
   });
+
+  it('has in its transcript what was heard of a sentence during which the caller hung up', async () => {
+    const { call, session } = await talking(await agentWith({}));
+    const { id } = await session.responses.at(0, LIMIT_MS);
+    session.say(id, session.item(id), Buffer.alloc(80_000, 0x33), 'One two three four. '.repeat(20));
+    await call.end.heard(Buffer.alloc(4_000, 0x33));
+    await call.hangUp();
+    const detail = await site.gateway.api('GET', `/v1/calls/${String((await recordOf(call))['call_id'])}`);
+    const heard = { speaker: 'agent', text: expect.stringMatching(/^One\b/) as string, interrupted: true };
+    expect((detail.json as { call: object }).call).toMatchObject({ transcript: [heard] });
+  });
 });
 
 describe('keys', () => {
