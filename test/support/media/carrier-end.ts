@@ -30,7 +30,7 @@ export class CarrierEnd {
   static async open(key = generateSrtpKey(), mki: Buffer = Buffer.alloc(0), format: CarrierFormat = {}): Promise<CarrierEnd> {
     const { codec = 'PCMU', payloadType = payloadTypeOf(codec), telephoneEventPayloadType = 101 } = format;
     const all = { codec, payloadType, telephoneEventPayloadType };
-    return new CarrierEnd(await TestPeer.open(all), key, mki, all);
+    return new CarrierEnd(await TestPeer.open({ ...all, isSecure: true }), key, mki, all);
   }
 
   /** Its offer or answer: RTCP is on a port of its own, which `a=rtcp` names (RFC 3605). */

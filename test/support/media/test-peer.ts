@@ -24,6 +24,8 @@ export interface PeerOptions {
   readonly payloadType?: number;
   /** The keys as the endpoint sees them: the peer sends with `receive`. */
   readonly srtp?: SrtpKeys | null;
+  /** A key follows, and nothing is taken before it. */
+  readonly isSecure?: boolean;
   readonly telephoneEventPayloadType?: number;
   readonly ssrc?: number;
 }
@@ -66,6 +68,7 @@ export class TestPeer {
       codec,
       payloadType: payloadTypeOf(codec),
       srtp: null,
+      isSecure: false,
       telephoneEventPayloadType: 101,
       ssrc: randomBytes(4).readUInt32BE(),
       ...options,
@@ -247,7 +250,10 @@ export class TestPeer {
   }
 
   #listen(): void {
-    this.rtpSocket.on('message', (datagram) => this.#onRtp(datagram));
+    // The port may have been a call's before, and packets of it still be under way: without a key they would be taken for this call's.
+    this.rtpSocket.on('message', (datagram) => {
+      if (this.#srtp !== undefined || !this.#options.isSecure) this.#onRtp(datagram);
+    });
   }
 
   #onRtp(datagram: Buffer): void {
