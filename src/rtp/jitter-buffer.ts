@@ -32,22 +32,22 @@ const CAPACITY = 8_192;
 /** Played samples are remembered for 256 ms, so that a late duplicate does not count as a late packet. */
 const REMEMBERED = 2_048;
 /** The buffer adjusts its delay once a second. */
-const LOOK_PULLS = 50;
+const ADAPT_PULLS = 50;
 const DRY_PULLS = 10;
 const LATE_PULLS = 5;
 const LATE_PACKETS = 3;
 /** An excess delay above this is too long to reduce sample by sample. */
 const MAX_SLIP_MS = 60;
 /** A smaller difference is ignored. */
-const MIN_SLIP_MS = 10;
+const MIN_SHIFT_MS = 10;
 
 /** Pulls per doubled or omitted sample within sound: 0.06 % of pitch, or 0.12 % for a large difference. */
 const SLIP_PULLS = 10;
 const URGENT_SLIP_PULLS = 5;
-const URGENT_SLIP_MS = 30;
+const URGENT_SHIFT_MS = 30;
 /** Below this level, about -50 dBFS, the signal is a pause, in which many samples may be added or removed. */
 const QUIET_PEAK = 100;
-const QUIET_SLIP_TICKS = 40;
+const QUIET_SHIFT_TICKS = 40;
 
 const NO_SAMPLES = new Int16Array(0);
 const NO_STATES = new Uint8Array(0);
@@ -84,11 +84,11 @@ export class JitterBuffer {
   #pullsSinceStored = 0;
   #lateRun = 0;
   #pullsSinceLate = 0;
-  #pullsUntilLook = LOOK_PULLS;
+  #pullsUntilAdapt = ADAPT_PULLS;
   /** Samples to conceal before the next one is played. */
-  #holdTicks = 0;
+  #waitTicks = 0;
   /** Samples to double; negative: to leave out. */
-  #slipTicks = 0;
+  #shiftTicks = 0;
   #pullsSinceSlip = 0;
   #figures = { latePackets: 0, duplicatePackets: 0, concealedSamples: 0, skippedSamples: 0, adjustments: 0, restarts: 0 };
 
@@ -142,11 +142,11 @@ export class JitterBuffer {
     this.#adapt();
     this.#pullsSinceStored += 1;
     if (this.#lateRun > 0) this.#pullsSinceLate += 1;
-    const held = Math.min(this.#holdTicks, target.length);
+    const held = Math.min(this.#waitTicks, target.length);
     for (let i = 0; i < held; i += 1) target[i] = this.#conceal();
-    this.#holdTicks -= held;
+    this.#waitTicks -= held;
     this.#pulledTicks = addTicks(this.#pulledTicks, target.length);
-    if (this.#slipTicks === 0 || held > 0 || !this.#timeScale(target)) this.#read(target, held, target.length);
+    if (this.#shiftTicks === 0 || held > 0 || !this.#timeScale(target)) this.#read(target, held, target.length);
   }
 
   #ticks(milliseconds: number): number {
@@ -179,9 +179,9 @@ export class JitterBuffer {
     this.#playTimestamp = addTicks(rtpTimestamp, -this.#ticks(this.#options.startMs));
     this.#endTimestamp = rtpTimestamp;
     this.#lateRun = 0;
-    this.#holdTicks = 0;
-    this.#slipTicks = 0;
-    this.#pullsUntilLook = LOOK_PULLS;
+    this.#waitTicks = 0;
+    this.#shiftTicks = 0;
+    this.#pullsUntilAdapt = ADAPT_PULLS;
     const transit = (this.#pulledTicks - rtpTimestamp) | 0;
     this.#target.restart(transit);
     this.#target.onPacket(transit);
@@ -208,31 +208,31 @@ export class JitterBuffer {
   /** Change of the delay that the target asks for, in ticks; negative: play earlier. */
   #missingDelay(): number {
     const transit = (this.#pulledTicks - this.#playTimestamp) | 0;
-    return ((this.#target.targetDelay() - transit) | 0) - this.#holdTicks;
+    return ((this.#target.targetDelay() - transit) | 0) - this.#waitTicks;
   }
 
   /** A packet arrived too late, wholly or in part. */
   #grow(): void {
     const missing = this.#missingDelay();
     if (missing <= 0) return;
-    this.#holdTicks += missing;
-    this.#slipTicks = 0;
+    this.#waitTicks += missing;
+    this.#shiftTicks = 0;
     this.#figures.adjustments += 1;
   }
 
   #adapt(): void {
-    this.#pullsUntilLook -= 1;
-    if (this.#pullsUntilLook > 0 || this.#target.framesSeen < LOOK_PULLS) return;
-    this.#pullsUntilLook = LOOK_PULLS;
+    this.#pullsUntilAdapt -= 1;
+    if (this.#pullsUntilAdapt > 0 || this.#target.framesSeen < ADAPT_PULLS) return;
+    this.#pullsUntilAdapt = ADAPT_PULLS;
     const missing = this.#missingDelay();
     if (-missing > this.#ticks(MAX_SLIP_MS)) this.#skip(-missing);
     // Once begun, the adjustment goes on to its end: a remainder would be missing at the next one.
-    else if (this.#slipTicks !== 0 || Math.abs(missing) >= this.#ticks(MIN_SLIP_MS)) this.#slipTicks = missing;
+    else if (this.#shiftTicks !== 0 || Math.abs(missing) >= this.#ticks(MIN_SHIFT_MS)) this.#shiftTicks = missing;
   }
 
   #skip(ticks: number): void {
     for (let i = 0; i < ticks; i += 1) this.#consume();
-    this.#slipTicks = 0;
+    this.#shiftTicks = 0;
     this.#figures.skippedSamples += ticks;
     this.#figures.adjustments += 1;
   }
@@ -263,15 +263,15 @@ export class JitterBuffer {
   /** Fills `target` with one sample more or fewer than it has, or with many in a pause; false when the signal does not allow it. */
   #timeScale(target: Int16Array): boolean {
     this.#pullsSinceSlip += 1;
-    const many = Math.max(-QUIET_SLIP_TICKS, Math.min(QUIET_SLIP_TICKS, this.#slipTicks));
+    const many = Math.max(-QUIET_SHIFT_TICKS, Math.min(QUIET_SHIFT_TICKS, this.#shiftTicks));
     const isQuiet = this.#isQuiet(target.length - many);
     const count = isQuiet ? many : Math.sign(many);
     if (!isQuiet) {
-      const isUrgent = Math.abs(this.#slipTicks) > this.#ticks(URGENT_SLIP_MS);
+      const isUrgent = Math.abs(this.#shiftTicks) > this.#ticks(URGENT_SHIFT_MS);
       if (this.#pullsSinceSlip < (isUrgent ? URGENT_SLIP_PULLS : SLIP_PULLS) || !this.#isWaiting(target.length - count)) return false;
     }
     this.#pullsSinceSlip = 0;
-    this.#slipTicks -= count;
+    this.#shiftTicks -= count;
     if (count > 0) this.#expand(target, count);
     else this.#accelerate(target, -count);
     return true;

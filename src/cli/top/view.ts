@@ -23,7 +23,7 @@ export function topView(now: Samples, before: Samples | null, shown: readonly Fa
   return {
     calls: {
       live: now.sum('trunkline_calls_in_progress'),
-      room: now.sum('trunkline_call_room'),
+      headroom: now.sum('trunkline_call_room'),
       begunPerS: rate('trunkline_calls_begun_total'),
       begun: now.sum('trunkline_calls_begun_total'),
     },
@@ -234,7 +234,7 @@ function callLines({ calls, answer, agents }: TopView): Line[] {
     [
       field('calls', String(calls.live), 7),
       field('begun/s', calls.begunPerS.toFixed(1), 7),
-      field('room', String(calls.room), 7),
+      field('headroom', String(calls.headroom), 7),
       field('begun', String(calls.begun), 10),
     ],
     [

@@ -76,7 +76,7 @@ const DROPPING_DELAY_MS = 1_000;
 const SHUTDOWN_LIMIT_MS = 2_000;
 /** How long a leg of a dead thread waits for the next thread. */
 const REPLACEMENT_LIMIT_MS = 10_000;
-const DEFAULT_PRESS_MS = 160;
+const DEFAULT_DIGIT_MS = 160;
 /** The longest pause before the replacement of a worker that keeps dying; the pause doubles each time. */
 const MAX_RESTART_DELAY_MS = 10_000;
 const FIRST_RESTART_DELAY_MS = 100;
@@ -291,7 +291,7 @@ class ThreadedMediaService implements MediaService {
     this.#legs.get(callId)?.slot.worker.send({ type: 'digit', callId, event, durationMs });
   }
 
-  sendDigits(callId: string, events: readonly number[], durationMs = DEFAULT_PRESS_MS): void {
+  sendDigits(callId: string, events: readonly number[], durationMs = DEFAULT_DIGIT_MS): void {
     for (const event of events) this.#legs.get(callId)?.slot.worker.send({ type: 'dtmf', callId, event, durationMs });
   }
 

@@ -91,7 +91,7 @@ export class MediaLeg implements ConferenceHost {
     this.#rtcp = new RtcpSession([random32(), random32(), random32()].map((word) => word.toString(16).padStart(8, '0')).join(''));
     this.#rtcpSchedule = new RtcpSchedule(() => random32() / 2 ** 32);
     this.#heard = {
-      onDtmf: (press) => this.#digit(press, 'media'),
+      onDtmf: (digit) => this.#digit(digit, 'media'),
       onAudio: (codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs) => {
         this.#turns.heard(codec, buffer, offset, lengthBytes, nowMs);
         if (this.#conference !== null) this.#conference.hear('caller', codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes);
@@ -233,8 +233,8 @@ export class MediaLeg implements ConferenceHost {
   /** `skip` frames passed unsent and `send` frames are due. A held leg counts its frames itself, by the clock. */
   tick(skip: number, send: number): void {
     const nowMs = this.context.clock.nowMs();
-    const press = this.#receiver.pollDtmf(nowMs);
-    if (press !== undefined) this.#digit(press, 'media');
+    const digit = this.#receiver.pollDtmf(nowMs);
+    if (digit !== undefined) this.#digit(digit, 'media');
     if (this.#startedMs === undefined || this.#isClosed) return;
     if (this.isHeld) return this.#passHeldFrames(nowMs);
     this.#passedMs = nowMs;
@@ -342,11 +342,11 @@ export class MediaLeg implements ConferenceHost {
     this.#emit({ type: 'media-timeout' });
   }
 
-  #digit(press: DtmfDigit, source: DtmfSource): void {
-    if (!this.#dtmf.take(source, press.event, press.durationMs, this.context.clock.nowMs())) return;
+  #digit(digit: DtmfDigit, source: DtmfSource): void {
+    if (!this.#dtmf.take(source, digit.event, digit.durationMs, this.context.clock.nowMs())) return;
     this.#digits += 1;
-    this.#emit({ type: 'digit', event: press.event, durationMs: press.durationMs });
-    this.context.agent()?.digit(press.event);
+    this.#emit({ type: 'digit', event: digit.event, durationMs: digit.durationMs });
+    this.context.agent()?.digit(digit.event);
   }
 
   #emit(event: LegEvent): void {

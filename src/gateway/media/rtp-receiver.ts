@@ -19,7 +19,7 @@ export type ReceiveOutcome =
 
 /** The content of a packet. */
 export interface HeardPackets {
-  onDtmf(press: DtmfDigit): void;
+  onDtmf(digit: DtmfDigit): void;
   /** G.711 of `codec` in `buffer[offset, offset + lengthBytes)`, in order of arrival. */
   onAudio(
     codec: AudioCodec,
@@ -96,7 +96,7 @@ export class RtpReceiver {
     this.#lastPacketMs = nowMs;
     if (isEvent) {
       const { ssrc, rtpTimestamp, payloadOffset, payloadBytes } = view;
-      for (const press of this.#events.receive(ssrc, rtpTimestamp, datagram, payloadOffset, payloadBytes, nowMs)) heard.onDtmf(press);
+      for (const digit of this.#events.receive(ssrc, rtpTimestamp, datagram, payloadOffset, payloadBytes, nowMs)) heard.onDtmf(digit);
     } else {
       this.#receiveAudio(datagram, nowMs, heard);
     }

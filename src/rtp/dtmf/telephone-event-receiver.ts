@@ -49,18 +49,18 @@ export class TelephoneEventReceiver {
 
   /** Reads the payload `buffer[offset, offset + lengthBytes)`; returns the digits that it ends, in order. */
   receive(ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number, nowMs: number): DtmfDigit[] {
-    const presses: DtmfDigit[] = [];
+    const digits: DtmfDigit[] = [];
     let timestamp = rtpTimestamp;
     const count = Math.min(MAX_EVENTS_PER_PACKET, Math.floor(lengthBytes / TELEPHONE_EVENT_BYTES));
     for (let i = 0; i < count; i += 1) {
       const event = readTelephoneEvent(buffer, offset + i * TELEPHONE_EVENT_BYTES);
       // §2.5.1.5: further events may follow, each after the end of the previous one. Some senders pad with zeros after the first.
       if (i > 0 && event.durationTicks === 0) break;
-      if (event.event <= LAST_DTMF_EVENT) this.#receiveOne(ssrc, timestamp, event, nowMs, presses);
+      if (event.event <= LAST_DTMF_EVENT) this.#receiveOne(ssrc, timestamp, event, nowMs, digits);
       if (!event.isEnd) break;
       timestamp = addTicks(timestamp, event.durationTicks);
     }
-    return presses;
+    return digits;
   }
 
   /** The digit whose end packets were all lost, after its timeout. */
@@ -68,26 +68,26 @@ export class TelephoneEventReceiver {
     return this.deadlineMs === undefined || nowMs < this.deadlineMs ? undefined : this.#finish();
   }
 
-  #receiveOne(ssrc: number, rtpTimestamp: number, event: TelephoneEvent, nowMs: number, presses: DtmfDigit[]): void {
-    if (this.#finished.some((press) => press.ssrc === ssrc && press.rtpTimestamp === rtpTimestamp)) return;
+  #receiveOne(ssrc: number, rtpTimestamp: number, event: TelephoneEvent, nowMs: number, digits: DtmfDigit[]): void {
+    if (this.#finished.some((digit) => digit.ssrc === ssrc && digit.rtpTimestamp === rtpTimestamp)) return;
     const active = this.#active;
     if (active !== undefined && this.#belongsTo(active, ssrc, rtpTimestamp, event)) {
       this.#update(active, rtpTimestamp, event, nowMs);
-      if (event.isEnd) this.#push(presses, this.#finish());
+      if (event.isEnd) this.#push(digits, this.#finish());
       return;
     }
     if (active !== undefined && active.ssrc === ssrc && timestampDelta(rtpTimestamp, active.rtpTimestamp) < 0) {
       // A packet of an earlier digit: only its end matters.
       if (event.isEnd) {
         this.#remember(ssrc, rtpTimestamp);
-        presses.push({ event: event.event, durationMs: this.#toMs(event.durationTicks) });
+        digits.push({ event: event.event, durationMs: this.#toMs(event.durationTicks) });
       }
       return;
     }
     // Another digit: the end packets of the previous one were lost.
-    this.#push(presses, this.#finish());
+    this.#push(digits, this.#finish());
     this.#active = { ssrc, event: event.event, rtpTimestamp, durationTicks: event.durationTicks, earlierTicks: 0, lastPacketMs: nowMs };
-    if (event.isEnd) this.#push(presses, this.#finish());
+    if (event.isEnd) this.#push(digits, this.#finish());
   }
 
   #belongsTo(active: ActivePress, ssrc: number, rtpTimestamp: number, event: TelephoneEvent): boolean {
@@ -124,8 +124,8 @@ export class TelephoneEventReceiver {
     return { event: active.event, durationMs: this.#toMs(active.earlierTicks + active.durationTicks) };
   }
 
-  #push(presses: DtmfDigit[], press: DtmfDigit | undefined): void {
-    if (press !== undefined) presses.push(press);
+  #push(digits: DtmfDigit[], digit: DtmfDigit | undefined): void {
+    if (digit !== undefined) digits.push(digit);
   }
 
   #remember(ssrc: number, rtpTimestamp: number): void {
@@ -161,8 +161,8 @@ export class DtmfDeduplicator {
   take(source: DtmfSource, event: number, durationMs: number, nowMs: number): boolean {
     while (this.#unmatched[0] !== undefined && nowMs - this.#unmatched[0].atMs > LONGEST_PRESS_MS + SLACK_MS) this.#unmatched.shift();
     const twin = this.#unmatched.findIndex(
-      (press) =>
-        press.source !== source && press.event === event && nowMs - press.atMs <= SLACK_MS + Math.max(durationMs, press.durationMs),
+      (digit) =>
+        digit.source !== source && digit.event === event && nowMs - digit.atMs <= SLACK_MS + Math.max(durationMs, digit.durationMs),
     );
     if (twin >= 0) {
       this.#unmatched.splice(twin, 1);

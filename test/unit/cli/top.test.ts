@@ -41,7 +41,7 @@ describe('what top shows', () => {
   const view = topView(NOW, BEFORE, [{ atMs: 0, text: 'earlier' }]);
 
   it('is of all processes together, with rates of the time between two scrapes', () => {
-    expect(view.calls).toEqual({ live: 12, room: 0, begunPerS: 20, begun: 140 });
+    expect(view.calls).toEqual({ live: 12, headroom: 0, begunPerS: 20, begun: 140 });
     expect(view.processes.map(({ name, isUp, cpuPercent }) => [name, isUp, cpuPercent])).toEqual([
       ['gateway', true, 50],
       ['gateway-2', false, 0],

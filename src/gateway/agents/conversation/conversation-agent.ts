@@ -45,7 +45,7 @@ export interface ConversationDependencies {
 const INTERRUPTION_MS: Readonly<Record<ConversationSettings['rules']['sensitivity'], number>> = { high: 100, medium: 200, low: 400 };
 /** What is still in buffers on the way is heard too before the end takes effect. */
 const FAREWELL_FRAMES = 10;
-const PRESS_MS = 160;
+const DIGIT_MS = 160;
 const MAX_EARLY_DIGITS = 64;
 const MAX_UNSENT_BYTES = 1_024 * 1_024;
 /** Messages of an application: a token each is a fast model; in the long run twenty a frame. */
@@ -486,7 +486,7 @@ export class ConversationAgent implements LegAgent {
   #sendDigits(digits: string): void {
     for (const digit of digits) {
       const event = eventOfDigit(digit);
-      if (event === undefined || this.host.sendDtmf(event, PRESS_MS)) continue;
+      if (event === undefined || this.host.sendDtmf(event, DIGIT_MS)) continue;
       return this.#refuse('The call has no telephone-events, or too many digits wait: the digits are not sent.');
     }
   }

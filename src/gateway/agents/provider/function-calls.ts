@@ -20,7 +20,7 @@ interface ModelSide {
 /** A tool that takes less has nothing said: it would only delay the answer. */
 const SAY_AFTER_MS = 300;
 
-const PRESS_MS = 160;
+const DIGIT_MS = 160;
 
 /** The functions that a session's model calls: tools of the agent, transfers, keys and the hang-up. */
 export class FunctionCalls {
@@ -98,7 +98,7 @@ export class FunctionCalls {
   #press(digits: string): object {
     const isValid = this.settings.mayTransfer && /^[\d*#A-D]{1,64}$/.test(digits);
     if (!isValid) return { error: 'DTMF_NOT_SENT', message: 'These keys cannot be pressed.' };
-    const isSent = Array.from(digits).every((digit) => this.host.sendDtmf(eventOfDigit(digit) ?? 0, PRESS_MS));
+    const isSent = Array.from(digits).every((digit) => this.host.sendDtmf(eventOfDigit(digit) ?? 0, DIGIT_MS));
     return isSent ? { result: 'The keys were pressed.' } : { error: 'DTMF_NOT_SENT', message: 'The call takes no keys.' };
   }
 

@@ -37,7 +37,7 @@ const CLOSE_CODES: Readonly<Record<number, string>> = {
   1012: ' (restart)',
   1013: ' (try again later)',
 };
-const DEFAULT_PRESS_MS = 160;
+const DEFAULT_DIGIT_MS = 160;
 /** What is still in buffers on the way is heard too before an agent's hang-up takes effect. */
 const FAREWELL_FRAMES = 10;
 /** So often in `agents.max_unsent_audio_ms` it is asked how far an agent has read. */
@@ -373,7 +373,7 @@ export class StreamAgent implements LegAgent {
         this.#farewellFrames ??= FAREWELL_FRAMES;
         return;
       case 'dtmf':
-        return this.#sendDtmf(message.dtmf.digits, message.dtmf.duration_ms ?? DEFAULT_PRESS_MS);
+        return this.#sendDtmf(message.dtmf.digits, message.dtmf.duration_ms ?? DEFAULT_DIGIT_MS);
       case 'do_not_call':
         return this.#ask({ type: 'do_not_call', requestId: message.do_not_call?.id ?? null });
       case 'transfer':

@@ -131,10 +131,10 @@ export class Leases {
   /** Takes both slots of a call without waiting for Redis; false: it has to be asked. */
   admit(route: Route, call: BeginningCall): boolean {
     const nowMs = this.clock.nowMs();
-    const places = limitedPlaces(route);
-    if (places.some(({ limited, isLimited }) => isLimited && !this.#ahead.has(limited.recordKey, nowMs))) return false;
+    const slots = limitedSlots(route);
+    if (slots.some(({ limited, isLimited }) => isLimited && !this.#ahead.has(limited.recordKey, nowMs))) return false;
     const entry = liveEntry(call, route.number.phone_number, this.instance);
-    for (const { limited, isLimited } of places) {
+    for (const { limited, isLimited } of slots) {
       const claim = isLimited ? this.#ahead.claim(limited.recordKey, nowMs) : null;
       this.#takings.push({ limited, entry, isAdmitted: true, claim, askedMs: nowMs });
     }
@@ -170,7 +170,7 @@ export class Leases {
 
   /** What Redis answered of the limits of a call that has its slots: the next calls may be admitted by it. */
   learn(route: Route, call: BeginningCall, slots: readonly (Slot | null)[], claim: Claim): void {
-    limitedPlaces(route).forEach(({ limited, isLimited }, index) => {
+    limitedSlots(route).forEach(({ limited, isLimited }, index) => {
       const left = slots[index]?.left ?? 0;
       if (isLimited) this.#ahead.answered(limited.recordKey, call.call_id, claim, left, this.clock.nowMs());
     });
@@ -181,7 +181,7 @@ export class Leases {
     this.#ahead.forget(key);
   }
 
-  /** The call is over: gives its places back. Until its record is written it is known as one that ends. */
+  /** The call is over: gives its slots back. Until its record is written it is known as one that ends. */
   end({ number, orgId, call }: Pick<CountedCall, 'number' | 'orgId' | 'call'>): void {
     const { text, member, callId } = liveEntry(call, number, this.instance);
     this.#write(callId, [
@@ -193,7 +193,7 @@ export class Leases {
     ]);
   }
 
-  /** Gives back the places of a call that did not begin: it does not count as one of the last second. What fails expires by itself. */
+  /** Gives back the slots of a call that did not begin: it does not count as one of the last second. What fails expires by itself. */
   giveBack(limited: readonly Limited[], call: BeginningCall): void {
     const callId = call.call_id;
     const writes = limited.flatMap(({ leasesKey, recentKey, listKeys }): RedisCommand[] => [
@@ -204,17 +204,17 @@ export class Leases {
     this.#write(callId, writes);
   }
 
-  /** Keeps the places of these calls for another lease; takes again those that Redis lost, and lists them again. */
+  /** Keeps the slots of these calls for another lease; takes again those that Redis lost, and lists them again. */
   async renew(calls: ReadonlyMap<string, CountedCall>): Promise<void> {
-    const places = new Map<string, string[]>();
+    const slots = new Map<string, string[]>();
     const lists = new Map<string, string[]>();
     for (const [callId, { number, orgId, call }] of calls) {
-      for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) append(places, key, callId);
+      for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) append(slots, key, callId);
       const { member, text } = liveEntry(call, number, this.instance);
       append(lists, orgId, member, text);
     }
     const renewals = [
-      ...batches(places, RENEWED_AT_ONCE).map(({ key, chunk }) => ({ script: RENEW_SLOTS, keys: [key], chunk })),
+      ...batches(slots, RENEWED_AT_ONCE).map(({ key, chunk }) => ({ script: RENEW_SLOTS, keys: [key], chunk })),
       ...batches(lists, 2 * RENEWED_AT_ONCE).map(({ key: orgId, chunk }) => ({
         script: LIST_AGAIN,
         keys: [orgLiveKey(orgId), orgLiveCallsKey(orgId)],
@@ -287,7 +287,7 @@ export class Leases {
 }
 
 /** What limits a call: its number and its organization. */
-function limitedPlaces({ number, org }: Route): readonly { readonly limited: Limited; readonly isLimited: boolean }[] {
+function limitedSlots({ number, org }: Route): readonly { readonly limited: Limited; readonly isLimited: boolean }[] {
   const { max_concurrent_calls: calls = null, max_calls_per_second: rate = null } = number.inbound?.options ?? {};
   return [
     { limited: limitedNumber(number.phone_number), isLimited: calls !== null || rate !== null },

@@ -1,4 +1,4 @@
--- Keeps places for another lease; one that was lost is taken again.
+-- Keeps slots for another lease; one that was lost is taken again.
 -- KEYS[1] sorted set: the calls in progress, by the time in ms at which they expire
 -- ARGV[1] how long a place is kept, in ms
 -- ARGV[2…] the calls

@@ -1,6 +1,6 @@
 -- Reads one call in progress.
 -- KEYS[1] hash: what is known of each call in progress
--- KEYS[2] sorted set: the calls by the time in ms at which their places expire
+-- KEYS[2] sorted set: the calls by the time in ms at which their slots expire
 -- ARGV[1] the call
 -- Returns what is known of it; nil when it is not in progress, or its gateway died.
 local expires = redis.call('ZSCORE', KEYS[2], ARGV[1])

@@ -1,7 +1,7 @@
 -- Reads calls in progress, the newest first. Those whose place has expired (their gateway died) are taken off the list.
 -- KEYS[1] sorted set: the calls as they are listed
 -- KEYS[2] hash: what is known of each of them, by call
--- KEYS[3] sorted set: the calls by the time in ms at which their places expire
+-- KEYS[3] sorted set: the calls by the time in ms at which their slots expire
 -- ARGV[1] below this member
 -- ARGV[2] above this member
 -- ARGV[3] at most so many
