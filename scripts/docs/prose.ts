@@ -91,6 +91,26 @@ const { forbidden } = createRequire(import.meta.url)(`${ROOT}.dependency-cruiser
 const WORDS =
   /\b(?:his|for so long|so many|that there (?:is|are)|tells?|told|gets to know|taken up|said to be|thrown away|made anew|is of use|left to chance)\b|(?:^|[.:] )Of an? [^.]+ follows\b/gim;
 
+/** The same, in comments of the sources. */
+const COMMENT_WORDS =
+  /\b(?:whoever|himself|his|told of|tells? of|so often|so many|for so long|gets to know)\b|^Of (?:a|an|the|all|each|it|several|those)\b/i;
+
+/** The lines of comments in a source file, without their marks. */
+export function commentsOf(source: string): readonly string[] {
+  return [...source.matchAll(/(?:^\s*|\s)(?:\/\*\*|\*|\/\/) ([^\n]*)/gm)].map(([, text = '']) => text.replace(/ ?\*\/$/, ''));
+}
+
+/** Comments of the sources that docs/style.md would have put otherwise. */
+export function commentFaults(): readonly string[] {
+  return readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
+    .flatMap((file) =>
+      commentsOf(read(`src/${file}`))
+        .filter((text) => COMMENT_WORDS.test(text))
+        .map((text) => `src/${file}: ${text}`),
+    );
+}
+
 const titles = new Map<string, readonly string[]>();
 function titlesOf(file: string): readonly string[] {
   const found = titles.get(file) ?? testTitles(file);

@@ -159,7 +159,7 @@ export const fromAgentMessage = z.discriminatedUnion('event', [
     event: z.literal('transfer'),
     streamSid,
     /**
-     * `briefing`: spoken to whoever answers, before the caller is joined. `step`: `consult`: the agent talks with whoever answers, while the
+     * `briefing`: spoken to the person who answers, before the caller is joined. `step`: `consult`: the agent talks with the answerer, while the
      * caller hears music; the others follow, without `to`: all three talk, the agent leaves, or the other party does.
      */
     transfer: z.union([

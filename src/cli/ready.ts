@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Config } from '../config/schema.js';
 import { CommandFailure } from './command.js';
 
-/** What `trunkline up` tells of itself in ready.json. */
+/** The content of ready.json, which `trunkline up` writes. */
 export interface Ready {
   readonly pid: number;
   readonly sip: { readonly tls?: string };

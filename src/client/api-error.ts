@@ -36,7 +36,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The failure that an answer with another status than 2xx tells of. */
+/** The error of a response with a status other than 2xx. */
 export function refusal(response: Response, body: unknown): ApiError {
   const { status, headers } = response;
   const retryAfter = headers.get('retry-after');

@@ -8,7 +8,7 @@ interface Window {
 }
 
 /**
- * A log for what peers can bring about as often as they like: of each event so many lines a second, and with the first one after that
+ * A log for what peers can cause at will: a fixed number of lines a second for each event, and with the first one after that
  * how many were left out (`leftOut`). So nobody fills a disk, and nothing is hidden.
  */
 export function boundedLog(log: Log, clock: Clock, linesPerSecond: number): Log {

@@ -90,7 +90,7 @@ export class StageRecorder {
     const before = this.#last.get(process)?.created ?? 0;
     if (counters.created > before) this.#grew.set(process, [...(this.#grew.get(process) ?? []).slice(-1), counters]);
     this.#last.set(process, counters);
-    // They tell of the second before them: its middle is where they belong.
+    // They describe the second before them, so they belong to its middle.
     this.#at(counters.atMs - 500).counters.set(process, counters);
     this.peakInProgress = Math.max(this.peakInProgress, this.inProgress);
     const share = this.#shares.get(process);

@@ -64,7 +64,7 @@ export function sippArguments(job: SippJob): string[] {
     ...(job.slotsFile === null ? [] : ['-inf', job.slotsFile]),
     ...['-trace_stat', '-fd', '1', '-stf', STAT_FILE, '-trace_err', '-error_file', ERROR_FILE, '-trace_logs', '-log_file', CALLS_FILE],
     ...(tellsAnswers ? [] : ['-trace_rtt', '-rtt_freq', '1']),
-    // A busy machine is told of in the result; SIPp would end the run.
+    // The result reports a busy machine; SIPp would end the run.
     ...['-watchdog_minor_maxtriggers', '1000000', '-watchdog_major_maxtriggers', '1000000'],
   ];
 }
@@ -83,7 +83,7 @@ export function shares(cps: number, calls: number, processes: number): { readonl
 const round = (value: number): number => Math.max(0.001, Math.round(value * 1_000) / 1_000);
 const CPS_A_CONNECTION = 500;
 
-/** One TLS connection, its tunnel and its SIPp carry about so many calls a second. */
+/** Calls a second that one TLS connection, its tunnel and its SIPp carry, about. */
 export function connectionsFor(cps: number): number {
   return Math.max(1, Math.ceil(cps / CPS_A_CONNECTION));
 }

@@ -14,7 +14,7 @@ export interface SearchLimits {
   readonly highest: number;
   /** How near the two ends come, as a share of the lower one: 0.05. */
   readonly precision: number;
-  /** A value has failed when it failed so often: one failure may be the machine's. */
+  /** A value has failed after this many failures: one may be the machine's. */
   readonly attempts: number;
 }
 

@@ -158,7 +158,7 @@ export class JitterBuffer {
     return aheadTicks + length > this.#ticks(this.#options.maxAheadMs) || aheadTicks < -CAPACITY;
   }
 
-  /** Counts a late packet; true if packets have been late for so many in a row that a longer delay is better than losing them. */
+  /** Counts a late packet; true if so long a row of packets was late that a longer delay is better than losing them. */
   #isLastingDelay(): boolean {
     this.#figures.latePackets += 1;
     if (this.#lateRun === 0) this.#pullsSinceLate = 0;

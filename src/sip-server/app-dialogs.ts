@@ -181,7 +181,7 @@ export function sentTo(flow: Flow): FramePeer {
   return flow.reliable ? peerOf(flow) : { protocol: flow.transport.toLowerCase(), ...flow.local };
 }
 
-/** Dialog id of the protocol: Call-ID and From tag of the INVITE, whoever sent it. */
+/** Dialog id of the protocol: Call-ID and From tag of the INVITE, in either direction. */
 export function dialogIdOfEntry(dialog: DialogEntry): string {
   const { role, callId, localTag, remoteTag } = dialog.state;
   return `${callId};from-tag=${role === 'uas' ? remoteTag : localTag}`;

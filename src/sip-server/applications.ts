@@ -129,7 +129,7 @@ const PING_EACH_MS = 25;
 const MIN_CALLS = 10;
 /** Pings at low load too, with the second call after this time, so that a hung application is noticed. */
 const IDLE_PING_MS = 1_000;
-/** An application that leaves a ping unanswered for so long hangs: it gets no call until it answers, at any load. */
+/** An application that leaves a ping unanswered for this long is hung: it gets no calls until it answers, at any load. */
 const SILENT_MS = 1_000;
 /** After this time an unanswered ping counts as lost. */
 const PING_LOST_MS = 10_000;

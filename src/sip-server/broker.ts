@@ -119,7 +119,7 @@ export class Broker implements UserAgentListener {
     this.#offerTaken();
   }
 
-  /** Another host has the call: its application is told by a BYE that nobody sent. */
+  /** Another host took the call: the application gets a synthetic BYE. */
   drop(dialog: DialogEntry): void {
     const call = this.#calls.of(dialog);
     this.userAgent.drop(dialog);

@@ -35,11 +35,11 @@ export interface CellDialogs {
 }
 
 const BEAT_MS = 250;
-/** A cell whose beat stays the same for so long has lost its calls. */
+/** A cell whose beat stays the same this long has lost its calls. */
 const LEASE_MS = 2_000;
 /** The owner counts from before its beat, and stops earlier: two clocks may differ in speed. */
 const OWNED_MS = LEASE_MS - 200;
-/** Who did not watch for so long begins anew. */
+/** A watcher that paused this long begins anew. */
 const UNWATCHED_MS = 1_000;
 /** Changes of so long are written together. */
 const GATHER_MS = 20;

@@ -39,7 +39,7 @@ export class DialogJournal implements DialogStore {
   #isRead = false;
   #source: JournalSource | undefined;
   #cancelRetry: CancelTimer | undefined;
-  /** Sent after the messages of this turn: whoever is told of an ACK or BYE has it by then. */
+  /** Sent after the messages of this turn: the application that gets an ACK or BYE has it by then. */
   readonly #soon = new TurnBatch<string>((lines) => this.#append(lines.length === 1 ? (lines[0] ?? '') : lines.join('')));
 
   constructor(private readonly options: JournalOptions) {}

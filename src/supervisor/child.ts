@@ -53,7 +53,7 @@ const MAX_BACKOFF_MS = 10_000;
 const STEADY_AFTER_MS = 60_000;
 const ROTATE_EACH_MS = 60_000;
 const BEAT_MS = 1_000;
-/** After so many questions in a row without an answer it counts as hung: with its start it is replaced within 10 s. */
+/** After this many unanswered questions in a row it counts as hung: with its start it is replaced within 10 s. */
 const MAX_MISSED_BEATS = 6;
 /** The start of the others goes first. */
 const SPARE_AFTER_MS = 5_000;
@@ -150,8 +150,7 @@ export class SupervisedChild {
   }
 
   /**
-   * A successor has its place: it goes on until it has ended its work, or until `handoverMs` have passed; then a new process takes what is
-   * left of it.
+   * Retires the process once its successor runs: it finishes its work within `handoverMs`, then a new process takes what is left.
    */
   retire(spec: ChildSpec, handoverMs: number): void {
     this.#spec = spec;

@@ -27,7 +27,7 @@ export function topView(now: Samples, before: Samples | null, shown: readonly Fa
       begunPerS: rate('trunkline_calls_begun_total'),
       begun: now.sum('trunkline_calls_begun_total'),
     },
-    // Of calls since the scrape before; null: none.
+    // Calls since the previous scrape; null: none.
     answer: { p50Ms: inMs(quantile(answers, 0.5)), p99Ms: inMs(quantile(answers, 0.99)) },
     // Since the start, the most frequent first.
     reasons,
@@ -162,7 +162,7 @@ export function growth(now: ReadonlyMap<string, number>, before: ReadonlyMap<str
   return new Map([...now].map(([key, value]) => [key, value >= (before?.get(key) ?? 0) ? value - (before?.get(key) ?? 0) : value]));
 }
 
-/** What so much of the observations does not exceed, by the buckets (`le` → so many at most), within its bucket by proportion; `null`: none. */
+/** A quantile of a histogram (`le` → count), interpolated within its bucket; `null`: no observation. */
 export function quantile(buckets: ReadonlyMap<string, number>, share: number): number | null {
   const sorted = [...buckets].map(([le, count]) => [le === '+Inf' ? Infinity : Number(le), count] as const).sort(([a], [b]) => a - b);
   const all = sorted.at(-1)?.[1] ?? 0;

@@ -16,7 +16,7 @@ export type Phrase =
   | { readonly kind: 'goodbye' };
 
 export interface SessionState {
-  /** `waiting`: not started. `echo`: the caller hears himself. In all others the line speaks, or is silent for good (`ended`). */
+  /** `waiting`: not started. `echo`: callers hear their own voice. In all others the line speaks, or is silent for good (`ended`). */
   readonly phase: 'waiting' | 'greeting' | 'echo' | 'reading' | 'farewell' | 'ended';
   /** Digits that are still to be read back. */
   readonly pending: readonly number[];

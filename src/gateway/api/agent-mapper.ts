@@ -10,7 +10,7 @@ import { shownDynamicData } from '../model/dynamic-data.js';
 import type { Stores } from '../ports/stores.js';
 import { ApiFailure } from './failure.js';
 
-// From bodies to agents, and back to what is told of the change.
+// Maps bodies to agents, and changes back to answers.
 
 export type BadFields = readonly ApiErrorEntry[];
 
@@ -97,7 +97,7 @@ function startsWithName(path: string, name: string): boolean {
   return path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
 }
 
-/** Bearer tokens, keys and the headers of tools are never shown, not even to whoever sent them. */
+/** Bearer tokens, keys and the headers of tools are never shown, not even to their sender. */
 function withoutSecrets(name: string, value: unknown): unknown {
   if (name === 'stream') return without('bearer_token', value);
   if (name === 'provider') return without('api_key', value);

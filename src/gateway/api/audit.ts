@@ -7,7 +7,7 @@ import { identityOf } from './auth.js';
 /** A change that a request made: what was done, to which record, and the names of the fields that changed. */
 export type RecordAudit = (request: FastifyRequest, action: string, record: string, fields?: readonly string[]) => Promise<void>;
 
-/** Notes changes in the audit log of whoever asked. Never rejects: the change is made, whatever becomes of the note. */
+/** Writes changes into the audit log of the requester. Never rejects: the change stands even if the note fails. */
 export function auditRecorder(audit: AuditLog, log: Log): RecordAudit {
   return async (request, action, record, fields = []) => {
     const { orgId, keyId, keyName } = identityOf(request);

@@ -55,7 +55,7 @@ export function identityBy(record: ApiKeyRecord, org: OrgRecord): Identity {
   return { orgId: org.org_id, keyId: record.key_id, keyName: record.name, org };
 }
 
-/** Finds out who asks, and refuses whoever cannot tell. Reads key and organization each time: a revocation counts at once. */
+/** Identifies the requester, or refuses the request. Reads key and organization each time: a revocation counts at once. */
 export function authenticate(stores: Pick<Stores, 'keys' | 'orgs'>, log: Log): onRequestAsyncHookHandler {
   return async (request) => {
     const owner = await ownerOf(stores, keyOf(request.headers.authorization));

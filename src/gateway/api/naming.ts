@@ -6,9 +6,9 @@ import type { RecordRefusal } from '../model/agent-update.js';
 import type { IfMatch } from '../model/revision.js';
 import type { AttachChange, Stores, UpdateChange } from '../ports/stores.js';
 
-// Numbers name agents, agents name tools, and each record is in a hash slot of its own: no write sees two of them. So whoever names
-// writes first and then looks whether the named one is there, and whoever deletes deletes first and then looks who names it. Of two
-// that cross, one sees the other and takes back what it did.
+// Numbers name agents, agents name tools, and each record is in a hash slot of its own: no write sees two of them. A
+// request that names something writes first, then checks that the target exists; one that deletes deletes first, then checks for
+// references. If two cross, one of them sees the other and undoes its change.
 
 type Named = Pick<Stores, 'numbers' | 'agents'>;
 

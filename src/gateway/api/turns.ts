@@ -22,7 +22,7 @@ interface Line {
   readonly waiting: Set<() => void>;
 }
 
-/** Turns of organizations: so many requests of each are worked on, the others wait for a while. */
+/** Turns of organizations: a fixed number of requests of each runs, the others wait for a while. */
 export class Turns {
   readonly #lines = new Map<string, Line>();
 
@@ -84,7 +84,7 @@ export function takeTurn(turns: Turns, nameOf: (request: Parameters<onRequestAsy
 
 function giveBackAtEnd(reply: FastifyReply, giveBack: (bytes?: number) => void): void {
   const { raw } = reply;
-  // Whoever asked may have gone while it waited.
+  // The requester may have disconnected while it waited.
   if (raw.destroyed) return giveBack();
   const atEnd = (): void => giveBack(Number(reply.getHeader('content-length') ?? 0));
   raw.once('finish', atEnd);

@@ -120,7 +120,7 @@ export class BatchDialler {
     this.#settleEnded().catch((error: unknown) => this.#warn(error));
   }
 
-  /** Whoever presses the digit of the batch is not called again. */
+  /** A person who presses the batch's digit is not called again. */
   onDigit(callId: string, digit: string): void {
     const own = this.#own.get(callId);
     if (own?.run.plan.do_not_call_digit !== digit) return;

@@ -5,7 +5,7 @@ import type { AgentSide, CallEffect, CallState } from './state.js';
 // What rtpengine's agent side sends to: the endpoint or, in a call that is joined with another one, rtpengine's ports of that call. Then
 // both carriers' packets pass through rtpengine alone: each call keeps its own session there, and its carrier notices no change.
 
-/** So often a carrier is asked whether it still has a call whose media we do not watch. */
+/** The interval of OPTIONS to a carrier whose media we do not watch. */
 export const HELD_PING_MS = 60_000;
 
 /** Whether the media of the call does not pass the endpoint. */

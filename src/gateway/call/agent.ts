@@ -93,7 +93,7 @@ export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, 
   return { agent: { kind: 'test-line', firstSentence: firstSentence ?? '', language, voice, pronunciationGuide }, dropped: [] };
 }
 
-/** What whoever answers a second leg is told before the caller joins. */
+/** What a second leg's answerer is told before the caller joins. */
 export function briefingAgent({ text, language }: Exclude<Briefing, string>): AgentDescription {
   const clips = [{ kind: 'say', text, language, voice: null, loop: 1 }] as const;
   return { kind: 'player', clips, gather: null, transferTo: null, speech: null };

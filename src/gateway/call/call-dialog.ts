@@ -88,7 +88,7 @@ export class CallDialog {
   #placed: PlacedInvite | null = null;
   #dialledId: string | null = null;
   #byeAnswered: Promise<void> = Promise.resolve();
-  /** A REFER of ours is the only subscription that there can be. */
+  /** Only our REFER creates a subscription in a call. */
   #hasReferred = false;
   /** `null`: the SIP server does it alone. */
   #refresh: SessionRefresh | null = null;
@@ -317,7 +317,7 @@ export class CallDialog {
     });
   }
 
-  /** The same of a carrier that holds the call; told as `probed`. One that does not know the call any more has lost it at once. */
+  /** Pings a carrier that holds the call. If it no longer knows the dialog, the call is lost. */
   pingHeld(): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
@@ -467,7 +467,7 @@ function byeReason(text: string): 'ACK_TIMEOUT' | 'SESSION_EXPIRED' | 'CALLER_HA
   return /session timer expired/i.test(text) ? 'SESSION_EXPIRED' : 'CALLER_HANGUP';
 }
 
-/** Told of a BYE of the peer's before drachtio-srf answers it by itself: at `destroy` it is too late to be told of that 200. */
+/** Called for the peer's BYE before drachtio-srf answers it: `destroy` comes after that 200. */
 function onBye(dialog: SrfDialog, listener: SrfHandler): void {
   const handle = dialog.handle.bind(dialog);
   dialog.handle = (request, response, ...rest) => {

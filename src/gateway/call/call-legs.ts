@@ -73,7 +73,7 @@ export function transferEvent(request: TransferRequest, route: Route | null): Ca
 /** Older ones are forgotten: a document may dial for ever. */
 const MAX_NOTES = 20;
 
-/** What one call has to do with the other one of a transfer: places it, tells it, and notes for the record how it fared. */
+/** The second call of a transfer: places it, sends it events, and notes its outcome for the record. */
 export class CallLegs {
   #notes: readonly LegNote[] = [];
 

@@ -50,7 +50,7 @@ export interface CallOrigin {
 export interface CallProgress {
   readonly ringingAtMs: number | null;
   readonly answeredAtMs: number | null;
-  /** The gateway was killed and took the call up again so many times. */
+  /** How often a gateway resumed the call after a death. */
   readonly resumed: number;
   /** What went wrong with the connection to the agent last. */
   readonly agentError: string | null;
@@ -234,7 +234,7 @@ export function placedEnd(record: CallRecord, { answeredAtMs, acknowledgedAtMs }
 
 /** What is due after a call; `null`: nothing. */
 export function completionOf(record: CallRecord, agent: AgentRecord | null): Completion | null {
-  // Whoever placed a call wants to know that nobody answered.
+  // The owner of a placed call needs to know that nobody answered.
   if (agent === null || (record.answered_at === null && record.direction === 'inbound')) return null;
   const analysisSchema = record.analysis_error === null ? null : agent.analysis_schema;
   const url = agent.webhook ?? null;

@@ -50,7 +50,7 @@ export class CallRunner {
   readonly #trace: CallTrace;
   readonly #reports: StatusReports;
   readonly #legs: CallLegs;
-  /** Wall time at the zero of monotonic time, as the call began: who sets the clock during a call does not change how long it lasts. */
+  /** Wall time at the zero of monotonic time, as the call began: setting the clock during a call does not change its duration. */
   readonly #zeroMs: number;
   #progress: Omit<CallProgress, 'reports' | 'legs'> = {
     ringingAtMs: null,
@@ -135,7 +135,7 @@ export class CallRunner {
     runner.#trace.received(open.request, open.response);
     open.request.on('cancel', (cancel) => {
       runner.#trace.sip('in', cancel?.raw, 'CANCEL');
-      // The SIP server answers both (RFC 3261 §9.2) and tells of neither.
+      // The SIP server answers both (RFC 3261 §9.2) and reports neither.
       runner.#trace.sip('out', undefined, 'SIP/2.0 200 OK, to the CANCEL');
       runner.#trace.sip('out', undefined, 'SIP/2.0 487 Request Terminated');
     });
@@ -305,7 +305,7 @@ export class CallRunner {
       for (const effect of effects) this.#perform(effect);
     } catch (error) {
       this.#log.error({ event: event.type, error: error instanceof Error ? error.stack : errorText(error) }, 'call.bug');
-      // That `failed` itself throws must not go round for ever.
+      // Prevents endless repetition if handling `failed` throws.
       if (event.type !== 'failed') this.#queue.push({ type: 'failed', reason: 'INTERNAL_ERROR', attempt: null });
     }
   }
@@ -578,7 +578,7 @@ export class CallRunner {
     this.#reports.send('completed', await writeEnd(this.services, parts, { reason, atMs }));
     // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
-    // Whoever shuts down after us must not take the connection away before the BYE is through.
+    // Wait for the BYE: a later shutdown closes its connection.
     await within(this.services.clock, BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);
   }

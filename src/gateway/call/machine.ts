@@ -51,7 +51,7 @@ import {
 
 const NOTHING: readonly CallEffect[] = [];
 const MAX_UNANSWERED_PROBES = 2;
-/** The call itself may be what its media thread dies of. */
+/** The call itself may crash its media thread. */
 const MAX_LEGS_LOST = 3;
 
 type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
@@ -179,7 +179,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
   }
 }
 
-/** What crossed the end must not be left without an answer. */
+/** Answers requests that crossed the end of the call. */
 function tooLate(event: CallEvent, reason: Reason): readonly CallEffect[] {
   // RFC 3261 §13.2.2.4: a 2xx that comes after we gave up is acknowledged, and the call ended.
   if (event.type === 'dial-answered') return [{ do: 'acknowledge' }, { do: 'bye', reason }];
@@ -491,7 +491,7 @@ function onTimer(state: CallState, timer: CallTimer): CallStep {
   }
 }
 
-/** A carrier that holds sends nothing: one that is gone shows only when it is asked. */
+/** A carrier that holds sends no RTP: only OPTIONS detects its loss. */
 function onProbed(state: CallState, isAnswered: boolean): CallStep {
   if (!isUnwatched(state)) return { state, effects: NOTHING };
   const unansweredProbes = isAnswered ? 0 : state.unansweredProbes + 1;

@@ -21,7 +21,7 @@ export interface OfferAnswerStep {
 
 const NOTHING: readonly CallEffect[] = [];
 
-/** A carrier of a lost host that cannot be reached is tried so often, at this interval. */
+/** Tries to reach the carrier of a lost host, and their interval. */
 const MAX_UNREACHED = 15;
 const UNREACHED_MS = 2_000;
 

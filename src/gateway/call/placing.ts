@@ -6,7 +6,7 @@ import { onBriefed } from './second-leg.js';
 import { maxDurationMs, type AgentSide, type CallEffect, type CallEvent, type CallState, type CallStep, type Placing } from './state.js';
 
 // A call that we place, until its 200 is acknowledged: permission, our offer, INVITE, CANCEL, the agent, ACK. From then on it is a call
-// like any other. The agent is connected before the ACK, so that whoever answers hears it at once. A second leg has no agent, or one that
+// like any other. The agent is connected before the ACK, so that the person who answers hears it at once. A second leg has no agent, or one that
 // briefs: its media goes to the call that it joins (second-leg.ts), as early media does before the answer.
 
 type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
@@ -127,7 +127,7 @@ function onPermitted(state: PlacedCall, { route, permit }: EventOf<'permitted'>)
   return { state: { ...state, name: 'Reserving', route, placing: { ...state.placing, permit } }, effects: [{ do: 'reserve-leg' }] };
 }
 
-/** Whether somebody of ours talks to whoever answers. */
+/** Whether an agent of ours talks to the person who answers. */
 function hasAgent({ facts: { joins } }: PlacedCall): boolean {
   return joins === undefined || joins.briefing !== null;
 }
@@ -264,7 +264,7 @@ export function reasonOf(status: number, isLocal: boolean, isProceeding: boolean
   }
 }
 
-/** Whoever joins a call at once gets the ACK, and its media changes over; for an agent the leg opens, if it did not for early media. */
+/** A party that joins a call at once gets the ACK, and its media changes over; for an agent the leg opens, if it did not for early media. */
 function onRelayAnswered(state: PlacedCall, sdp: string): PlacingStep {
   const agreed = agreedOnOffer(state, sdp);
   if (agreed === null) return giveUp(state, 'MEDIA_LOST');
@@ -296,7 +296,7 @@ function ready(state: PlacedCall): PlacingStep {
   return isReady ? { state, effects: [{ do: 'acknowledge' }], talks: true } : { state, effects: NOTHING };
 }
 
-/** Another agent may stand in, once: whoever answered is waiting. */
+/** Another agent may stand in, once: the person who answered is waiting. */
 function onAgentUnavailable(state: PlacedCall): PlacingStep {
   const { standIn } = state.facts;
   if (state.name !== 'Connecting' || state.agent.choice !== 'own' || standIn === null) return giveUp(state, 'AGENT_UNAVAILABLE');

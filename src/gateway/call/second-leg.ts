@@ -66,7 +66,7 @@ export function onLegRinging(state: CallState, { callId }: EventOf<'leg-ringing'
   return { state, effects: isOurs ? [{ do: 'ring-back', isOn: true }] : NOTHING };
 }
 
-/** Whoever answered talks with the agent. */
+/** The answerer talks with the agent. */
 function onLegConsulting(state: CallState, { callId }: EventOf<'leg-consulting'>): SecondLegStep {
   const { second } = state;
   // It was given up meanwhile, or a restart has forgotten it.
@@ -133,7 +133,7 @@ function onSideChanged(state: CallState, { callId, side }: EventOf<'side-changed
   return { state: isOurs ? { ...state, wantedSide: sideFor(state, side) } : state, effects: NOTHING };
 }
 
-/** All was said to whoever answered: the caller may join. */
+/** The briefing is over: the caller may join. */
 export function onBriefed(state: CallState): SecondLegStep {
   const { joins } = state.facts;
   return {

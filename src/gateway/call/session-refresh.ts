@@ -3,7 +3,7 @@ import type { SrfAnswer, SrfHeaders } from '../ports/signalling.js';
 import { sessionExpiresOf } from './invite.js';
 import { headerValues } from './trunk-authorization.js';
 
-/** Of the interval. The SIP server refreshes at half of it. */
+/** A part of the interval. The SIP server refreshes at half of it. */
 const REFRESH_AT = 0.4;
 const MAX_SECONDS = 86_400;
 

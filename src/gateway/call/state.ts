@@ -96,7 +96,7 @@ export interface LegWish extends LegRules {
   readonly to: E164;
 }
 
-/** What is spoken to whoever answers; `by-agent`: the agent of the call talks with them. */
+/** What is spoken to the answerer; `by-agent`: the agent of the call talks with them. */
 export type Briefing =
   | {
       readonly text: string;
@@ -114,7 +114,7 @@ export interface LegRules {
   readonly ringTimeoutMs: number;
   /** `null`: as long as this call may last. */
   readonly timeLimitMs: number | null;
-  /** For whoever answers, before the caller is joined; `null`: nothing. */
+  /** For the answerer, before the caller joins; `null`: nothing. */
   readonly briefing: Briefing | null;
   /** When the other one has hung up, or could not be reached: `end` ends a call that was joined; `go-on` gives the caller back to the document. */
   readonly afterwards: 'end' | 'go-on';
@@ -163,7 +163,7 @@ export interface Placing {
   /** `null`: nothing is reserved yet. */
   readonly permit: DialPermit | null;
   readonly isLegOpen: boolean;
-  /** Of a second leg: the caller gets one early dialog's media, the first that has any. `asked`: rtpengine is to answer with it. */
+  /** For a second leg: the caller gets one early dialog's media, the first that has any. `asked`: rtpengine is to answer with it. */
   readonly earlyMedia: 'none' | 'asked' | 'heard';
 }
 

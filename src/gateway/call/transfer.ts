@@ -19,7 +19,7 @@ export interface TransferStep {
 }
 
 const NOTHING: readonly CallEffect[] = [];
-/** A carrier that accepted the transfer and says nothing for so long has failed. */
+/** A carrier that accepted the transfer and is silent this long has failed. */
 const SILENCE_MS = 60_000;
 
 const REFUSALS = {

@@ -46,7 +46,7 @@ export interface VoiceHost {
   startFork(fork: ForkSettings): void;
   stopFork(streamSid: string): void;
   transfer(to: string, requestId: string, rules: DialRules): void;
-  /** The caller comes back from whoever was dialled, or does not wait any more. */
+  /** The caller returns from the dialled party, or stops waiting. */
   leaveLeg(): void;
   /** The call that was dialled last; `null`: none was, as the carrier took a REFER or nothing may be dialled. */
   lastLeg(): LegNote | null;
@@ -129,7 +129,7 @@ export class VoiceCall {
     this.#begin(() => this.#goTo(target));
   }
 
-  /** In another process than before, while whoever was dialled talks: the verb in progress goes on. */
+  /** In a later process, while the dialled party talks: the verb in progress continues. */
   restore(script: VoiceScript): void {
     this.#script = script;
   }
@@ -423,7 +423,7 @@ export class VoiceCall {
 
   #request({ url, method, parameters }: DocumentRequest): ReturnType<VoiceServer['document']> {
     const { facts, application } = this.settings;
-    // Only whoever answered hears a document of a placed call.
+    // Only the answerer hears a document of a placed call.
     const call = callParameters(
       { ...facts, answeredBy: this.host.answeredBy },
       this.host.isAnswered || facts.direction === 'outbound' ? 'in-progress' : 'ringing',

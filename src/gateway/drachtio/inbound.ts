@@ -312,7 +312,7 @@ export class Inbound implements LiveCalls {
    * @param limitMs after this time unanswered calls are refused
    */
   async park(limitMs: number): Promise<void> {
-    // What was on its way is taken, and whoever asks by OPTIONS may call.
+    // Requests on their way are taken, and senders of OPTIONS may call.
     if (!this.#isRetired) this.#services.srf.withdraw(['invite']);
     const { clock, snapshots } = this.#services;
     const deadlineMs = clock.nowMs() + limitMs;
@@ -375,7 +375,7 @@ export class Inbound implements LiveCalls {
     const left = this.#left;
     this.#left = [];
     const isLeft = new Set(left.map(({ runner }) => runner));
-    // New calls may come before the package tells of the connection.
+    // New calls may come before the package reports the connection.
     const running = [...this.#runners.values()].filter((runner) => this.#interrupted.has(runner) && !isLeft.has(runner));
     this.#interrupted.clear();
     // Spread, as each carrier may need a new connection.

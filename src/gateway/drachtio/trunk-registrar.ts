@@ -39,7 +39,7 @@ interface Registration {
 }
 
 const TICK_MS = 2_000;
-/** Several ticks: another gateway takes over when this one is gone for so long. */
+/** Several ticks: another gateway takes over when this one is gone that long. */
 const CLAIM_MS = 15_000;
 const EXPIRES_SECONDS = 600;
 const MAX_EXPIRES_SECONDS = 86_400;

@@ -68,7 +68,7 @@ export interface MediaService extends MediaEndpoint {
 }
 
 const WATCH_MS = 500;
-/** A thread that has not reported for so long gets no new calls; it is replaced after the second time. */
+/** A thread that has not reported this long gets no new calls; it is replaced after the second time. */
 const SILENT_MS = 1_500;
 const HUNG_MS = 8_000;
 /** A thread whose receive buffers are full is at least so far behind. */

@@ -22,7 +22,7 @@ if (parentPort === null) throw new Error('this module runs as a worker thread of
 const port = parentPort;
 const settings = workerData as WorkerSettings;
 
-/** So often it is looked at how late the frames are. */
+/** How often the lateness of frames is read. */
 const DELAY_WINDOW_MS = 500;
 
 const outgoing = new TurnBatch<WorkerMessage>((messages) => port.postMessage(messages));

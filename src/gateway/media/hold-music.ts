@@ -9,7 +9,7 @@ const NOTES_HZ = [
 ].flat();
 const NOTE_SAMPLES = 3_200;
 const AMPLITUDE = 3_000;
-/** Of a struck string, in a second. */
+/** The decay of a struck string, in a second. */
 const DECAY = 5;
 /** Against a click at the beginning of a note. */
 const ATTACK_SAMPLES = 40;

@@ -103,7 +103,7 @@ export type AgentDescription =
   | ({ readonly kind: 'provider' } & ProviderSettings)
   | ({ readonly kind: 'player' } & PlayerSettings)
   | ({ readonly kind: 'conversation' } & ConversationSettings)
-  /** The agent of another call, which hands its caller over: both talk with whoever answers. */
+  /** The agent of another call, which hands its caller over: both talk with the answerer. */
   | { readonly kind: 'party'; readonly callId: string }
   /** The same leg before it is answered: the caller of the other call gets what comes, in place of a ring-back tone. */
   | { readonly kind: 'early-media'; readonly callId: string };
@@ -176,13 +176,13 @@ export const NOT_IN_TURBO = {
   message: 'An agent with the model turbo has no tools, no transfers and no keys to press.',
 } as const;
 
-/** What holds for every connection to an agent, whoever's it is. */
+/** What holds for every connection to an agent. */
 export interface AgentConnectionLimits {
   /** From the first packet to the answer of the upgrade. */
   readonly connectTimeoutMs: number;
-  /** A connection that breaks is tried again for so long. */
+  /** How long a broken connection is tried again. */
   readonly reconnectGraceMs: number;
-  /** A ping goes out so often; without a pong by the next but one the connection counts as broken. */
+  /** The interval of pings; without a pong by the next but one the connection counts as broken. */
   readonly pingIntervalMs: number;
   /** A provider's agent asks once whether anybody is there after so long without a word, and hangs up after as long again. */
   readonly maxSilenceMs: number;

@@ -38,5 +38,5 @@ export const batchLogEntrySchema = z
 export type BatchRecord = Readonly<z.output<typeof batchSchema>>;
 export type BatchLogEntry = Readonly<z.output<typeof batchLogEntrySchema>>;
 
-/** What a writer tells of a batch; `timestamp` left out: now. */
+/** An entry of a batch's log; `timestamp` defaults to now. */
 export type BatchEvent = Pick<BatchLogEntry, 'event_type' | 'payload'> & { readonly timestamp?: string | undefined };

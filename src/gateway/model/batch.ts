@@ -33,7 +33,7 @@ export const batchPlanSchema = z.object({
     .string()
     .regex(/^[0-9*#]$/, 'must be one of 0-9, * and #')
     .nullable()
-    .describe('Whoever presses it goes on the do-not-call list'),
+    .describe('A person who presses it goes on the do-not-call list'),
   ring_timeout: z.int().describe('Seconds'),
   detect_answerer: z.boolean().describe('As in POST /v1/calls'),
   max_duration: z.number().nullable().describe("Minutes; null: the agent's"),
@@ -123,7 +123,7 @@ export function endOf({ reason, answered_at: answeredAt, answered_by: by, timing
 
 type PlacedFacts = Pick<EndOfCall, 'isDialled' | 'silentMs'>;
 
-/** A number that was not dialled, for reasons of ours, is due again so often, and after so long, doubled each time. */
+/** A number that was not dialled for reasons of ours is retried this often, after this delay, doubled each time. */
 const MOST_SPARED = 100;
 const AGAIN_MS = 10_000;
 const LATEST_AGAIN_MS = 3_600_000;

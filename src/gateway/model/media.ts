@@ -39,14 +39,14 @@ export interface LegChange {
 /** One media leg between rtpengine and the endpoint. */
 export interface LegDescription extends LegFormat {
   readonly callId: string;
-  /** The carrier's Call-ID, under which the leg's RTCP is told of. */
+  /** The carrier's Call-ID, under which the leg's RTCP is reported. */
   readonly sipCallId: string;
   /** The endpoint's own RTP port, which the far side knows already (reserved, or of before a restart); `null`: any. */
   readonly localRtpPort: number | null;
   readonly remote: MediaAddress;
   /** `null`: plain RTP. */
   readonly srtp: SrtpKeys | null;
-  /** SRTP suite of the carrier's side, for agents that tell of it; `null`: plain RTP. */
+  /** SRTP suite of the carrier's side, for agents that report it; `null`: plain RTP. */
   readonly carrierSuite: string | null;
   /** Finds out who answered; left out: a call that came in, or nobody wants to know. */
   readonly watchesAnswerer?: boolean;
@@ -108,7 +108,7 @@ export type LegEvent =
   | { readonly type: 'fork-ended'; readonly streamSid: string; readonly error: string | null }
   /** What the connection to the agent met. */
   | AgentNote
-  /** The provider reported that it counted so many tokens. */
+  /** The provider reported how many tokens it counted. */
   | { readonly type: 'provider-tokens'; readonly tokens: number }
   /** The agent asks for something that is not the leg's business. */
   | { readonly type: 'agent-request'; readonly request: AgentRequest }

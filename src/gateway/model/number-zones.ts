@@ -3,7 +3,7 @@ import { NUMBER_ZONES } from './number-zones-data.js';
 
 let byPrefix: ReadonlyMap<string, readonly string[]> | undefined;
 
-/** Time zones (IANA) in which whoever has this number may be, by its longest known prefix; empty: not known. */
+/** Time zones (IANA) of a number, by its longest known prefix; empty: unknown. */
 export function zonesOf(number: E164): readonly string[] {
   byPrefix ??= readZones(NUMBER_ZONES);
   for (let end = number.length; end > 1; end -= 1) {

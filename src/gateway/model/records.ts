@@ -171,7 +171,7 @@ export interface OrgRecord {
   readonly pathway_url: string | null;
   /** Sent there as `Authorization: Bearer`; `null`: none. Never shown. */
   readonly pathway_token: string | null;
-  /** Transcripts of its calls are kept for so many days; 0: not at all; `null`: as long as the records. */
+  /** Days for which transcripts of its calls are kept; 0: not at all; `null`: as long as the records. */
   readonly transcript_days: number | null;
   /** What it may dial; `null`: nothing. */
   readonly dialling: Dialling | null;

@@ -43,7 +43,7 @@ export interface BatchRuns {
 /** A number that may be dialled now. */
 export interface DueNumber {
   readonly entry: BatchNumber;
-  /** Names this turn of the number: whoever acts on another one is too late. */
+  /** Names this turn of the number: an action on another one comes too late. */
   readonly dueMs: number;
 }
 

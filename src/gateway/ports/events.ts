@@ -3,7 +3,7 @@ import { channel, subscribe as subscribeTo, unsubscribe, type Channel } from 'no
 import type { RtcpSeen } from '../../lib/observed.js';
 import type { EndedCall } from './ports.js';
 
-/** What happens in a gateway, for whoever observes it. Publishers import no observer, and pay nothing while there is none. */
+/** Events of a gateway for its observers. Publishers import no observer, and pay nothing while there is none. */
 export interface GatewayEvents {
   /** A call ended or was refused; its record is not stored yet. */
   readonly 'call.ended': EndedCall;

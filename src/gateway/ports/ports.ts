@@ -16,7 +16,7 @@ import type { Result } from '../../lib/result.js';
 import type { Timeline } from '../model/call-trace.js';
 import type { ConcurrentUsage } from '../admission/admission.js';
 
-/** What one look-up tells of a called number. */
+/** The result of one look-up of a called number. */
 export interface Lookup {
   /** `null`: the number is not attached inbound. */
   readonly route: Route | null;
@@ -106,7 +106,7 @@ export class StoreUnavailableError extends Error {
 /** All that is kept of a call that ended or was refused. */
 export interface EndedCall {
   readonly record: CallRecord;
-  /** The transcript is kept for so many days; left out: as long as the record. */
+  /** Days for which the transcript is kept; left out: as long as the record. */
   readonly transcriptDays?: number;
   /** What happened in it, oldest first; empty: nothing is kept. */
   readonly trace: readonly TraceEntry[];

@@ -4,7 +4,7 @@ import type { NumberRecord, TrunkRegistration } from '../model/records.js';
 export interface RegistrationStore {
   /** Numbers whose trunk has a registrar. */
   registering(): Promise<readonly NumberRecord[]>;
-  /** The account is this gateway's for so long; false: another one has it. */
+  /** The account is this gateway's for that time; false: another one has it. */
   claim(account: string, forMs: number): Promise<boolean>;
   /** Another gateway may have it at once. */
   release(account: string): Promise<void>;

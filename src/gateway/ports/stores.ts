@@ -69,7 +69,7 @@ export interface RecordPage<T> {
   readonly next: string | null;
 }
 
-/** A page of large records ends when it has so many bytes, whatever its limit. */
+/** A page of large records ends at this many bytes, whatever its limit. */
 export const MAX_PAGE_BYTES = 524_288;
 
 export interface SweepReport {
@@ -343,7 +343,7 @@ export interface NewBatch {
   readonly batchId?: string;
 }
 
-/** What writers tell of batches, and customers read. Batches go when they are older than the retention, logs with them. */
+/** What writers report on batches, and customers read. Batches go when they are older than the retention, logs with them. */
 export interface BatchLog {
   create(batch: NewBatch): Promise<BatchRecord>;
   /** `null`: no such batch, or another organization's. */

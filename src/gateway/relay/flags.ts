@@ -52,7 +52,7 @@ export interface OfferFlags {
 
 /**
  * `offer`: SRTP or plain RTP towards the recipient; no ICE, DTLS or rtcp-mux on either side. Without a to-tag: rtpengine identifies the
- * other side of an existing call, whoever made the first offer.
+ * other side of an existing call, no matter who made the first offer.
  */
 export function offerCommand({ callId, offerer, sdp, endsSrtp }: NegotiationArguments, flags: OfferFlags): Record<string, unknown> {
   const { interfaces } = flags;
@@ -96,7 +96,7 @@ export function answerCommand({ callId, offerer, sdp, endsSrtp }: NegotiationArg
   };
 }
 
-/** Without a tag rtpengine frees the call, whoever is in it; only with one does the response have figures. */
+/** Without a tag rtpengine frees the call, whatever its tags; only with one does the response have figures. */
 export function deleteCommand(callId: string, tag: RelaySide | null): Record<string, unknown> {
   // At once: otherwise session and ports stay for rtpengine's own delay.
   return { 'call-id': callId, 'delete-delay': 0, ...(tag === null ? {} : { 'from-tag': tag }) };

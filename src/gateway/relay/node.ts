@@ -79,7 +79,7 @@ class UdpClient extends Client {
   #send(datagram: Buffer, onFailed: (error: Error) => void): void {
     if (this.#unsent !== null) return void this.#unsent.push(() => this.#send(datagram, onFailed));
     this.socket.send(datagram, (error) => {
-      // ICMP tells of an earlier datagram that nobody listened: the next one may find rtpengine again.
+      // ICMP reports an earlier datagram that found no listener: the next one may find rtpengine again.
       if (error !== null && (error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') onFailed(error);
     });
   }

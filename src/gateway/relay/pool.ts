@@ -62,7 +62,7 @@ export class RelayPool implements MediaRelay {
   readonly #lostListeners: LostListener[] = [];
   readonly #backListeners: BackListener[] = [];
   readonly #prefix: string;
-  /** On our own node nobody else has calls. `null`: whoever may have them. */
+  /** On our own node only we have calls. `null`: others may have them. */
   readonly #knownPrefixes: readonly string[] | null;
   readonly #delay: DelayLimit;
   /** Nodes without a response whose calls are not lost yet. */

@@ -94,7 +94,7 @@ const MAX_GATHER_S = 600;
 const KEYS = /^[0-9*#A-D]$/i;
 const PLAYED_DIGITS = /^[0-9*#A-Dw]{1,64}$/i;
 
-/** Verbs of Twilio's whose absence would mislead whoever wrote them, or the caller. */
+/** Verbs of Twilio's whose absence would mislead their author, or the caller. */
 const REFUSED: ReadonlySet<string> = new Set([
   'Record',
   'Enqueue',

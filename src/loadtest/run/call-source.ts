@@ -1,6 +1,6 @@
 import type { AnsweredLine, CallError, EndingLine, SippCounters } from '../sipp-files.js';
 
-/** Told of calls, as it is read. */
+/** Gets the calls as they are read. */
 export interface CallSourceListener {
   call(line: AnsweredLine | EndingLine): void;
   error(error: CallError): void;

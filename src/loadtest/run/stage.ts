@@ -23,7 +23,7 @@ export interface StageSite {
   readonly thresholds: Thresholds;
   /** null: by rate. */
   readonly connections: number | null;
-  /** Ways for so many SIPp processes. */
+  /** Ways for this many SIPp processes. */
   readonly ways: (count: number) => Promise<readonly SippWay[]>;
   /** In place of SIPp; null: SIPp. */
   readonly source: ((job: SippJob, listener: CallSourceListener) => CallSource) | null;
@@ -202,7 +202,7 @@ export class Stage {
     for (const sipp of this.#sipps) void sipp.stop();
   }
 
-  /** A connection that is lost in the run is a result; one that never was is a mistake to tell of. */
+  /** A connection that is lost in the run is a result; one that never was is a mistake to report. */
   async #whenEnded(): Promise<void> {
     const { recorder, site } = this;
     const problems = await Promise.all(

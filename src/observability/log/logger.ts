@@ -10,7 +10,7 @@ const REDACTED = new Set(SECRET_FIELDS);
 const CENSOR = '[redacted]';
 const STDOUT = 1;
 const MAX_UNWRITTEN_BYTES = 1 << 20;
-/** Lines gather for so long, up to so many characters: each write is a turn of the thread pool. */
+/** How long lines gather, and up to how many characters: each write is a turn of the thread pool. */
 const GATHER_MS = 20;
 const GATHER_CHARACTERS = 8_192;
 /** At exit the logger tries this often, 100 ms apart, to write what a slow reader has not read. */

@@ -21,7 +21,7 @@ const GUESS_AFTER = frames(1_500);
 const PERSON_PAUSE = frames(700);
 /** Who speaks for longer without such a pause reads a greeting. */
 const MACHINE_SPEECH = frames(2_800);
-/** The guess, and the verdict at the limit: whoever still speaks. */
+/** The guess, and the verdict at the limit, while speech goes on. */
 const SPEAKING_PAUSE = frames(300);
 /** Shorter sounds are clicks. */
 const LEAST_VOICE = frames(80);

@@ -121,7 +121,7 @@ export class DialogEntry {
     if (added.length > 0) this.#actors = [...this.#actors, ...added].slice(-MAX_ACTORS);
   }
 
-  /** The tags were secrets of a connection; after a restart, whoever comes by another one must be known besides. */
+  /** The tags were secrets of a connection; after a restart, the peer of another one must be known besides. */
   admits(flow: Flow): boolean {
     if (!this.isRestored || flow === this.flow) return true;
     if (actorsOf(flow).some((actor) => this.#actors.includes(actor))) return true;

@@ -28,7 +28,7 @@ export interface Dialing {
 const PING_MS = [95_000, 120_000] as const;
 /** RFC 5626 §4.4.1: for the pong. */
 const PONG_LIMIT_MS = 10_000;
-/** A kept connection without a message for so long is kept no more. */
+/** A kept connection without a message this long is kept no more. */
 const UNUSED_MS = 3_600_000;
 
 /**

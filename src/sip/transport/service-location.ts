@@ -18,7 +18,7 @@ export interface NaptrRecord {
   readonly replacement: string;
 }
 
-/** Services among those of more than so many records are not asked for. */
+/** With more records than this, services are not queried. */
 const MAX_SERVICES = 4;
 
 /** Names of the SRV records of a domain's SIP over TLS, in the order to try (RFC 3263 §4.1). */

@@ -52,7 +52,7 @@ export class SessionRefresher {
     dialog.sessionDueMs = dueMs;
     if (sessionTimer === null) return;
     const leastMs = sessionTimer.weRefresh ? randomInt(0, REFRESHED_WITHIN_MS) : Math.min(RESUME_GRACE_MS, sessionTimer.intervalMs);
-    // Whoever set the clock meanwhile does not make the session longer.
+    // Setting the clock meanwhile does not make the session longer.
     const leftMs = Math.min(dueMs - this.clock.wallMs(), sessionDueMs(sessionTimer));
     this.#start(dialog, Math.max(leftMs, leastMs), () => this.#due(dialog));
   }

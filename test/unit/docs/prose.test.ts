@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { faultsOf, MOST_WORDS, PAGES, pageOf, RULES, writtenWords } from '../../../scripts/docs/prose.js';
+import { commentFaults, commentsOf, faultsOf, MOST_WORDS, PAGES, pageOf, RULES, writtenWords } from '../../../scripts/docs/prose.js';
 
 describe.each(RULES)('$name', (rule) => {
   it('on every page', () => {
@@ -16,4 +16,9 @@ describe.each(RULES)('$name', (rule) => {
 
 it('people wrote no more words than the budget', () => {
   expect(writtenWords()).toBeLessThanOrEqual(MOST_WORDS);
+});
+
+it('comments of the sources keep to the style guide', () => {
+  expect(commentsOf('/** Of a call. */\nconst a = 1; // whoever\n')).toEqual(['Of a call.', 'whoever']);
+  expect(commentFaults()).toEqual([]);
 });

@@ -572,7 +572,7 @@ function includes(rule: CallerInput, input: 'speech' | 'dtmf'): boolean {
   return rule === 'any' || rule === input;
 }
 
-/** Without what may be a secret. */
+/** Removes what may be a secret. */
 function shownUrl(text: string): string {
   return URL.canParse(text) ? `${new URL(text).protocol}//${new URL(text).host}${new URL(text).pathname}` : 'a URL that cannot be read';
 }

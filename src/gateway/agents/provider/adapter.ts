@@ -56,7 +56,7 @@ export interface ProviderAdapter {
   readonly formats: { readonly input: WireFormat; readonly output: WireFormat };
   /** How long a session lasts at the provider, in milliseconds. */
   readonly sessionMs: number;
-  /** The connection is lost when nothing came for so long, not even a pong; in milliseconds. `null`: for two intervals of our pings. */
+  /** The connection is lost when nothing came this long, not even a pong; in milliseconds. `null`: for two intervals of our pings. */
   readonly silentAfterMs: number | null;
   /** What the provider wants while no audio is sent. */
   readonly keepAlive?: WireMessage;

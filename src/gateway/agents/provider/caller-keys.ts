@@ -1,6 +1,6 @@
 import type { CancelTimer, Clock } from '../../../lib/clock.js';
 
-/** Keys are a number when none follows for so long. */
+/** Keys form a number once none follows this long. */
 const KEYS_MS = 2_000;
 const MAX_KEYS = 64;
 

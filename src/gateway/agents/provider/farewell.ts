@@ -17,7 +17,7 @@ export class Farewell {
     this.#isBegun = true;
   }
 
-  /** So many frames pass. True, once: the call ends now. @param isQuiet nothing is left to be heard, and nothing more is on its way */
+  /** Counts frames. Returns true once, when the call ends now. @param isQuiet no audio is queued or on its way */
   pass(frames: number, isQuiet: boolean): boolean {
     if (!this.#isBegun) return false;
     this.#frames += frames;

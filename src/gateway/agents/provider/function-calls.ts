@@ -102,7 +102,7 @@ export class FunctionCalls {
     return isSent ? { result: 'The keys were pressed.' } : { error: 'DTMF_NOT_SENT', message: 'The call takes no keys.' };
   }
 
-  /** The model need not be told of a person. */
+  /** The model needs no message about a person. */
   #onAnswerer({ event }: Extract<AgentAnswer, { type: 'answered-by' }>): void {
     if (event.type === 'greeting-ended') this.model.inform('The greeting of the answering machine is over: a message can be left now.');
     else if (event.type === 'verdict' && event.answerer === 'machine')

@@ -13,7 +13,7 @@ export class Liveness {
     this.#silentMs = 0;
   }
 
-  /** False: nothing came for so long. @param silentAfterMs `null`: two intervals of our pings */
+  /** False: nothing came in time. @param silentAfterMs `null`: two intervals of our pings */
   pass(milliseconds: number, silentAfterMs: number | null): boolean {
     this.#silentMs += milliseconds;
     this.#sincePingMs += milliseconds;

@@ -125,7 +125,7 @@ export class Utterances {
     return { played, heard };
   }
 
-  /** Of all its audio, while more is on its way. */
+  /** The length of all its audio, while more is on its way. */
   #wholeBytes(utterance: Utterance, received: number): number {
     return this.isTextFirst && !utterance.hasAllAudio ? spokenBytes(utterance, received) : received;
   }
@@ -146,7 +146,7 @@ function entryOf({ startedMs }: Utterance, text: string, isCut: boolean): Transc
   return { speaker: 'agent', text, at_ms: Math.round(startedMs ?? 0), ...(isCut ? { interrupted: true } : {}) };
 }
 
-/** Of a text, all of whose audio has not come: no less than people need for it. */
+/** The length of a text whose audio is incomplete: at least what people need to say it. */
 function spokenBytes({ text }: Utterance, received: number): number {
   return Math.max(received, text.length * MS_PER_CHARACTER * BYTES_PER_MS);
 }

@@ -9,7 +9,7 @@ const MAX_PACKETS = 20;
 
 type Packet = Parameters<Uplink['hear']>;
 
-/** What the caller says while his ACK is under way: audio goes by another way, and is often the first to arrive. */
+/** Holds the caller's audio until the ACK arrives: RTP often overtakes it. */
 export class EarlyAudio {
   readonly #packets: Packet[] = [];
 

@@ -3,7 +3,7 @@ import { BYTES_PER_MS } from '../../../rtp/codec/g711.js';
 const MAX_MARKS = 1_000;
 /** Pieces that are shorter together are put together. */
 const FEW_BYTES = 160;
-/** The rest of a frame is waited for so many times before it is filled up with silence: 40 ms. */
+/** Frames that wait for the rest of their audio before silence fills it: 40 ms. */
 const MAX_STARVED_PULLS = 2;
 
 /** Two seconds of frames over which an agent's pace and what waits are looked at. */
@@ -17,7 +17,7 @@ const PACE_SLACK = 0.15;
 
 interface Mark {
   readonly name: string;
-  /** Played when so many bytes are. */
+  /** Played once this many bytes are. */
   readonly at: number;
 }
 

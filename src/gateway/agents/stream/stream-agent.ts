@@ -26,7 +26,7 @@ export interface StreamDependencies {
   readonly counters: AgentCounters;
 }
 
-/** What a person may want to know of a close code (RFC 6455 §7.4.1). */
+/** Explanations of close codes (RFC 6455 §7.4.1). */
 const CLOSE_CODES: Readonly<Record<number, string>> = {
   1000: ' (done)',
   1001: ' (going away)',
@@ -40,7 +40,7 @@ const CLOSE_CODES: Readonly<Record<number, string>> = {
 const DEFAULT_DIGIT_MS = 160;
 /** What is still in buffers on the way is heard too before an agent's hang-up takes effect. */
 const FAREWELL_FRAMES = 10;
-/** So often in `agents.max_unsent_audio_ms` it is asked how far an agent has read. */
+/** Checks of how far an agent has read, per `agents.max_unsent_audio_ms`. */
 const PINGS_PER_UNSENT = 8;
 /** Messages that wait for a connection: as many as marks may. */
 const MAX_OWED = 1_000;
@@ -465,7 +465,7 @@ export class StreamAgent implements LegAgent {
   }
 }
 
-/** Without what may be a secret: the query; a user and password are not taken. */
+/** Removes the query, which may hold a secret; a URL with user and password is refused. */
 function shownUrl(text: string): string {
   if (!URL.canParse(text)) return 'a URL that cannot be read';
   const { protocol, host, pathname, search } = new URL(text);

@@ -43,7 +43,7 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
     const live = await reads.liveCall(scope, callId);
     const record = live === null ? await reads.call(scope, callId) : null;
     if (record !== null) return endedCall(record);
-    // Between its end and its record it is shown as it was: whoever asks again gets the record.
+    // Between its end and its record the last state is shown; a later request gets the record.
     const shown = live ?? (await reads.endingCall(scope, callId));
     if (shown === null) return null;
     const transcript = live === null ? [] : await control.transcript(scope, live);

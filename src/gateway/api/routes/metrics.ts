@@ -4,7 +4,7 @@ import type { ZodApp } from '../context.js';
 export interface MetricsSource {
   readonly contentType: string;
   render(): Promise<string>;
-  /** `null`: whoever asks may read them. */
+  /** `null`: anybody may read them. */
   refusal(address: string, authorization: string | undefined): { readonly status: 401 | 403; readonly message: string } | null;
 }
 

@@ -56,7 +56,7 @@ export function toolRoutes(app: ZodApp, { stores, reads, runner, clock, note }: 
           next: nextOf(next),
         };
       if (limit !== undefined) return { status: 'success' as const, tools: records.map(shownToolRecord), next: nextOf(next) };
-      // Whoever asks for all of them gets what §4.7 of the interface has, and no more. It may be much: written in steps.
+      // A request for all of them gets exactly what §4.7 of the interface lists. It may be long, so it is written in steps.
       return reply.type('application/json; charset=utf-8').send((await allTools(records)) as never);
     },
   });
@@ -164,7 +164,7 @@ class RunningTools {
   }
 }
 
-/** Aborted when whoever asked has gone before the answer. */
+/** Aborted when the requester disconnects before the answer. */
 function goneSignal(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   reply.raw.once('close', () => {

@@ -18,7 +18,7 @@ const NOT_PLACED_CODES = [
   `\`${String(TWILIO_CODES.badUrl)}\`: Url and Twiml are missing, or not valid`,
 ];
 
-/** `POST /v1/calls` as Twilio's libraries ask for it: TwiML talks to whoever answers. Registered behind authentication. */
+/** `POST /v1/calls` as Twilio's libraries ask for it: TwiML talks to the person who answers. Registered behind authentication. */
 export function twilioPlaceCallRoute(app: ZodApp, { stores, sipPolicy, placeCall, clock, note }: RouteContext): void {
   app.post('/2010-04-01/Accounts/:accountSid/Calls.json', {
     schema: {

@@ -19,7 +19,7 @@ export interface AgentPolicy {
   readonly agentUrlRefusal: (url: URL) => string | null;
 }
 
-/** Something to tell of one setting. */
+/** A remark about one setting. */
 export interface SettingNote {
   readonly path: string;
   readonly message: string;

@@ -11,7 +11,7 @@ const FILE = /^(\d{4}-\d\d-\d\d)\.jsonl$/;
 const MAX_WAITING_BYTES = 16 << 20;
 
 /**
- * Every call's record as a line of JSON in `<directory>/<day, UTC>.jsonl`, for whoever wants to keep them all. Several gateways may share
+ * Every call's record as a line of JSON in `<directory>/<day, UTC>.jsonl`, to keep them all. Several gateways may share
  * the directory: a line is one append. Files older than `days` are removed.
  */
 export class CallArchive {

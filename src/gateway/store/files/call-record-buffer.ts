@@ -9,7 +9,7 @@ const RETRY_MS = 1_000;
 const SECOND_MS = 1_000;
 
 /**
- * Writes records of calls within bounds. Of calls that were not answered, so many a second of each organization: a flood of them costs
+ * Writes records of calls within bounds. It keeps a fixed number of unanswered calls a second per organization: a flood of them costs
  * the store little and pushes no real call out of it. Calls that cannot be written wait in the spool until Redis is back.
  */
 export class CallRecordBuffer implements CallStore {

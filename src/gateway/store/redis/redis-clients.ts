@@ -36,7 +36,7 @@ function clientOptions({ commandTimeoutMs = COMMAND_TIMEOUT_MS, connectionName }
     socketTimeout: SOCKET_TIMEOUT_MS,
     // A command that cannot go out now fails now: a caller with a phone at the ear gets its 503 at once.
     enableOfflineQueue: false,
-    // Subscribing again is left to whoever subscribed: it has to know of the gap.
+    // The subscriber subscribes again itself: it has to know of the gap.
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,

@@ -62,7 +62,7 @@ export interface RedisStoresOptions extends RedisOptions {
   readonly confirmedBy?: number;
   /** Names this gateway among those of one Redis, and after a restart. Left out by programs that take no calls. */
   readonly instance?: string;
-  /** A call's place is kept for so long unless it is renewed, which is done three times in it. */
+  /** The lease of a call's slot, renewed three times within it. */
   readonly leaseMs?: number;
   /** How old an answer may be that stands in for a Redis that is away; 0: none does. */
   readonly staleRouteMs?: number;
@@ -269,7 +269,7 @@ function openCalls(
     };
   }
 
-  // One node tells of what is published on any.
+  // One node passes on what is published on any.
   const connection = new RedisConnection({
     ...options,
     cluster: false,

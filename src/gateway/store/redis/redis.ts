@@ -64,7 +64,7 @@ export class RedisConnection {
     this.client.on('end', () => this.#beginAgain());
   }
 
-  /** When the Sentinels tell of a failover while ioredis is connecting anyway, it gives up for good: only `close` may end it. */
+  /** When the Sentinels announce a failover while ioredis is connecting anyway, it gives up for good: only `close` may end it. */
   #beginAgain(): void {
     if (this.#isClosed) return;
     this.#clock.setTimer(BEGIN_AGAIN_MS, () => {

@@ -15,7 +15,7 @@ export interface Naming {
 }
 
 /**
- * Makes the indexes agree with the record. Reads the record again after each write: whoever changed it in between writes the indexes
+ * Makes the indexes agree with the record. Reads the record again after each write: a writer in between writes the indexes
  * after that, so the last one to write them has seen the last record.
  * @param before ids that it named before it was changed
  */

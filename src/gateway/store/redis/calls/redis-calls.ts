@@ -222,7 +222,7 @@ function partsOf(member: string, scope: Scope): { readonly position: string; rea
   return { position: `${time}:${callId}`, callId, orgId };
 }
 
-/** 128 bits: whoever finds two that are the same has found nothing, for the record has the Call-ID in full. */
+/** 128 bits: a collision harms nothing, for the record has the Call-ID in full. */
 function digestOf(sipCallId: string): string {
   return createHash('sha256').update(sipCallId).digest('base64url').slice(0, 22);
 }

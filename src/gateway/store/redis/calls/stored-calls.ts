@@ -6,7 +6,7 @@ import { RedisScript, type RedisConnection } from '../redis.js';
 
 const NOTE = new RedisScript('calls/note-stored');
 const EACH_MS = 1_000;
-/** So many notes are looked at for each that is added, at least: what is over the limit goes faster than new calls come. */
+/** The least number of notes examined for each that is added: what is over the limit goes faster than new calls come. */
 const LOOKED_AT_EACH = 4;
 const LOOKED_AT_LEAST = 200;
 /** Notes that wait while Redis is away. What is over it is kept by Redis until its retention ends, and not counted. */

@@ -38,7 +38,7 @@ const RENEW_SLOTS = new RedisScript('leases/renew-slots');
 const LIST_AGAIN = new RedisScript('leases/list-again');
 /** A call may end a day after the day that it began in. */
 const DAY_KEPT_MS = 3 * 86_400_000;
-/** Longer than a record takes to be written, Redis being there. */
+/** Longer than writing a record takes while Redis is up. */
 const ENDING_S = 30;
 
 interface Own extends Pick<DialRequest, 'orgId' | 'call'> {

@@ -7,12 +7,12 @@ const BEAT = new RedisScript('heartbeat/beat');
 const BEAT_MS = 200;
 /** A route that is remembered is used only while the last beat that came back is younger. */
 export const FRESH_MS = 500;
-/** Longer than a beat is fresh: whoever may use a route is among those that confirm its change. */
+/** Longer than a beat is fresh: every gateway that may use a route confirms its change. */
 const LIVES_MS = 1_000;
 const PREFIX = 'beat ';
 
 /**
- * Proves that no change was missed: a gateway publishes beats to its own channel and gets them back over the subscription that tells of
+ * Proves that no change was missed: a gateway publishes beats to its own channel and gets them back over the subscription that announces
  * changes. What was published before a beat was told before it. On a cluster a beat goes through every primary, as changes do.
  */
 export class Heartbeat {

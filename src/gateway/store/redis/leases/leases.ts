@@ -66,7 +66,7 @@ function keysOf({ recordKey, leasesKey, recentKey, aheadKey, listKeys }: Limited
 /** Names of an agent and of its organization, for the script to put the ids in. */
 const FOLLOWED = [agentKey('*'), ...keysOf(limitedOrg('*'))].join(' ');
 
-/** What a number or an organization told, this call not counted. */
+/** What Redis returned for a number or an organization, without this call. */
 export interface Slot {
   /** `null`: there is no record. */
   readonly record: string | null;
@@ -81,7 +81,7 @@ const TAKE_SLOTS = new RedisScript('leases/take-slots');
 const RENEW_SLOTS = new RedisScript('leases/renew-slots');
 const LIST_AGAIN = new RedisScript('leases/list-again');
 
-/** Longer than a record takes to be written, Redis being there. */
+/** Longer than writing a record takes while Redis is up. */
 const ENDING_S = 30;
 // In one script or one pipeline: Redis serves nobody else meanwhile.
 const RENEWED_AT_ONCE = 500;

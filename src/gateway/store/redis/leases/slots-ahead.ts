@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 export const LEASED_AHEAD_MS = 500;
 const USED_WITHIN_MS = LEASED_AHEAD_MS / 2;
 const MOST_AHEAD = 16;
-/** With so many left, more are leased. */
+/** At this remainder more are leased. */
 const FEW_AHEAD = 4;
 
 /** What is known of the limits of one number or organization. */

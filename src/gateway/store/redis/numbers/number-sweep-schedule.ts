@@ -70,7 +70,7 @@ async function indexRecord(redis: RedisConnection, key: string): Promise<number>
     redis.run((client) => client.zadd(orgNumbersKey(record.org_id), 0, record.phone_number)),
   ]);
   const agentId = record.inbound?.agent_id ?? null;
-  // Stale entries there are no harm: whoever reads that index looks at the number as well.
+  // Stale entries there do no harm: readers of that index read the number as well.
   if (agentId !== null) await redis.run((client) => client.zadd(agentNumbersKey(agentId), 0, record.phone_number));
   const after = await read();
   // Detached meanwhile: what was just added is stale. A detach after this read removes it itself.

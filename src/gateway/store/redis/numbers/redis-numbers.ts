@@ -176,7 +176,7 @@ export class RedisNumberStore implements NumberStore {
   }
 
   /**
-   * Makes the organization's index agree with the record of one number. Reads the record again after the write: whoever
+   * Makes the organization's index agree with the record of one number. Reads the record again after the write: a writer that
    * changed it in between writes the index after that, so the last one to write the index has seen the last record.
    */
   async #settleNumber(number: E164, orgId: string): Promise<void> {

@@ -28,8 +28,8 @@ export interface Watch {
 }
 
 /**
- * What the last look-up of each number found. It stands for the next one as long as all changes are told, and while Redis is away; otherwise
- * it tells what to ask for. Whatever is changed is forgotten.
+ * Results of the last look-up of each number. They are valid while every change is announced, or while Redis is away; otherwise they only
+ * say what to ask for. A changed entry is dropped.
  */
 export class RouteCache {
   readonly #byNumber: LRUCache<E164, Remembered>;
@@ -138,7 +138,7 @@ export class RecordCache {
 
 const READ_AT_ONCE = 500;
 
-/** After a gap in what Redis tells of changes: forgets what is remembered of records that are others now. */
+/** After a gap in Redis' announcements: drops cached records that have changed. */
 export async function dropOutdated(redis: RedisConnection, remembered: RouteCache): Promise<void> {
   const records = [...remembered.records()];
   for (let from = 0; from < records.length; from += READ_AT_ONCE) {

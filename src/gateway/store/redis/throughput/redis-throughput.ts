@@ -150,7 +150,7 @@ export class ThroughputCounts {
   }
 }
 
-/** When the oldest stretch of time began that is told of. */
+/** When the oldest reported interval began. */
 export function oldestInterval(nowMs: number): number {
   return intervalOf(nowMs) - (THROUGHPUT_INTERVALS - 1) * STEP_MS;
 }
