@@ -14,7 +14,7 @@ import { Metrics } from '../observability/metrics/registry.js';
 import { collectSipServer } from '../sip-server/sip-server-metrics.js';
 import { systemClock } from '../lib/system-clock.js';
 import { rootCertificates } from 'node:tls';
-import { serverTls } from '../tls/tls-material.js';
+import { serverTls, type ServerTls } from '../tls/tls-material.js';
 import { TlsReloader } from '../tls/tls-reloader.js';
 import { answerProcesses, followed, onHangUp, onStopSignal } from './process.js';
 
@@ -26,8 +26,13 @@ const QUIESCE_MS = 2_000;
 export async function runSipServer(config: Config, after: number | null): Promise<void> {
   const log = createLogger('sip-server', config.log.level);
   const { sip, drachtio } = config;
-  const tls = sip.tls_port === null ? null : await serverTls(config);
-  if (after !== null) await followed(config, SIP_SERVER, after, log);
+  const readTls = async (): Promise<ServerTls | null> => (sip.tls_port === null ? null : serverTls(config));
+  let tls = await readTls();
+  if (after !== null) {
+    await followed(config, SIP_SERVER, after, log);
+    // It may have waited for days: the one before it has other certificates and ticket keys by now.
+    tls = await readTls();
+  }
   const server = new SipServer({
     ...configOptions(config),
     sockets: inheritedSockets(process.env),
