@@ -84,6 +84,19 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect(call.lastSent('ACK ').endsWith(SDP)).toBe(true);
   });
 
+  it('[3261 §13.2.2.4] acknowledges it without the answer that went with the ACK to an earlier one', async () => {
+    await call.connected();
+    await call.send('INVITE sip:placeholder', call.dialogId);
+    await call.answer(call.lastSent('INVITE '), '200 OK', { body: SDP });
+    await call.send('ACK sip:placeholder', call.dialogId, '', SDP);
+    await call.send('INVITE sip:placeholder', call.dialogId, '', SDP);
+    const reinvite = call.lastSent('INVITE ');
+    await crash();
+    await call.answer(reinvite, '200 OK', { body: SDP });
+    const ack = call.lastSent('ACK ');
+    expect([cseqOf(ack), ack.endsWith('Content-Length: 0\r\n\r\n')]).toEqual([cseqOf(reinvite), true]);
+  });
+
   describe('[3261 §13.2.2.4] and gets the 2xx to an INVITE that the other one sent', () => {
     const ELSEWHERE = 'sip:peer@elsewhere.example:5061;transport=tls';
     const answered = async (change: (invite: string) => string, contact = `Contact: <${ELSEWHERE}>`): Promise<string> => {
