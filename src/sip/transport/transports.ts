@@ -162,7 +162,7 @@ export class Transports {
       if (target.isKept === true) known.keep();
       return known;
     }
-    const alias = this.#aliases.get(key);
+    const alias = this.#aliases.get(aliasKeyOf(target));
     if (alias?.isOpen === true) return alias;
     if (transport === 'TLS' && this.#contextOf(target.tls) === undefined) return undefined;
     const bound = this.#listeners.find((listener) => listener.transport === transport)?.local;
@@ -204,7 +204,7 @@ export class Transports {
     const identity = flow.tlsIdentity ?? '';
     const isSameHost = isIP(host) === 0 ? identity.split(', ').includes(`DNS:${host.toLowerCase()}`) : flow.remote.address === host;
     if (identity === '' || !isSameHost) return;
-    const key = keyOf({ transport: flow.transport, host, port });
+    const key = aliasKeyOf({ transport: flow.transport, host, port });
     this.#aliases.delete(key);
     this.#aliases.set(key, flow);
     for (const [oldest, known] of this.#aliases) {
@@ -326,6 +326,11 @@ export class Transports {
 /** Requests of one key share a connection. */
 function keyOf({ transport, host, port, address, tls }: Target): string {
   return [transport, host, port ?? '', address ?? '', tls?.id ?? ''].join('|');
+}
+
+/** RFC 3261 §18.1.1: a sent-by without a port means the default one. */
+function aliasKeyOf(target: Target): string {
+  return keyOf({ ...target, port: target.port ?? defaultPort(target.transport) });
 }
 
 function serverKey({ address, port }: Endpoint): string {
