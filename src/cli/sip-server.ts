@@ -19,8 +19,8 @@ import { TlsReloader } from '../tls/tls-reloader.js';
 import { answerProcesses, followed, onHangUp, onStopSignal } from './process.js';
 
 const SIP_SERVER = 'sip-server';
-/** A call that is being answered gets so long. */
-const QUIESCE_MS = 2_000;
+/** Open transactions get so long. */
+const RETIRE_MS = 2_000;
 
 /** `trunkline sip-server`: the embedded SIP server in the foreground. @param after the process that it follows */
 export async function runSipServer(config: Config, after: number | null): Promise<void> {
@@ -75,7 +75,7 @@ export async function runSipServer(config: Config, after: number | null): Promis
     unserve();
     return server.close();
   };
-  const stop = onStopSignal(log, { SIGTERM: () => server.quiesce(QUIESCE_MS).then(close), SIGINT: close });
+  const stop = onStopSignal(log, { SIGTERM: () => server.retire(RETIRE_MS).then(close), SIGINT: close });
   onHangUp(() => void reloader?.reload(), stop);
 }
 

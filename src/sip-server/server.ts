@@ -73,7 +73,6 @@ interface JournalTotals {
   readonly journalBytes: number;
 }
 
-const QUIESCE_POLL_MS = 5;
 /** For each kind of event that peers cause. */
 const PEER_LINES_PER_SECOND = 20;
 
@@ -166,13 +165,11 @@ export class SipServer {
     this.#transports.setTls(material);
   }
 
-  /** Before `close`, for a successor: reads nothing more, and resolves when every request that was read is answered, or after the limit. */
-  async quiesce(limitMs: number): Promise<void> {
-    const { clock } = this.options;
-    const deadlineMs = clock.nowMs() + limitMs;
-    this.#transports.quiesce();
-    while (this.#broker.counts.pending > 0 && clock.nowMs() < deadlineMs)
-      await new Promise<void>((resolve) => void clock.setTimer(QUIESCE_POLL_MS, resolve));
+  /** Before `close`, for a successor: ends each connection once no transaction is open on it, at the latest after the limit. */
+  async retire(limitMs: number): Promise<void> {
+    this.#userAgent.retire();
+    const retired = await this.#transports.retire((flow) => this.#stack.open(flow), limitMs);
+    this.options.log.info({ ...retired }, 'sip_server.retired');
   }
 
   async close(): Promise<void> {

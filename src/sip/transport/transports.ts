@@ -8,6 +8,7 @@ import type { Endpoint, Flow, FlowListener, PeerTls, Target, TransportName } fro
 import { LocatedUdpFlow } from './located-udp-flow.js';
 import { Locator, type NameResolver } from './locator.js';
 import { OutgoingFlow, type Dialing, type OutgoingLimits } from './outgoing-flow.js';
+import { retire, type OpenTransactions, type Retired } from './retirement.js';
 import { StreamListener, type ListenerLimits, type ListenerTotals, type ListenerTrust } from './stream-listener.js';
 import { namesSipDomain } from './tls-identity.js';
 import type { TlsCertificate, TlsMaterial } from './tls-server-contexts.js';
@@ -248,9 +249,20 @@ export class Transports {
     this.#left.add(known);
   }
 
-  /** What comes over TLS and TCP from now on is for the next process. */
-  quiesce(): void {
-    for (const listener of this.#listeners) if (listener instanceof StreamListener) listener.quiesce();
+  /** Before `close`: ends each connection once no transaction is open on it. New ones are for the next process. */
+  retire(transactions: (flow?: Flow) => OpenTransactions, limitMs: number): Promise<Retired> {
+    const listeners = this.#listeners.filter((listener) => listener instanceof StreamListener);
+    for (const listener of listeners) listener.stopAccepting();
+    const sum = (of: (listener: StreamListener) => number): number => listeners.reduce((total, listener) => total + of(listener), 0);
+    return retire(
+      {
+        flows: () => [...listeners.flatMap(({ flows }) => flows), ...this.#opened.values(), ...this.#left],
+        handshakes: () => sum(({ handleCount, connectionCount }) => handleCount - connectionCount),
+        transactions,
+      },
+      limitMs,
+      this.options.clock,
+    );
   }
 
   async close(): Promise<void> {
