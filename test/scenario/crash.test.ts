@@ -21,12 +21,12 @@ beforeEach(async () => {
 });
 
 /** kill -9; the caller has another connection, and the application is back. */
-async function crash(): Promise<void> {
+async function crash(awayMs = 0): Promise<void> {
   await call.bench.settle();
-  call.bench.crash();
+  call.bench.crash(awayMs);
+  call.forget();
   call.bench.callAgainFrom('127.0.0.1');
   await call.bench.connectAgain(['gw:a']);
-  call.forget();
 }
 
 const cseqOf = (text: string): number => Number(headerOf(text, 'CSeq').split(' ')[0]);
@@ -245,6 +245,25 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     await call.send('OPTIONS sip:placeholder', call.dialogId);
     await call.answer(call.lastSent('OPTIONS '), '481 Call/Transaction Does Not Exist');
     expect(call.bench.dialogCount).toBe(0);
+  });
+});
+
+describe('a call that nobody takes up', () => {
+  it('within calls.park_ms ends when its application is there: BYE', async () => {
+    await call.connected();
+    await crash(300_001);
+    expect(call.sent).toEqual([`BYE ${TO_CALLER} SIP/2.0`]);
+    await call.answer(call.lastSent('BYE '), '200 OK');
+    expect(await call.send('OPTIONS sip:placeholder', call.dialogId)).toMatch(/unable to find dialog/);
+    await call.bench.pass(40_000);
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
+  it('a little earlier goes on', async () => {
+    await call.connected();
+    await crash(290_000);
+    expect(await call.send('OPTIONS sip:placeholder', call.dialogId)).toBe('OK');
+    expect(call.sent).toEqual([`OPTIONS ${TO_CALLER} SIP/2.0`]);
   });
 });
 

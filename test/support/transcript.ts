@@ -85,13 +85,14 @@ export class Bench {
       silenceTimeoutMs: 20_000,
       tryingAfterMs: 3_500,
       graceMs: 10_000,
+      parkMs: 300_000,
       maxApplicationDelayMs: 100,
       clock,
     });
     this.#journal?.open({
       records: () => this.#userAgent.records(),
-      restore: (records) => {
-        for (const record of records) this.#broker.restore(this.#userAgent.restore(record));
+      restore: (records, awayMs) => {
+        for (const record of records) this.#broker.restore(this.#userAgent.restore(record), awayMs);
       },
     });
   }

@@ -97,6 +97,8 @@ export class CallDialog {
   #refresh: SessionRefresh | null = null;
   #cancelPing: CancelTimer | undefined;
   #isClosed = false;
+  /** An earlier process had the dialog. */
+  #isAdopted = false;
 
   constructor(
     private readonly services: DialogServices,
@@ -123,6 +125,7 @@ export class CallDialog {
 
   /** Takes over a dialog of an earlier process. */
   adopt(kept: DialogSnapshot, sdp: string): void {
+    this.#isAdopted = true;
     this.#dialog = this.services.srf.restore(kept, sdp);
     this.#listen(this.#dialog);
   }
@@ -255,6 +258,8 @@ export class CallDialog {
       request,
       (error, answer) => {
         if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.reinvite.failed');
+        if (this.#isAdopted && answer === undefined && isUnknownDialog(error))
+          return this.owner.dispatch({ type: 'server-lost', reason: 'GATEWAY_RESTARTED' });
         // Without Session-Expires the peer decides whether there still is a timer (RFC 4028 §9).
         if (answer !== undefined && answer.status < 300)
           this.#refresh?.settled(sessionExpiresOf({ get: (name) => headerValues(answer.raw, name.toLowerCase())[0] }), undefined, true);
@@ -310,7 +315,7 @@ export class CallDialog {
     const dialog = this.#dialog;
     if (dialog === null) return;
     this.#request(dialog.id, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
-      const isUnsent = answer === undefined && !/unable to find dialog/i.test(errorText(error));
+      const isUnsent = answer === undefined && !isUnknownDialog(error);
       // The SIP server does not know the dialog, or the carrier does not (RFC 3261 §12.2.1.2).
       const isLost = answer === undefined ? !isUnsent : answer.status === 481 || answer.status === 408;
       if (!isLost && !isUnsent && answer?.status !== 503) return;
@@ -459,6 +464,11 @@ export class CallDialog {
   #capabilities(): SrfHeaders {
     return { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') };
   }
+}
+
+/** The SIP server ended it, or never had it. */
+function isUnknownDialog(error: unknown): boolean {
+  return /unable to find dialog/i.test(errorText(error));
 }
 
 function reofferOf(request: SrfRequest): ReturnType<typeof readReoffer> {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CarrierCall, until } from '../../support/carrier-call.js';
+import { CarrierListener } from '../../support/carrier-listener.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { CHILDREN, isAlive, processesOf } from '../../support/processes.js';
 import { SipPeer } from '../../support/sip-peer.js';
@@ -167,6 +168,48 @@ describe('a SIP server that dies', () => {
     process.kill(before, 'SIGKILL');
     expect(await isResumed(ticket)).toBe(true);
     expect(await gateway.pidOf('sip-server')).toBe(spare);
+  });
+});
+
+describe('a call that no process has', () => {
+  /** The carrier has a certificate of the test's own. */
+  const UNVERIFIED = { TRUNKLINE_SIP_VERIFY_PEERS: 'false' };
+  let carrier: CarrierListener;
+
+  beforeEach(async () => {
+    carrier = await CarrierListener.open();
+  });
+  afterEach(() => carrier.close());
+
+  /** Redis alone lives on: what it has not written yet would be another loss. */
+  async function orphaned(): Promise<CarrierCall> {
+    const call = await CarrierCall.open(gateway, gateway.ready.phone_number);
+    calls.push(call);
+    carrier.add(call);
+    await call.connect(carrier.port);
+    await isKept(gateway, call.signalling.callId);
+    await gateway.stop('SIGKILL');
+    const killed = (): { readonly pid: number }[] =>
+      processesOf(gateway.dataDir).filter(({ command }) => !command.startsWith('redis-server'));
+    for (const { pid } of killed()) process.kill(pid, 'SIGKILL');
+    await until(() => killed().length === 0, 5_000, 'not all are gone');
+    return call;
+  }
+
+  it('goes on with the next start', async () => {
+    const call = await orphaned();
+    await gateway.up(UNVERIFIED);
+    await gateway.logged('gateway', 'call.resumed');
+    await call.heardAfter(performance.now());
+    await endsWell(call, 1);
+  });
+
+  it('after calls.park_ms ends with it: BYE, GATEWAY_RESTARTED', async () => {
+    const call = await orphaned();
+    await gateway.up({ ...UNVERIFIED, TRUNKLINE_CALLS_PARK_MS: '0' });
+    await until(() => call.has('BYE'), 20_000, 'no BYE');
+    expect(await recordOf(gateway, call)).toMatchObject({ reason: 'GATEWAY_RESTARTED' });
+    await nothingLeft(ngPort);
   });
 });
 
