@@ -42,6 +42,7 @@ const broker = new Broker(userAgent, {
   silenceTimeoutMs: 20_000,
   tryingAfterMs: 3_500,
   graceMs: 10_000,
+  parkMs: 300_000,
   maxApplicationDelayMs: 100,
   clock: systemClock,
 });

@@ -14,20 +14,25 @@ import { Metrics } from '../observability/metrics/registry.js';
 import { collectSipServer } from '../sip-server/sip-server-metrics.js';
 import { systemClock } from '../lib/system-clock.js';
 import { rootCertificates } from 'node:tls';
-import { serverTls } from '../tls/tls-material.js';
+import { serverTls, type ServerTls } from '../tls/tls-material.js';
 import { TlsReloader } from '../tls/tls-reloader.js';
 import { answerProcesses, followed, onHangUp, onStopSignal } from './process.js';
 
 const SIP_SERVER = 'sip-server';
-/** A call that is being answered gets so long. */
-const QUIESCE_MS = 2_000;
+/** Open transactions get so long. */
+const RETIRE_MS = 2_000;
 
 /** `trunkline sip-server`: the embedded SIP server in the foreground. @param after the process that it follows */
 export async function runSipServer(config: Config, after: number | null): Promise<void> {
   const log = createLogger('sip-server', config.log.level);
   const { sip, drachtio } = config;
-  const tls = sip.tls_port === null ? null : await serverTls(config);
-  if (after !== null) await followed(config, SIP_SERVER, after, log);
+  const readTls = async (): Promise<ServerTls | null> => (sip.tls_port === null ? null : serverTls(config));
+  let tls = await readTls();
+  if (after !== null) {
+    await followed(config, SIP_SERVER, after, log);
+    // It may have waited for days: the one before it has other certificates and ticket keys by now.
+    tls = await readTls();
+  }
   const server = new SipServer({
     ...configOptions(config),
     sockets: inheritedSockets(process.env),
@@ -70,7 +75,7 @@ export async function runSipServer(config: Config, after: number | null): Promis
     unserve();
     return server.close();
   };
-  const stop = onStopSignal(log, { SIGTERM: () => server.quiesce(QUIESCE_MS).then(close), SIGINT: close });
+  const stop = onStopSignal(log, { SIGTERM: () => server.retire(RETIRE_MS).then(close), SIGINT: close });
   onHangUp(() => void reloader?.reload(), stop);
 }
 

@@ -357,6 +357,7 @@ export const configSchema = z
       max_duration_minutes: z.int().min(1).max(1_440),
       drain_ms: z.int().min(0).max(3_600_000),
       handover_ms: z.int().min(0).max(86_400_000),
+      park_ms: z.int().min(0).max(86_400_000),
       retention_days: z.int().min(1).max(3_650),
       trace: z.boolean(),
       trace_retention_days: z.int().min(1).max(3_650),

@@ -17,6 +17,8 @@ export interface AppDialog {
   app: AppConnection | null;
   /** Transaction id of the initial INVITE, which its ACK carries. */
   readonly inviteTransactionId: string;
+  /** Nobody took it up in time: it ends as soon as its application is there. */
+  readonly isLate?: boolean;
 }
 
 /** Calls that end at a time, unless their application is there, or acts, before. */
@@ -111,11 +113,15 @@ export class AppDialogs {
     const orphans = instance === null ? undefined : this.#orphans.get(instance);
     const calls = [...(orphans?.calls ?? [])];
     for (const call of calls) {
+      if (call.isLate === true) {
+        this.#endAndDrop(call);
+        continue;
+      }
       this.#release(this.#orphans, call);
       call.app = app;
       this.#await(this.#unclaimed, app, call, CLAIM_MS);
     }
-    return calls;
+    return calls.filter(({ isLate }) => isLate !== true);
   }
 
   /** The application acted in the call. */

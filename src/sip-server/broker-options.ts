@@ -24,4 +24,6 @@ export interface BrokerOptions {
   readonly tryingAfterMs: number;
   /** How long calls of a disconnected application with an instance id wait for it. */
   readonly graceMs: number;
+  /** How long calls wait for the next process; later ones end. */
+  readonly parkMs: number;
 }

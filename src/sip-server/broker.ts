@@ -107,15 +107,16 @@ export class Broker implements UserAgentListener {
     this.#expectedUntilMs = this.options.clock.nowMs() + HOLD_MS;
   }
 
-  /** A dialog of an earlier process: its application is to come. */
-  restore(entry: DialogEntry): void {
+  /** A dialog of a process that ended so long ago: its application is to come. */
+  restore(entry: DialogEntry, awayMs: number): void {
     const { inviteTransactionId, instance } = readUserData(entry.userData ?? '');
-    this.#calls.restore({ id: dialogIdOfEntry(entry), entry, app: null, inviteTransactionId }, instance);
+    const isLate = awayMs > this.options.parkMs;
+    this.#calls.restore({ id: dialogIdOfEntry(entry), entry, app: null, inviteTransactionId, isLate }, instance);
   }
 
-  /** Dialogs of a lost host: our applications are to take their calls. */
-  takeOver(records: readonly DialogRecord[]): void {
-    for (const record of records) this.restore(this.userAgent.takeOver({ ...record, userData: takenUserData(record.userData) }));
+  /** Dialogs of a host that was lost so long ago: our applications are to take their calls. */
+  takeOver(records: readonly DialogRecord[], awayMs: number): void {
+    for (const record of records) this.restore(this.userAgent.takeOver({ ...record, userData: takenUserData(record.userData) }), awayMs);
     this.#offerTaken();
   }
 

@@ -12,7 +12,13 @@ export interface CellStore {
     cell: string,
     epoch: number,
     text: string,
-  ): Promise<{ readonly epoch: number; readonly taker: string; readonly isNew: boolean; readonly cells: ReadonlyMap<string, string> }>;
+  ): Promise<{
+    readonly epoch: number;
+    readonly taker: string;
+    readonly isNew: boolean;
+    readonly cells: ReadonlyMap<string, string>;
+    readonly atS: number;
+  }>;
   write(cell: string, epoch: number, dialogs: readonly StoredDialog[]): Promise<boolean>;
   take(lost: string, seen: string, cell: string, epoch: number): Promise<readonly StoredDialog[] | null>;
   dialogs(cell: string): Promise<readonly StoredDialog[]>;
@@ -28,8 +34,8 @@ export interface CellDialogs {
   keys(): readonly string[];
   /** Names of the gateways that are connected. */
   gateways(): readonly string[];
-  /** Dialogs of a lost cell go on here. */
-  takeOver(records: readonly DialogRecord[]): void;
+  /** Dialogs of a cell that was lost so long ago go on here. */
+  takeOver(records: readonly DialogRecord[], awayMs: number): void;
   /** Another cell has them: they end here without a word. */
   drop(keys: readonly string[]): void;
 }
@@ -132,7 +138,7 @@ export class Cell {
         this.#renewedMs = sentMs;
         if (answer.isNew) for (const key of dialogs.keys()) this.#changed.add(key);
         this.#writeSoon();
-        await this.#watch(dialogs, answer.cells);
+        await this.#watch(dialogs, answer.cells, answer.atS);
       } else await this.#learn(dialogs, answer);
       if (this.#wasAway) this.log.info({}, 'sip_server.cell.back');
       this.#wasAway = false;
@@ -158,7 +164,7 @@ export class Cell {
     this.#epoch = epoch;
   }
 
-  async #watch(dialogs: CellDialogs, cells: ReadonlyMap<string, string>): Promise<void> {
+  async #watch(dialogs: CellDialogs, cells: ReadonlyMap<string, string>, atS: number): Promise<void> {
     const nowMs = this.clock.nowMs();
     // Who stood still saw nothing meanwhile.
     if (nowMs - this.#watchedMs > UNWATCHED_MS) this.#seen.clear();
@@ -168,11 +174,11 @@ export class Cell {
       if (name === this.name || isTaken(text)) continue;
       const seen = this.#seen.get(name);
       if (seen?.text !== text) this.#seen.set(name, { text, sinceMs: nowMs });
-      else if (nowMs - seen.sinceMs >= LEASE_MS) await this.#take(dialogs, name, text);
+      else if (nowMs - seen.sinceMs >= LEASE_MS) await this.#take(dialogs, name, text, 1_000 * (atS - Number(text.split('|')[3] ?? atS)));
     }
   }
 
-  async #take(dialogs: CellDialogs, lost: string, text: string): Promise<void> {
+  async #take(dialogs: CellDialogs, lost: string, text: string, awayMs: number): Promise<void> {
     const gateways = (text.split('|')[2] ?? '').split(',').filter((name) => name !== '');
     // Its SIP server alone is away.
     if (await this.store.isAnyAlive(gateways)) return;
@@ -181,8 +187,8 @@ export class Cell {
     this.#isUnsure = false;
     this.#seen.delete(lost);
     if (taken === null || taken.length === 0) return;
-    this.log.warn({ cell: lost, calls: taken.length }, 'sip_server.cell.took_over');
-    this.#restore(dialogs, taken);
+    this.log.warn({ cell: lost, calls: taken.length, away_ms: awayMs }, 'sip_server.cell.took_over');
+    this.#restore(dialogs, taken, awayMs);
   }
 
   /** The store may have given us dialogs although its answer was lost. */
@@ -192,16 +198,18 @@ export class Cell {
     this.#restore(
       dialogs,
       stored.filter(([key]) => dialogs.record(key) === undefined && !this.#changed.has(key)),
+      0,
     );
   }
 
-  #restore(dialogs: CellDialogs, stored: readonly StoredDialog[]): void {
+  #restore(dialogs: CellDialogs, stored: readonly StoredDialog[], awayMs: number): void {
     for (const [key] of stored) this.#stored.add(key);
     dialogs.takeOver(
       stored.map(([, text]) => {
         const record = JSON.parse(text) as DialogRecord;
         return { ...record, reservedSeq: record.reservedSeq + SEQ_AHEAD };
       }),
+      awayMs,
     );
   }
 

@@ -13,7 +13,7 @@ const STRANGER_TIMEOUT_MS = 5_000;
 
 /** The SIP server's options from the configuration; the rest comes from files or the caller. */
 export function configOptions(config: Config): Omit<SipServerOptions, 'tls' | 'outgoingTls' | 'control' | 'journal' | 'cell' | 'log'> {
-  const { sip, drachtio } = config;
+  const { sip, drachtio, calls } = config;
   const files = maxOpenFiles();
   return {
     bindAddress: config.bind_address,
@@ -55,6 +55,7 @@ export function configOptions(config: Config): Omit<SipServerOptions, 'tls' | 'o
     optionsUserAgents: sip.options_user_agents,
     silenceTimeoutMs: sip.silence_timeout_ms,
     graceMs: drachtio.grace_ms,
+    parkMs: calls.park_ms,
     residentMb,
     clock: systemClock,
   };

@@ -18,17 +18,20 @@ export interface JournalOptions {
 export interface JournalSource {
   /** Every live dialog with a record. */
   records(): readonly DialogRecord[];
-  /** Dialogs of an earlier process. */
-  restore(records: readonly DialogRecord[]): void;
+  /** Dialogs of an earlier process, which ended so long ago. */
+  restore(records: readonly DialogRecord[], awayMs: number): void;
 }
 
 const MAX_BYTES = 4 << 20;
 /** Pause between attempts while the disk refuses. */
 const RETRY_MS = 1_000;
+/** How exactly the end of a process is known to the next one. */
+const BEAT_MS = 5_000;
 
 /**
  * The dialogs of this SIP server in one file: a line for each change, written without fsync, so that they outlive the
- * process, not the machine. A line is `[key, changed fields]`, or `[key]` at the end of the dialog. It is a byte string, as SIP text is.
+ * process, not the machine. A line is `[key, changed fields]`, `[key]` at the end of the dialog, or `[time]` at which the process lived. It is
+ * a byte string, as SIP text is.
  */
 export class DialogJournal implements DialogStore {
   readonly isOwner = true;
@@ -39,6 +42,7 @@ export class DialogJournal implements DialogStore {
   #isRead = false;
   #source: JournalSource | undefined;
   #cancelRetry: CancelTimer | undefined;
+  #cancelBeat: CancelTimer | undefined;
   /** Sent after the messages of this turn: the application that gets an ACK or BYE has it by then. */
   readonly #soon = new TurnBatch<string>((lines) => this.#append(lines.length === 1 ? (lines[0] ?? '') : lines.join('')));
 
@@ -62,6 +66,7 @@ export class DialogJournal implements DialogStore {
   open(source: JournalSource): void {
     this.#source = source;
     this.#begin();
+    this.#beatLater();
   }
 
   write(key: string, changes: Partial<DialogRecord>, when: 'now' | 'soon'): void {
@@ -80,7 +85,15 @@ export class DialogJournal implements DialogStore {
   close(): void {
     this.#soon.flush();
     this.#cancelRetry?.();
+    this.#cancelBeat?.();
     this.#closeFile();
+  }
+
+  #beatLater(): void {
+    this.#cancelBeat = this.options.clock.setTimer(BEAT_MS, () => {
+      this.#add([this.options.clock.wallMs()]);
+      this.#beatLater();
+    });
   }
 
   #add(line: readonly unknown[]): void {
@@ -104,9 +117,9 @@ export class DialogJournal implements DialogStore {
     this.#cancelRetry = undefined;
     try {
       if (!this.#isRead) {
-        const records = this.#read();
+        const { records, livedMs } = this.#read();
         this.#isRead = true;
-        this.#source?.restore(records);
+        this.#source?.restore(records, livedMs === null ? 0 : this.options.clock.wallMs() - livedMs);
       }
       this.#rewrite(this.#source?.records() ?? []);
     } catch (error) {
@@ -114,16 +127,17 @@ export class DialogJournal implements DialogStore {
     }
   }
 
-  #read(): DialogRecord[] {
+  #read(): ReturnType<typeof readJournal> {
     const { file, log } = this.options;
-    const { records, badLines } = readJournal(readOrEmpty(file));
-    if (badLines > 0) log.warn({ lines: badLines }, 'sip_server.journal.bad_lines');
-    return records;
+    const journal = readJournal(readOrEmpty(file));
+    if (journal.badLines > 0) log.warn({ lines: journal.badLines }, 'sip_server.journal.bad_lines');
+    return journal;
   }
 
   #rewrite(records: readonly DialogRecord[]): void {
-    const { file } = this.options;
-    const text = records.map((record) => `${JSON.stringify([keyOf(record), record])}\n`).join('');
+    const { file, clock } = this.options;
+    const lines = [[clock.wallMs()], ...records.map((record) => [keyOf(record), record])];
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
     // One that an earlier process could not complete.
     rmSync(`${file}.new`, { force: true });
     const next = openSync(`${file}.new`, 'ax', 0o600);
@@ -156,26 +170,38 @@ export class DialogJournal implements DialogStore {
   }
 }
 
-/** The dialogs that a journal leaves, in the order of their first line. A line that is cut or damaged counts as missing. */
-export function readJournal(text: string): { readonly records: DialogRecord[]; readonly badLines: number } {
+/**
+ * The dialogs that a journal leaves, in the order of their first line, and when its process lived last (`null`: unknown). A line that is cut
+ * or damaged counts as missing.
+ */
+export function readJournal(text: string): {
+  readonly records: DialogRecord[];
+  readonly livedMs: number | null;
+  readonly badLines: number;
+} {
   const dialogs = new Map<string, Partial<DialogRecord>>();
+  let livedMs: number | null = null;
   let badLines = 0;
   for (const line of text.split('\n')) {
     if (line === '') continue;
     const entry = parseLine(line);
     if (entry === undefined) badLines += 1;
+    else if ('livedMs' in entry) livedMs = entry.livedMs;
     else if (entry.changes === undefined) dialogs.delete(entry.key);
     else dialogs.set(entry.key, { ...dialogs.get(entry.key), ...entry.changes });
   }
   const records = [...dialogs.values()].filter(isWhole);
-  return { records, badLines: badLines + dialogs.size - records.length };
+  return { records, livedMs, badLines: badLines + dialogs.size - records.length };
 }
 
-function parseLine(line: string): { readonly key: string; readonly changes: Partial<DialogRecord> | undefined } | undefined {
+type Line = { readonly key: string; readonly changes: Partial<DialogRecord> | undefined } | { readonly livedMs: number };
+
+function parseLine(line: string): Line | undefined {
   try {
     const parsed: unknown = JSON.parse(line);
     if (!Array.isArray(parsed)) return undefined;
     const [key, changes] = parsed as unknown[];
+    if (typeof key === 'number' && parsed.length === 1) return { livedMs: key };
     if (typeof key !== 'string' || (changes !== undefined && (typeof changes !== 'object' || changes === null))) return undefined;
     return { key, changes: changes as Partial<DialogRecord> | undefined };
   } catch {

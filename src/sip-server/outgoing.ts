@@ -125,6 +125,7 @@ export class OutgoingRequests {
       );
     }
     this.calls.claim(call);
+    if (message.method !== 'ACK' && this.userAgent.isSuccessors(call.entry)) return this.#sent(app, id, 'not-owner', message);
     const own = this.options.advertised(call.entry.flow.transport);
     const sent = this.userAgent.sendInDialog(this.#forkOf(call, message), {
       method: message.method,

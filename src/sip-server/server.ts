@@ -55,6 +55,8 @@ export interface SipServerOptions {
   readonly silenceTimeoutMs: number;
   /** How long calls of a disconnected application wait for it. */
   readonly graceMs: number;
+  /** How long calls outlive the last process that had them. */
+  readonly parkMs: number;
   /** Where calls of applications with an instance id outlive this process; `null`: they end with it. */
   readonly journal: DialogJournal | null;
   /** Where those also outlive this host; `null`: nowhere. Needs a journal. */
@@ -73,7 +75,6 @@ interface JournalTotals {
   readonly journalBytes: number;
 }
 
-const QUIESCE_POLL_MS = 5;
 /** For each kind of event that peers cause. */
 const PEER_LINES_PER_SECOND = 20;
 
@@ -137,6 +138,7 @@ export class SipServer {
       silenceTimeoutMs: options.silenceTimeoutMs,
       tryingAfterMs: timers.t2Ms - timers.t1Ms,
       graceMs: options.graceMs,
+      parkMs: options.parkMs,
       maxApplicationDelayMs: limits.maxApplicationDelayMs,
       clock,
     });
@@ -166,13 +168,11 @@ export class SipServer {
     this.#transports.setTls(material);
   }
 
-  /** Before `close`, for a successor: reads nothing more, and resolves when every request that was read is answered, or after the limit. */
-  async quiesce(limitMs: number): Promise<void> {
-    const { clock } = this.options;
-    const deadlineMs = clock.nowMs() + limitMs;
-    this.#transports.quiesce();
-    while (this.#broker.counts.pending > 0 && clock.nowMs() < deadlineMs)
-      await new Promise<void>((resolve) => void clock.setTimer(QUIESCE_POLL_MS, resolve));
+  /** Before `close`, for a successor: ends each connection once no transaction is open on it, at the latest after the limit. */
+  async retire(limitMs: number): Promise<void> {
+    this.#userAgent.retire();
+    const retired = await this.#transports.retire((flow) => this.#stack.open(flow), limitMs);
+    this.options.log.info({ ...retired }, 'sip_server.retired');
   }
 
   async close(): Promise<void> {
@@ -222,13 +222,13 @@ export class SipServer {
     if (journal === null) return;
     journal.open({
       records: () => this.#userAgent.records(),
-      restore: (records) => {
-        for (const record of records) this.#broker.restore(this.#userAgent.restore(record));
+      restore: (records, awayMs) => {
+        for (const record of records) this.#broker.restore(this.#userAgent.restore(record), awayMs);
         this.#restored = records.length;
         this.#userAgent.isComplete = true;
         // Where the file could not be read at the start.
         for (const app of this.#apps) if (app.isAuthenticated) this.#broker.onAppHere(app);
-        if (records.length > 0) log.info({ calls: records.length }, 'sip_server.dialogs.restored');
+        if (records.length > 0) log.info({ calls: records.length, away_ms: Math.round(awayMs) }, 'sip_server.dialogs.restored');
       },
     });
     this.#userAgent.isComplete = journal.isRead;
@@ -240,7 +240,7 @@ export class SipServer {
       record: (key) => this.#userAgent.byKey(key)?.written,
       keys: () => this.#userAgent.writtenKeys(),
       gateways: () => [...this.#apps].flatMap(({ instance }) => (instance === null ? [] : [instance.slice('gw:'.length)])),
-      takeOver: (records) => this.#broker.takeOver(records),
+      takeOver: (records, awayMs) => this.#broker.takeOver(records, awayMs),
       drop: (keys) => {
         for (const key of keys) {
           const dialog = this.#userAgent.byKey(key);

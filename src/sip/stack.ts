@@ -30,6 +30,7 @@ import {
 import { defaultPort } from './transport/service-location.js';
 import type { TimerSettings, TransactionContext } from './transaction/timers.js';
 import type { Flow, FlowListener, Target } from './transport/flow.js';
+import type { OpenTransactions } from './transport/retirement.js';
 
 export interface StackLimits extends MessageLimits {
   /** Server and client transactions together; above it new requests get 503. */
@@ -110,6 +111,14 @@ export class SipStack implements FlowListener, TransactionHost {
 
   get transactionCount(): number {
     return this.#server.size + this.#client.size;
+  }
+
+  /** Transactions without a final response: on this connection, or all. */
+  open(flow?: Flow): OpenTransactions {
+    const all = flow === undefined ? [...this.#server.values(), ...this.#client.values()] : [...(this.#byFlow.get(flow) ?? [])];
+    const unanswered = all.filter(({ isUnanswered }) => isUnanswered);
+    const client = unanswered.filter((transaction) => transaction instanceof ClientTransaction).length;
+    return { client, server: unanswered.length - client };
   }
 
   /** Drops every transaction and timer; sends nothing. */

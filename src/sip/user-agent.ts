@@ -28,6 +28,7 @@ export class UserAgent implements TransactionUser {
   readonly #server: UserAgentServer;
   readonly #client: UserAgentClient;
   readonly #proxy: Proxy | null;
+  #isRetiring = false;
 
   /**
    * @param proxy `null` disables proxying
@@ -48,7 +49,7 @@ export class UserAgent implements TransactionUser {
         if (typeof sent === 'object') sent.isRefresh = true;
         return typeof sent === 'object';
       },
-      mayRefresh: (dialog) => !dialog.isWritten || dialogs.isOwner,
+      mayRefresh: (dialog) => !dialog.isWritten || (dialogs.isOwner && !this.isSuccessors(dialog)),
       acknowledge: (dialog) => void this.sendInDialog(dialog, { method: 'ACK', headers: [], body: '' }),
       expire: (dialog) => this.#endByOurselves(dialog, 'SIP;cause=200;text="Session timer expired"'),
     });
@@ -101,6 +102,16 @@ export class UserAgent implements TransactionUser {
   assign(dialog: DialogEntry, userData: string): void {
     dialog.userData = userData;
     this.#context.dialogs.save(dialog, 'soon');
+  }
+
+  /** The process ends, and its connections one by one. */
+  retire(): void {
+    this.#isRetiring = true;
+  }
+
+  /** Whether the next process is to send what is due in this dialog: its connection here has ended. */
+  isSuccessors(dialog: DialogEntry): boolean {
+    return this.#isRetiring && dialog.isWritten && !dialog.flow.isOpen;
   }
 
   /** Keys of dialogs with a record. */

@@ -426,7 +426,8 @@ export class SupervisedChild {
         return this.#restarting(this.#follow(spare));
       }
       this.#dropFollower();
-      if (this.clock.nowMs() - upSinceMs > STEADY_AFTER_MS) this.#backoffMs = 0;
+      // Who parked its calls did not fail, and its callers hear nothing until the next one is there.
+      if (code === 0 || this.clock.nowMs() - upSinceMs > STEADY_AFTER_MS) this.#backoffMs = 0;
       died(this.#backoffMs);
       this.#restartLater();
     });

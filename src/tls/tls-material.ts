@@ -67,7 +67,10 @@ const TICKET_KEY_BYTES = 48;
 /** Who has them reads recorded TLS 1.2 sessions that were resumed. */
 const TICKET_KEYS_MS = 86_400_000;
 
-/** Keys of session tickets, which returning carriers use after a restart too: of the last start, made anew when they are a day old. */
+/**
+ * Keys of session tickets, which returning carriers use after a restart too. Made anew when they are a day old: the running process reads
+ * them once a minute, with the certificates.
+ */
 function ticketKeys(file: string): Buffer {
   try {
     const keys = Buffer.from(readFileSync(file, 'utf8'), 'base64');

@@ -21,12 +21,12 @@ beforeEach(async () => {
 });
 
 /** kill -9; the caller has another connection, and the application is back. */
-async function crash(): Promise<void> {
+async function crash(awayMs = 0): Promise<void> {
   await call.bench.settle();
-  call.bench.crash();
+  call.bench.crash(awayMs);
+  call.forget();
   call.bench.callAgainFrom('127.0.0.1');
   await call.bench.connectAgain(['gw:a']);
-  call.forget();
 }
 
 const cseqOf = (text: string): number => Number(headerOf(text, 'CSeq').split(' ')[0]);
@@ -82,6 +82,19 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     await crash();
     await call.answer(reinvite, '200 OK', { body: SDP });
     expect(call.lastSent('ACK ').endsWith(SDP)).toBe(true);
+  });
+
+  it('[3261 §13.2.2.4] acknowledges it without the answer that went with the ACK to an earlier one', async () => {
+    await call.connected();
+    await call.send('INVITE sip:placeholder', call.dialogId);
+    await call.answer(call.lastSent('INVITE '), '200 OK', { body: SDP });
+    await call.send('ACK sip:placeholder', call.dialogId, '', SDP);
+    await call.send('INVITE sip:placeholder', call.dialogId, '', SDP);
+    const reinvite = call.lastSent('INVITE ');
+    await crash();
+    await call.answer(reinvite, '200 OK', { body: SDP });
+    const ack = call.lastSent('ACK ');
+    expect([cseqOf(ack), ack.endsWith('Content-Length: 0\r\n\r\n')]).toEqual([cseqOf(reinvite), true]);
   });
 
   describe('[3261 §13.2.2.4] and gets the 2xx to an INVITE that the other one sent', () => {
@@ -232,6 +245,25 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     await call.send('OPTIONS sip:placeholder', call.dialogId);
     await call.answer(call.lastSent('OPTIONS '), '481 Call/Transaction Does Not Exist');
     expect(call.bench.dialogCount).toBe(0);
+  });
+});
+
+describe('a call that nobody takes up', () => {
+  it('within calls.park_ms ends when its application is there: BYE', async () => {
+    await call.connected();
+    await crash(300_001);
+    expect(call.sent).toEqual([`BYE ${TO_CALLER} SIP/2.0`]);
+    await call.answer(call.lastSent('BYE '), '200 OK');
+    expect(await call.send('OPTIONS sip:placeholder', call.dialogId)).toMatch(/unable to find dialog/);
+    await call.bench.pass(40_000);
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
+  it('a little earlier goes on', async () => {
+    await call.connected();
+    await crash(290_000);
+    expect(await call.send('OPTIONS sip:placeholder', call.dialogId)).toBe('OK');
+    expect(call.sent).toEqual([`OPTIONS ${TO_CALLER} SIP/2.0`]);
   });
 });
 

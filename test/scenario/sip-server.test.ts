@@ -35,6 +35,31 @@ describe('an answered INVITE', () => {
     expect(call.bench.toCaller).toHaveLength(5);
   });
 
+  it('[3261 §18.2.2] repeats the 200 over a new connection to the port of sent-by when that of the INVITE is gone', async () => {
+    const to = await answered();
+    call.bench.dropCaller();
+    call.bench.callAgainFrom('127.0.0.1');
+    call.forget();
+    await call.bench.pass(1_500);
+    expect(call.sent).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 200 OK']);
+    expect(call.bench.opened).toEqual([{ transport: 'TLS', host: 'caller', port: 6_000, address: '127.0.0.1' }]);
+    await call.receive(call.request('ACK', { to }));
+    await call.bench.pass(40_000);
+    expect(call.sent).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 200 OK']);
+  });
+
+  it('[3261 §18.2.2] repeats the 200 to a re-INVITE that way, and over the connection where the caller spoke since', async () => {
+    const to = await call.connected();
+    await call.receive(call.invite({ to, cseq: 2, branch: 'z9hG4bKre' }));
+    await call.respond(call.transactionId, '200 OK', '', SDP);
+    call.bench.dropCaller();
+    call.bench.callAgainFrom('127.0.0.1');
+    await call.receive(call.request('INFO', { to, cseq: 3 }));
+    call.forget();
+    await call.bench.pass(500);
+    expect([call.sent, call.bench.opened]).toEqual([['SIP/2.0 200 OK'], []]);
+  });
+
   it('[3261 §13.3.1.4] ends with our BYE when no ACK came in 64·T1, and tells the application', async () => {
     await answered();
     await call.bench.pass(32_000);

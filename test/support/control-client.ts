@@ -27,8 +27,13 @@ export class ControlClient {
 
   /** One that may route: authenticated, with these methods. */
   static async application(port: number, ...methods: string[]): Promise<ControlClient> {
+    return ControlClient.instance('', port, ...methods);
+  }
+
+  /** The same, whose calls wait for its return: `gw:` and a name. */
+  static async instance(tag: string, port: number, ...methods: string[]): Promise<ControlClient> {
     const client = await ControlClient.open(port);
-    await client.ask('a|authenticate|test-secret|');
+    await client.ask(`a|authenticate|test-secret|${tag}`);
     for (const method of methods) await client.ask(`r-${method}|route|${method}`);
     return client;
   }

@@ -69,6 +69,8 @@ export class RunnerBench {
     snapshots: new Set<string>(),
   };
   readonly runner: CallRunner;
+  /** What requests of ours get that succeed, but for INVITEs. */
+  answersWith = 200;
   byes = 0;
   ended = 0;
   /** How often a record was to be written: the store may be away. */
@@ -319,7 +321,7 @@ export class RunnerBench {
       return;
     }
     if (method === 'BYE') this.byes += 1;
-    void this.#wait(method, () => ({ status: 200, body: '', raw: '' }), new Error('not sent')).then(
+    void this.#wait(method, () => ({ status: this.answersWith, body: '', raw: '' }), new Error('not sent')).then(
       (answer) => onAnswer(null, answer),
       (error: unknown) => onAnswer(error),
     );

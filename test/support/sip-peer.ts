@@ -10,6 +10,8 @@ export class SipPeer extends WirePeer {
   #pending = '';
   readonly transport: 'TCP' | 'TLS';
   closed = false;
+  /** What broke the connection. */
+  error: Error | undefined;
 
   private constructor(socket: Socket) {
     super();
@@ -17,7 +19,7 @@ export class SipPeer extends WirePeer {
     this.transport = socket instanceof TLSSocket ? 'TLS' : 'TCP';
     socket.on('data', (chunk: Buffer) => this.#onData(chunk.toString('latin1')));
     socket.on('close', () => (this.closed = true));
-    socket.on('error', () => undefined);
+    socket.on('error', (error) => (this.error = error));
   }
 
   static connect(port: number, ca: string, options: ConnectionOptions & Pick<TcpSocketConnectOpts, 'localAddress'> = {}): Promise<SipPeer> {

@@ -53,6 +53,7 @@ export async function startSipServer(overrides: Partial<SipServerOptions> = {}):
     optionsUserAgents: [],
     silenceTimeoutMs: 20_000,
     graceMs: 10_000,
+    parkMs: 300_000,
     journal: null,
     cell: null,
     residentMb: () => 100,

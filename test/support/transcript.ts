@@ -8,7 +8,7 @@ import type { DialogStore } from '../../src/sip/dialog/dialog-record.js';
 import { silentLog } from '../../src/lib/log.js';
 import { SipStack, type StackLimits } from '../../src/sip/stack.js';
 import { DEFAULT_TIMERS } from '../../src/sip/transaction/timers.js';
-import type { Endpoint, Flow, TransportName } from '../../src/sip/transport/flow.js';
+import type { Endpoint, Flow, Target, TransportName } from '../../src/sip/transport/flow.js';
 import { StreamFlow } from '../../src/sip/transport/stream-flow.js';
 import { UserAgent } from '../../src/sip/user-agent.js';
 import { VirtualClock } from './virtual-clock.js';
@@ -24,6 +24,8 @@ const LIMITS: BenchLimits = { maxHeaders: 100, maxHeaderBytes: 8_000, maxHeadByt
 export class Bench {
   readonly toApp: string[] = [];
   readonly toCaller: string[] = [];
+  /** What connections were asked for. */
+  readonly opened: Target[] = [];
   readonly clock = new VirtualClock();
   #stack!: SipStack;
   #broker!: Broker;
@@ -65,7 +67,13 @@ export class Bench {
     this.#journal = journalFile === null ? null : new DialogJournal({ file: journalFile, clock, log: silentLog });
     this.#stack = new SipStack({ clock, timers: DEFAULT_TIMERS, limits, log: silentLog });
     const isSelf = (host: string, port: number | null): boolean => host === '127.0.0.1' && (port === 25_060 || port === 25_061);
-    const flows = { open: () => (this.#opens ? this.#flow : undefined), advertised: ownOf };
+    const flows = {
+      open: (target: Target): Flow | undefined => {
+        this.opened.push(target);
+        return this.#opens ? this.#flow : undefined;
+      },
+      advertised: ownOf,
+    };
     this.#userAgent = new UserAgent(this.#stack, flows, { key: 'key', isSelf: ({ host, port }) => isSelf(host, port) }, this.#store());
     this.#broker = new Broker(this.#userAgent, {
       log: silentLog,
@@ -77,13 +85,14 @@ export class Bench {
       silenceTimeoutMs: 20_000,
       tryingAfterMs: 3_500,
       graceMs: 10_000,
+      parkMs: 300_000,
       maxApplicationDelayMs: 100,
       clock,
     });
     this.#journal?.open({
       records: () => this.#userAgent.records(),
-      restore: (records) => {
-        for (const record of records) this.#broker.restore(this.#userAgent.restore(record));
+      restore: (records, awayMs) => {
+        for (const record of records) this.#broker.restore(this.#userAgent.restore(record), awayMs);
       },
     });
   }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.js';
+import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { CallTrace } from './call-trace.js';
@@ -77,6 +77,9 @@ interface WaitingRequest {
 type InDialog = 'modify' | 'info' | 'update' | 'refer' | 'message' | 'notify' | 'options' | 'publish';
 
 const NO_AUTHORIZATION = new TrunkAuthorization(null);
+/** Doubled each time. */
+const PING_AGAIN_MS = 1_000;
+const MAX_PING_AGAIN_MS = 32_000;
 const UNKNOWN_TAG = 'unknown';
 const DIGIT_TYPES = 'application/dtmf-relay, application/dtmf';
 
@@ -92,6 +95,10 @@ export class CallDialog {
   #hasReferred = false;
   /** `null`: the SIP server does it alone. */
   #refresh: SessionRefresh | null = null;
+  #cancelPing: CancelTimer | undefined;
+  #isClosed = false;
+  /** An earlier process had the dialog. */
+  #isAdopted = false;
 
   constructor(
     private readonly services: DialogServices,
@@ -118,6 +125,7 @@ export class CallDialog {
 
   /** Takes over a dialog of an earlier process. */
   adopt(kept: DialogSnapshot, sdp: string): void {
+    this.#isAdopted = true;
     this.#dialog = this.services.srf.restore(kept, sdp);
     this.#listen(this.#dialog);
   }
@@ -177,6 +185,8 @@ export class CallDialog {
 
   /** The call is over: nothing more is sent by itself. */
   close(): void {
+    this.#isClosed = true;
+    this.#cancelPing?.();
     this.#refresh?.stop();
   }
 
@@ -248,6 +258,8 @@ export class CallDialog {
       request,
       (error, answer) => {
         if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.reinvite.failed');
+        if (this.#isAdopted && answer === undefined && isUnknownDialog(error))
+          return this.owner.dispatch({ type: 'server-lost', reason: 'GATEWAY_RESTARTED' });
         // Without Session-Expires the peer decides whether there still is a timer (RFC 4028 §9).
         if (answer !== undefined && answer.status < 300)
           this.#refresh?.settled(sessionExpiresOf({ get: (name) => headerValues(answer.raw, name.toLowerCase())[0] }), undefined, true);
@@ -295,26 +307,31 @@ export class CallDialog {
   }
 
   /**
-   * Asks the carrier whether the call is still there, after a time without the SIP server: OPTIONS within the dialog.
+   * Asks the carrier whether the call is still there, after a time without the SIP server: OPTIONS within the dialog. Asks again while the
+   * SIP server does not send it, or cannot reach the carrier: that one may still have the call, which goes on as long as its media does.
    * @param lost why the call ends when it is not
    */
-  ping(lost: 'INTERNAL_ERROR' | 'GATEWAY_RESTARTED'): void {
+  ping(lost: 'INTERNAL_ERROR' | 'GATEWAY_RESTARTED', againMs = PING_AGAIN_MS): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
     this.#request(dialog.id, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
-      // The next connection asks again.
-      if (error instanceof ConnectionLostError) return;
-      const isUnsent = answer === undefined && !/unable to find dialog/i.test(errorText(error));
+      const isUnsent = answer === undefined && !isUnknownDialog(error);
       // The SIP server does not know the dialog, or the carrier does not (RFC 3261 §12.2.1.2).
       const isLost = answer === undefined ? !isUnsent : answer.status === 481 || answer.status === 408;
-      // A carrier that cannot be reached now may still have the call: it goes on as long as its media does.
       if (!isLost && !isUnsent && answer?.status !== 503) return;
-      this.log.warn({ error: answer === undefined ? errorText(error) : answer.status, is_lost: isLost }, 'call.ping.failed');
-      if (!isLost) return;
+      if (isLost || (againMs === PING_AGAIN_MS && !(error instanceof ConnectionLostError)))
+        this.log.warn({ error: answer === undefined ? errorText(error) : answer.status, is_lost: isLost }, 'call.ping.failed');
+      if (!isLost) return this.#pingAgain(lost, againMs);
       // RFC 3261 §12.2.1.2: also towards one who may have missed the question alone.
       if (answer?.status === 408) this.bye(lost);
       this.owner.dispatch({ type: 'server-lost', reason: lost });
     });
+  }
+
+  #pingAgain(lost: 'INTERNAL_ERROR' | 'GATEWAY_RESTARTED', delayMs: number): void {
+    if (this.#isClosed) return;
+    this.#cancelPing?.();
+    this.#cancelPing = this.services.clock.setTimer(delayMs, () => this.ping(lost, Math.min(2 * delayMs, MAX_PING_AGAIN_MS)));
   }
 
   /** Pings a carrier that holds the call. If it no longer knows the dialog, the call is lost. */
@@ -447,6 +464,11 @@ export class CallDialog {
   #capabilities(): SrfHeaders {
     return { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') };
   }
+}
+
+/** The SIP server ended it, or never had it. */
+function isUnknownDialog(error: unknown): boolean {
+  return /unable to find dialog/i.test(errorText(error));
 }
 
 function reofferOf(request: SrfRequest): ReturnType<typeof readReoffer> {

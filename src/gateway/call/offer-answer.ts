@@ -24,6 +24,9 @@ const NOTHING: readonly CallEffect[] = [];
 /** Tries to reach the carrier of a lost host, and their interval. */
 const MAX_UNREACHED = 15;
 const UNREACHED_MS = 2_000;
+/** Moves that fail at a relay are tried so often, at this interval: for 2 s, as long as an rtpengine may take to restart. */
+const MAX_MOVES = 6;
+const MOVE_AGAIN_MS = 400;
 
 export const IDLE: Exchange = { name: 'Idle' };
 
@@ -200,17 +203,26 @@ export function onRelayLost(state: CallState, { mayMove, newKey }: EventOf<'rela
 export function moveAway(state: CallState, mayMove: boolean): OfferAnswerStep {
   const { exchange, session } = state;
   const pending = rejectPending(state, 'INTERNAL_ERROR');
-  const isMoving = !['Idle', 'Offering', 'Answering', 'AwaitingAnswer'].includes(exchange.name);
-  if (!mayMove || isMoving || session === null) return { state: { ...state, exchange: IDLE }, effects: pending, lost: 'MEDIA_LOST' };
-  // Until the ACK no request of ours may go out; it starts the move.
-  if (state.name === 'AwaitingAck' || exchange.name === 'AwaitingAnswer') return { state: { ...state, isMoveDue: true }, effects: NOTHING };
+  if (!mayMove || session === null) return { state: { ...state, exchange: IDLE }, effects: pending, lost: 'MEDIA_LOST' };
+  // Until the ACK no request of ours may go out; it starts the move. So does the answer to our re-INVITE, whose relay is lost meanwhile.
+  if (state.name === 'AwaitingAck' || ['AwaitingAnswer', 'Inviting', 'Retrying'].includes(exchange.name))
+    return { state: { ...state, isMoveDue: true }, effects: NOTHING };
   return moveOut(state, session, pending);
+}
+
+/** A relay failed within a move: another try, after a while. */
+function moveAgain(state: CallState): OfferAnswerStep {
+  return {
+    state: { ...state, exchange: IDLE, isMoveDue: true },
+    effects: [{ do: 'start-timer', timer: 'reinvite', delayMs: MOVE_AGAIN_MS }],
+  };
 }
 
 function moveOut(state: CallState, session: AgreedSession, before: readonly CallEffect[]): OfferAnswerStep {
   const to = agentSideOf(state);
-  if (to === null) return { state, effects: before, lost: 'MEDIA_LOST' };
-  const { state: moving, effects } = changeSide({ ...state, isMoveDue: false }, session, to, [...before, { do: 'leave-relay' }]);
+  if (to === null || state.moves >= MAX_MOVES) return { state: { ...state, exchange: IDLE }, effects: before, lost: 'MEDIA_LOST' };
+  const due = { ...state, isMoveDue: false, moves: state.moves + 1 };
+  const { state: moving, effects } = changeSide(due, session, to, [...before, { do: 'leave-relay' }]);
   return { state: { ...moving, exchange: { name: 'MovingOut', to, isMove: true } }, effects };
 }
 
@@ -268,6 +280,10 @@ export function onReinviteAnswered(state: CallState, event: EventOf<'reinvite-an
     return retry({ ...state, unansweredProbes: unansweredProbes + 1 }, exchange, UNREACHED_MS);
   const answer = event.status < 300 ? readAnswer(event.sdp, repeatedOffer(session.media)) : undefined;
   if (answer?.ok !== true) return exchangeLost(state, event.status);
+  if (state.isMoveDue) {
+    const agreed = { ...session, media: answer.value, outside: exchange.outside, carrierSdp: event.sdp };
+    return moveOut({ ...state, session: agreed }, agreed, []);
+  }
   return moveIn(state, answer.value, event.sdp, exchange);
 }
 
@@ -277,8 +293,11 @@ function exchangeLost(state: CallState, status: number | null): OfferAnswerStep 
   const idle = { ...state, exchange: IDLE };
   const own = agentSideOf(state);
   const isOnItsWay = 'to' in exchange && own !== null && !isSameSide(exchange.to, own);
-  if (!isOnItsWay || isJoined(state) || state.isBriefing || state.isLegDue || session === null)
+  if (!isOnItsWay || isJoined(state) || state.isBriefing || state.isLegDue || session === null) {
+    // The carrier refused nothing.
+    if (status === null && 'to' in exchange && state.moves < MAX_MOVES) return moveAgain(state);
     return { state: idle, effects: NOTHING, lost: 'MEDIA_LOST' };
+  }
   const failed = failJoining(idle, status);
   return changeSide(failed.state, session, own, failed.effects);
 }
@@ -291,7 +310,9 @@ function retry(state: CallState, exchange: Extract<Exchange, { name: 'Inviting' 
 }
 
 export function onReinviteTimer(state: CallState): OfferAnswerStep {
-  const { exchange } = state;
+  const { exchange, session } = state;
+  const isDue = state.isMoveDue && (exchange.name === 'Idle' || exchange.name === 'Retrying');
+  if (isDue && session !== null) return moveOut(state, session, []);
   if (exchange.name !== 'Retrying') return { state, effects: NOTHING };
   return {
     state: { ...state, exchange: { ...exchange, name: 'Inviting' } },
@@ -305,7 +326,7 @@ export function onRelayMovedIn(state: CallState, sdp: string): OfferAnswerStep {
   const inside = readRelaySdp(sdp);
   if (inside === undefined) return offerAnswerFailed(state);
   const { media, outside, to } = exchange;
-  const moved = { ...state, exchange: IDLE, inside, local: to.local, agentSideKey: to.key };
+  const moved = { ...state, exchange: IDLE, inside, local: to.local, agentSideKey: to.key, moves: 0 };
   const leg = legEffects({ ...state, local: to.local, agentSideKey: to.key }, media, inside);
   const taken = sideTaken({ ...moved, session: { ...session, media, outside, carrierSdp: exchange.sdp } }, leg);
   return settle(taken.state, taken.effects);

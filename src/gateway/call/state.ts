@@ -207,6 +207,8 @@ export interface CallState {
   readonly unansweredProbes: number;
   /** The relay was lost while no re-INVITE may be sent. */
   readonly isMoveDue: boolean;
+  /** Tries of the move in progress. */
+  readonly moves: number;
   /** The call has no leg, but a port pair: another host had the call, or the media thread died. */
   readonly isLegDue: boolean;
   /** How often the media thread died in the call, since the process has it. */

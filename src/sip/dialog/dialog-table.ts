@@ -221,6 +221,12 @@ export class DialogEntry {
     return true;
   }
 
+  /** Our re-INVITE goes out: what the ACK to an earlier one said is not for it. */
+  beginsInvite(cseq: number): void {
+    this.ownInviteSeq = cseq;
+    this.#ackBody = '';
+  }
+
   /** UAC: stores our ACK, to answer retransmitted 2xx. */
   keepAck(cseq: number, text: string, body: string): void {
     this.#acks ??= new Map();

@@ -4,7 +4,8 @@ import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { defaultPort } from './service-location.js';
-import type { Endpoint, Flow, FlowListener, PeerTls, Target, TlsFacts } from './flow.js';
+import type { Endpoint, FlowListener, PeerTls, Target, TlsFacts } from './flow.js';
+import type { RetiringFlow } from './retirement.js';
 import { StreamFlow, type StreamFlowLimits } from './stream-flow.js';
 
 export interface OutgoingLimits extends StreamFlowLimits {
@@ -35,7 +36,7 @@ const UNUSED_MS = 3_600_000;
  * A connection that we open. It queues messages until connected and tries the addresses in turn (RFC 3263 §4.3). If all fail, the flow
  * closes: a transport error for its transactions.
  */
-export class OutgoingFlow implements Flow {
+export class OutgoingFlow implements RetiringFlow {
   readonly reliable = true;
   readonly transport: 'TLS' | 'TCP';
   #remote: Endpoint;
@@ -109,6 +110,20 @@ export class OutgoingFlow implements Flow {
     this.#waiting.push(text);
     this.#waitingBytes += text.length;
     if (this.#waitingBytes > this.dialing.limits.maxUnsentBytes) this.close();
+  }
+
+  pause(): void {
+    this.#stream?.pause();
+  }
+
+  get isMidMessage(): boolean {
+    return this.#stream?.isMidMessage ?? false;
+  }
+
+  retire(): Promise<void> {
+    if (this.#stream !== undefined) return this.#stream.retire();
+    this.close();
+    return Promise.resolve();
   }
 
   close(): void {

@@ -3,7 +3,8 @@ import { TLSSocket } from 'node:tls';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { TurnBatch } from '../../lib/turn-batch.js';
 import { StreamFramer, type StreamLimits } from '../message/stream-framer.js';
-import type { Endpoint, Flow, FlowListener, TlsFacts } from './flow.js';
+import type { Endpoint, FlowListener, TlsFacts } from './flow.js';
+import type { RetiringFlow } from './retirement.js';
 import { identityOf } from './tls-identity.js';
 
 export interface StreamFlowLimits extends StreamLimits {
@@ -14,7 +15,7 @@ export interface StreamFlowLimits extends StreamLimits {
 }
 
 /** A TCP or TLS connection that carries SIP. */
-export class StreamFlow implements Flow {
+export class StreamFlow implements RetiringFlow {
   readonly reliable = true;
   readonly #socket: Socket;
   readonly #listener: FlowListener;
@@ -58,9 +59,25 @@ export class StreamFlow implements Flow {
     return this.#isOpen;
   }
 
-  /** Reads nothing more. */
   pause(): void {
     this.#socket.pause();
+  }
+
+  get isMidMessage(): boolean {
+    return this.#framer.isMidMessage;
+  }
+
+  retire(): Promise<void> {
+    this.#writer.flush();
+    const socket = this.#socket;
+    const sent = new Promise<void>((resolve) => {
+      socket.once('close', resolve);
+      socket.end(resolve);
+    });
+    this.#onClosed();
+    // What nobody reads would make the kernel reset the connection, and the peer lose what it has not read.
+    socket.resume();
+    return sent;
   }
 
   /** A complete message arrived: until then the peer is a stranger. */
@@ -104,6 +121,7 @@ export class StreamFlow implements Flow {
   }
 
   #onData(chunk: Buffer): void {
+    if (!this.isOpen) return;
     const items = this.#framer.push(chunk.toString('latin1'));
     // The bytes left in the framer began in this read: the limit applies to each message, not to the connection.
     if (items.length > 0 || !this.#framer.isMidMessage) this.#stopMessageTimer();

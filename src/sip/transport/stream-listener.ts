@@ -133,10 +133,14 @@ export class StreamListener {
     });
   }
 
-  /** Takes no more connections and reads nothing more, but still sends. */
-  quiesce(): void {
+  /** Connections come no more; those that there are stay. */
+  stopAccepting(): void {
     this.#listening.close();
-    for (const flow of this.#flows) flow.pause();
+  }
+
+  /** Those that are open. */
+  get flows(): StreamFlow[] {
+    return [...this.#flows].filter(({ isOpen }) => isOpen);
   }
 
   close(): Promise<void> {

@@ -8,6 +8,7 @@ import type { Endpoint, Flow, FlowListener, PeerTls, Target, TransportName } fro
 import { LocatedUdpFlow } from './located-udp-flow.js';
 import { Locator, type NameResolver } from './locator.js';
 import { OutgoingFlow, type Dialing, type OutgoingLimits } from './outgoing-flow.js';
+import { retire, type OpenTransactions, type Retired } from './retirement.js';
 import { StreamListener, type ListenerLimits, type ListenerTotals, type ListenerTrust } from './stream-listener.js';
 import { namesSipDomain } from './tls-identity.js';
 import type { TlsCertificate, TlsMaterial } from './tls-server-contexts.js';
@@ -162,7 +163,7 @@ export class Transports {
       if (target.isKept === true) known.keep();
       return known;
     }
-    const alias = this.#aliases.get(key);
+    const alias = this.#aliases.get(aliasKeyOf(target));
     if (alias?.isOpen === true) return alias;
     if (transport === 'TLS' && this.#contextOf(target.tls) === undefined) return undefined;
     const bound = this.#listeners.find((listener) => listener.transport === transport)?.local;
@@ -204,7 +205,7 @@ export class Transports {
     const identity = flow.tlsIdentity ?? '';
     const isSameHost = isIP(host) === 0 ? identity.split(', ').includes(`DNS:${host.toLowerCase()}`) : flow.remote.address === host;
     if (identity === '' || !isSameHost) return;
-    const key = keyOf({ transport: flow.transport, host, port });
+    const key = aliasKeyOf({ transport: flow.transport, host, port });
     this.#aliases.delete(key);
     this.#aliases.set(key, flow);
     for (const [oldest, known] of this.#aliases) {
@@ -248,9 +249,20 @@ export class Transports {
     this.#left.add(known);
   }
 
-  /** What comes over TLS and TCP from now on is for the next process. */
-  quiesce(): void {
-    for (const listener of this.#listeners) if (listener instanceof StreamListener) listener.quiesce();
+  /** Before `close`: ends each connection once no transaction is open on it. New ones are for the next process. */
+  retire(transactions: (flow?: Flow) => OpenTransactions, limitMs: number): Promise<Retired> {
+    const listeners = this.#listeners.filter((listener) => listener instanceof StreamListener);
+    for (const listener of listeners) listener.stopAccepting();
+    const sum = (of: (listener: StreamListener) => number): number => listeners.reduce((total, listener) => total + of(listener), 0);
+    return retire(
+      {
+        flows: () => [...listeners.flatMap(({ flows }) => flows), ...this.#opened.values(), ...this.#left],
+        handshakes: () => sum(({ handleCount, connectionCount }) => handleCount - connectionCount),
+        transactions,
+      },
+      limitMs,
+      this.options.clock,
+    );
   }
 
   async close(): Promise<void> {
@@ -326,6 +338,11 @@ export class Transports {
 /** Requests of one key share a connection. */
 function keyOf({ transport, host, port, address, tls }: Target): string {
   return [transport, host, port ?? '', address ?? '', tls?.id ?? ''].join('|');
+}
+
+/** RFC 3261 §18.1.1: a sent-by without a port means the default one. */
+function aliasKeyOf(target: Target): string {
+  return keyOf({ ...target, port: target.port ?? defaultPort(target.transport) });
 }
 
 function serverKey({ address, port }: Endpoint): string {

@@ -87,7 +87,7 @@ export class UserAgentClient implements OutgoingOwner {
     if (!isAck) dialog.state = { ...dialog.state, localSeq: dialog.state.localSeq + 1 };
     if (parts.method === 'INVITE') {
       dialog.hasOwnInvite = true;
-      dialog.ownInviteSeq = dialog.state.localSeq;
+      dialog.beginsInvite(dialog.state.localSeq);
     }
     if (parts.method === 'BYE') dialog.isEnding = true;
     // Before it leaves, so that a later process uses no number twice and acknowledges this INVITE.

@@ -12,6 +12,7 @@ import {
   type IncomingOwner,
 } from './user-agent-context.js';
 import { contactOf } from './compose.js';
+import { repeater } from './repeater.js';
 import { refreshTarget, uasDialog, agreedSession } from '../dialog/dialog.js';
 import type { DialogEntry } from '../dialog/dialog-table.js';
 import type { CoreHeaders } from '../message/core-headers.js';
@@ -264,8 +265,8 @@ export class UserAgentServer implements IncomingOwner {
       if (dialog.isEnded) this.context.dialogs.erase(dialog);
       if (transaction.isInvite && isSuccess) {
         dialog.isConfirmed = true;
-        const { flow } = transaction;
-        dialog.answered({ cseq: transaction.core.cseq.number, text, isInitial: !request.isInDialog }, () => flow.send(text));
+        const answer = { cseq: transaction.core.cseq.number, text, isInitial: !request.isInDialog };
+        dialog.answered(answer, repeater(this.context, dialog, transaction.flow, text));
       } else if (transaction.isInvite && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
       if (endsSubscription(dialog, method, getHeader(transaction.request, 'subscription-state'))) this.context.dialogs.forget(dialog);
     }

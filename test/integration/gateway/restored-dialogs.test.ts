@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
 import { ConnectionLostError, type DialogSnapshot, type SrfApp, type SrfDialog } from '../../../src/gateway/ports/signalling.js';
-import { HandMadeServer, sentResponse, shown } from '../../support/hand-made-server.js';
+import { HandMadeServer, refused, sentResponse, shown } from '../../support/hand-made-server.js';
 import { offerSdp } from '../../support/sdp.js';
 
 const ANSWER = offerSdp({ port: 30_000 });
@@ -151,5 +151,12 @@ describe('a request in a dialog', () => {
     expect(errors.map((error) => error instanceof ConnectionLostError)).toEqual([true, true, true]);
     await connect(second);
     await expect.poll(() => server.frames.map(({ text, dialog }) => [text.split(' ', 1)[0], dialog])).toEqual([['BYE', DIALOG]]);
+  });
+
+  it('that the SIP server does not send, for another host may have the dialog, counts as one without a connection', async () => {
+    await connect(second);
+    server.onFrame = ({ id }) => server.write(refused(id, 'another cell may have the dialog'));
+    const outcome = (method: 'INVITE' | 'OPTIONS'): Promise<unknown> => new Promise((done) => second.request(DIALOG, { method }, done));
+    for (const method of ['INVITE', 'OPTIONS'] as const) expect(await outcome(method)).toBeInstanceOf(ConnectionLostError);
   });
 });

@@ -258,7 +258,9 @@ describe('our certificate', () => {
     ['and to its address', '127.0.0.1:5999;alias', true],
     ['not those to a name that it has not', 'sip2.carrier.test:5999;alias', false],
     ['nor without alias', 'sip1.carrier.test:5999', false],
-  ])('%s', (_what, sentBy, isUsed) => {
+    ['[3261 §18.1.1] and without a port those to the default one', 'sip1.carrier.test;alias', true, 'sip1.carrier.test:5061'],
+    ['[3261 §18.1.1] and with the default one those without a port', 'sip1.carrier.test:5061;alias', true, 'sip1.carrier.test'],
+  ] as const)('%s', (_what, sentBy, isUsed, target: string = sentBy.replace(';alias', '')) => {
     it.each([
       ['when its certificate is checked', () => forHost, isUsed],
       ['when it shows none', () => null, false],
@@ -276,7 +278,7 @@ describe('our certificate', () => {
         ...['From: <sip:a@test>;tag=f1', 'To: <sip:x@127.0.0.1>', 'Call-ID: alias', 'CSeq: 1 OPTIONS'],
       ]);
       await heard;
-      const response = request(`sips:x@${sentBy.replace(';alias', '')}`);
+      const response = request(`sips:x@${target}`);
       if (isTaken) await answerNext(carrier);
       expect(statusOf(await response)).toBe(isTaken ? 'SIP/2.0 200 OK' : 'SIP/2.0 503 Service Unavailable');
       carrier.close();

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RedisCells } from '../../../src/gateway/store/redis/cells/redis-cells.js';
+import { CELLS_KEY } from '../../../src/gateway/store/redis/keys.js';
 import { openRedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
@@ -29,6 +30,8 @@ function counted(store: RedisCells): { readonly store: RedisCells; readonly wait
 class Server {
   readonly dialogs = new Map<string, Pick<DialogRecord, 'callId' | 'reservedSeq'>>();
   readonly dropped: string[] = [];
+  /** Of the cell that was taken over. */
+  awayMs = 0;
   readonly clock = new VirtualClock();
   readonly cell: Cell;
   readonly store: RedisCells;
@@ -50,7 +53,8 @@ class Server {
       record: (key) => this.dialogs.get(key) as DialogRecord | undefined,
       keys: () => [...this.dialogs.keys()],
       gateways: () => this.gateways,
-      takeOver: (records) => {
+      takeOver: (records, awayMs) => {
+        this.awayMs = awayMs;
         for (const record of records) this.has(record.callId, record.reservedSeq);
       },
       drop: (keys) => {
@@ -127,6 +131,22 @@ for (const cluster of [false, true]) {
       a.ends('one');
       await a.lives(250);
       expect(await stored(a)).toEqual(['two']);
+    });
+
+    it('who takes over learns from the clock of Redis when the lost one lived last', async () => {
+      const a = await server('a');
+      a.has('one');
+      await a.lives(500);
+      const text = await redis.command(`HGET ${CELLS_KEY} a`);
+      const value = text.split('\r\n')[1] ?? '';
+      const lived = Number(value.split('|')[3]);
+      expect(Math.abs(lived - Date.now() / 1_000)).toBeLessThan(60);
+      await redis.command(`HSET ${CELLS_KEY} a ${value.replace(String(lived), String(lived - 3_600))}`);
+      const b = await server('b');
+      await b.lives(2_500);
+      expect(b.seq).toEqual({ one: 10_100 });
+      expect(b.awayMs).toBeGreaterThanOrEqual(3_600_000);
+      expect(b.awayMs).toBeLessThan(3_660_000);
     });
 
     it('one that falls silent is taken over after 2 s, at numbers that it cannot have used', async () => {

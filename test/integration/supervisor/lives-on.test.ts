@@ -124,9 +124,9 @@ describe('a second start', () => {
 });
 
 describe('a part that dies', () => {
-  async function killed(name: ChildName): Promise<{ logged: string; pid: number }> {
+  async function killed(name: ChildName, signal: NodeJS.Signals = 'SIGKILL'): Promise<{ logged: string; pid: number }> {
     const [pid, said] = [childPid(gateway.ready.pid, name), gateway.output.length];
-    process.kill(pid, 'SIGKILL');
+    process.kill(pid, signal);
     const since = (): string => gateway.output.slice(said);
     await expect.poll(since, { timeout: 15_000 }).toMatch(new RegExp(`"child":"${name}".*"msg":"supervisor.child.restarted"`));
     await expect.poll(isReady, { timeout: 15_000 }).toBe(true);
@@ -146,6 +146,11 @@ describe('a part that dies', () => {
 
   it('and again soon after waits', async () => {
     expect((await killed('redis-server')).logged).toContain('"restart_in_ms":200');
+  });
+
+  it('but a gateway that parks its calls is started again at once each time', async () => {
+    for (let time = 0; time < 2; time += 1)
+      expect((await killed('gateway', 'SIGTERM')).logged).toContain('"code":0,"signal":null,"restart_in_ms":0');
   });
 
   it('leaves a gateway that carries audio, reads keys back and hangs up', async () => {

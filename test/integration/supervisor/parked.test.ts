@@ -1,6 +1,9 @@
+import { utimes } from 'node:fs/promises';
+import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CarrierCall, until } from '../../support/carrier-call.js';
+import { CarrierListener } from '../../support/carrier-listener.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { CHILDREN, isAlive, processesOf } from '../../support/processes.js';
 import { SipPeer } from '../../support/sip-peer.js';
@@ -79,16 +82,9 @@ describe('a spare process', () => {
     await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
   });
 
-  /** Resolves with its process id. */
-  async function spare(): Promise<number> {
-    const pid = (): string | undefined => /"child":"gateway","pid":(\d+),"msg":"supervisor\.spare\.ready"/.exec(gateway.output)?.[1];
-    await until(() => pid() !== undefined, 20_000, 'no spare');
-    return Number(pid());
-  }
-
   it('takes the place of a gateway that is killed', async () => {
     const call = await talking();
-    const pid = await spare();
+    const pid = await spareOf('gateway');
     const atMs = performance.now();
     process.kill(await gateway.pidOf('gateway'), 'SIGKILL');
     await gateway.logged('gateway', 'call.resumed');
@@ -100,7 +96,7 @@ describe('a spare process', () => {
 
   it('takes it without a supervisor too, whose successor finds it there; trunkline stop leaves neither', async () => {
     const call = await talking();
-    await spare();
+    await spareOf('gateway');
     await gateway.stop('SIGKILL');
     process.kill(await gateway.pidOf('gateway'), 'SIGKILL');
     await gateway.logged('gateway', 'call.resumed');
@@ -111,6 +107,14 @@ describe('a spare process', () => {
     expect(processesOf(gateway.dataDir)).toEqual([]);
   });
 });
+
+/** Of a process that is loaded and waits for the end of this one. */
+async function spareOf(child: string): Promise<number> {
+  const pid = (): string | undefined =>
+    new RegExp(`"child":"${child}","pid":(\\d+),"msg":"supervisor\\.spare\\.ready"`).exec(gateway.output)?.[1];
+  await until(() => pid() !== undefined, 20_000, 'no spare');
+  return Number(pid());
+}
 
 describe('a SIP server that dies', () => {
   const options = () => ({ host: '127.0.0.1', port: gateway.sipPort, ca: gateway.ca, servername: 'localhost' });
@@ -146,6 +150,66 @@ describe('a SIP server that dies', () => {
     console.log(`  figure: SIP server killed: first handshake after ${String(Math.round(performance.now() - atMs))} ms`);
     expect(await Promise.all(all)).toEqual(all.map(() => true));
     expect(await gateway.pidOf('sip-server')).not.toBe(before);
+  });
+
+  it('after more than a day, when it has new ticket keys: a spare that loaded before resumes its sessions', async () => {
+    await gateway.stop();
+    await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
+    const spare = await spareOf('sip-server');
+    const keys = join(gateway.dataDir, 'ticket-keys');
+    const old = await ticketOf();
+    const dayAgo = new Date(Date.now() - 25 * 3_600_000);
+    await utimes(keys, dayAgo, dayAgo);
+    const before = await gateway.pidOf('sip-server');
+    process.kill(before, 'SIGHUP');
+    await gateway.logged('sip-server', 'sip.tls.certificate_loaded');
+    expect(await isResumed(old)).toBe(false);
+    const ticket = await ticketOf();
+    process.kill(before, 'SIGKILL');
+    expect(await isResumed(ticket)).toBe(true);
+    expect(await gateway.pidOf('sip-server')).toBe(spare);
+  });
+});
+
+describe('a call that no process has', () => {
+  /** The carrier has a certificate of the test's own. */
+  const UNVERIFIED = { TRUNKLINE_SIP_VERIFY_PEERS: 'false' };
+  let carrier: CarrierListener;
+
+  beforeEach(async () => {
+    carrier = await CarrierListener.open();
+  });
+  afterEach(() => carrier.close());
+
+  /** Redis alone lives on: what it has not written yet would be another loss. */
+  async function orphaned(): Promise<CarrierCall> {
+    const call = await CarrierCall.open(gateway, gateway.ready.phone_number);
+    calls.push(call);
+    carrier.add(call);
+    await call.connect(carrier.port);
+    await isKept(gateway, call.signalling.callId);
+    await gateway.stop('SIGKILL');
+    const killed = (): { readonly pid: number }[] =>
+      processesOf(gateway.dataDir).filter(({ command }) => !command.startsWith('redis-server'));
+    for (const { pid } of killed()) process.kill(pid, 'SIGKILL');
+    await until(() => killed().length === 0, 5_000, 'not all are gone');
+    return call;
+  }
+
+  it('goes on with the next start', async () => {
+    const call = await orphaned();
+    await gateway.up(UNVERIFIED);
+    await gateway.logged('gateway', 'call.resumed');
+    await call.heardAfter(performance.now());
+    await endsWell(call, 1);
+  });
+
+  it('after calls.park_ms ends with it: BYE, GATEWAY_RESTARTED', async () => {
+    const call = await orphaned();
+    await gateway.up({ ...UNVERIFIED, TRUNKLINE_CALLS_PARK_MS: '0' });
+    await until(() => call.has('BYE'), 20_000, 'no BYE');
+    expect(await recordOf(gateway, call)).toMatchObject({ reason: 'GATEWAY_RESTARTED' });
+    await nothingLeft(ngPort);
   });
 });
 

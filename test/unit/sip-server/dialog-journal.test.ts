@@ -41,6 +41,7 @@ let clock: VirtualClock;
 let log: EventLog;
 let live: Map<string, DialogRecord>;
 let restored: readonly DialogRecord[];
+let awayMs: number;
 let journals: DialogJournal[];
 
 beforeEach(() => {
@@ -64,8 +65,9 @@ function open(maxBytes?: number): DialogJournal {
   journals.push(journal);
   journal.open({
     records: () => [...live.values()],
-    restore: (records) => {
+    restore: (records, sinceMs) => {
       restored = records;
+      awayMs = sinceMs;
       for (const one of records) live.set(keyOf(one), one);
     },
   });
@@ -113,6 +115,17 @@ describe('the journal of dialogs', () => {
     await killed();
     await killed();
     expect(restored).toEqual([record('one')]);
+  });
+
+  it('says how long there was no process, to 5 s', async () => {
+    begin(open(), record('one'));
+    expect(awayMs).toBe(0);
+    clock.advance(12_000);
+    journals.at(-1)?.close();
+    clock.advance(3_600_000);
+    await killed();
+    expect([restored, awayMs]).toEqual([[record('one')], 3_602_000]);
+    expect(log.events).toEqual([]);
   });
 
   it('is readable by its owner alone, whatever was there before', () => {

@@ -313,13 +313,50 @@ describe('a relay that is lost', () => {
       [RELAY_LOST_FOR_GOOD],
       [...MOVING.slice(0, 2), { type: 'reinvite-answered', status: 488, sdp: '', retryAfterMs: 0, attempt: 1 }],
       [...MOVING.slice(0, 2), { type: 'reinvite-answered', status: 200, sdp: 'nonsense', retryAfterMs: 0, attempt: 1 }],
-      [RELAY_LOST, { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 1 }],
-      [...MOVING.slice(0, 3), RELAY_LOST],
     ] as CallEvent[][]) {
       const { state, effects } = playOn(talking, events);
       expect(state).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });
       expect(kinds(effects)).toContain('bye');
     }
+  });
+
+  it('whose successor fails, too, is replaced by another for 2 s, at its offer or its answer', () => {
+    for (const begun of [1, 3]) {
+      let state = playOn(talking, MOVING.slice(0, begun)).state;
+      let waitedMs = 0;
+      for (;;) {
+        const failed = playOn(state, [{ type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: state.attempt }]);
+        if (failed.state.name === 'Ended') break;
+        expect(failed.effects).toEqual([{ do: 'start-timer', timer: 'reinvite', delayMs: 400 }]);
+        waitedMs += 400;
+        const again = playOn(failed.state, [{ type: 'timer', timer: 'reinvite' }]);
+        expect(kinds(again.effects)).toEqual(['leave-relay', 'offer-to-carrier']);
+        ({ state } = again);
+      }
+      expect(waitedMs).toBe(2_000);
+    }
+  });
+
+  it('whose successor failed once is moved away from, and another loss has all its tries again', () => {
+    const failed = playOn(talking, [RELAY_LOST, { type: 'failed', reason: 'INTERNAL_ERROR', attempt: 1 }]);
+    const moved = playOn(failed.state, [
+      { type: 'timer', timer: 'reinvite' },
+      ...MOVING.slice(1).map((event) => ({ ...event, attempt: 2 }) as CallEvent),
+    ]);
+    expect(moved.state).toMatchObject({ name: 'Talking', exchange: { name: 'Idle' }, inside: { rtpPort: 51_000 }, moves: 0 });
+  });
+
+  it('with its successor, which is lost before the call is there: the call moves on, after the answer to its re-INVITE', () => {
+    for (const begun of [1, 3])
+      expect(kinds(playOn(talking, [...MOVING.slice(0, begun), RELAY_LOST]).effects)).toEqual(['leave-relay', 'offer-to-carrier']);
+    const inviting = playOn(talking, [...MOVING.slice(0, 2), RELAY_LOST]);
+    expect(inviting.effects).toEqual([]);
+    const answered = playOn(inviting.state, MOVING.slice(2, 3));
+    expect(kinds(answered.effects)).toEqual(['leave-relay', 'offer-to-carrier']);
+    expect(answered.state.session?.outside.rtpPort).toBe(50_000);
+    const glare = { type: 'reinvite-answered', status: 491, sdp: '', retryAfterMs: 730, attempt: 1 } as const;
+    const waited = playOn(inviting.state, [glare, { type: 'timer', timer: 'reinvite' }]);
+    expect(kinds(waited.effects)).toEqual(['leave-relay', 'offer-to-carrier']);
   });
 
   it('[3261 §14.1] tries again after 491, or moves with the carrier’s own re-INVITE', () => {

@@ -20,8 +20,10 @@ export interface BeatAnswer {
   readonly taker: string;
   /** Redis did not know this cell: it has none of its dialogs. */
   readonly isNew: boolean;
-  /** By name: `<epoch>|<beat>|<gateways>`, or `<epoch>||<taker>`. */
+  /** By name: `<epoch>|<beat>|<gateways>|<time of the beat>`, or `<epoch>||<taker>`. */
   readonly cells: ReadonlyMap<string, string>;
+  /** Redis' time, in s. */
+  readonly atS: number;
 }
 
 /** A dialog's key, and its record as JSON; '': it has ended. */
@@ -38,8 +40,8 @@ export class RedisCells {
   /** @param epoch 0: the cell does not know it */
   async beat(cell: string, epoch: number, text: string): Promise<BeatAnswer> {
     const answer = await this.#redis.script(BEAT, [CELLS_KEY], [cell, epoch, text]);
-    const [now, taker, isNew, cells] = answer as [number, string, number, string[]];
-    return { epoch: now, taker, isNew: isNew === 1, cells: new Map(pairs(cells)) };
+    const [now, taker, isNew, cells, atS] = answer as [number, string, number, string[], string];
+    return { epoch: now, taker, isNew: isNew === 1, cells: new Map(pairs(cells)), atS: Number(atS) };
   }
 
   /** False: the cell has another epoch, and nothing is written. */
