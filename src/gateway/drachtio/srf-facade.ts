@@ -26,6 +26,8 @@ const MAX_RECONNECT_MS = 1_000;
 const NEEDS_OWN_SERVER = "ca, tls_names and client_certificate of a trunk need Trunkline's SIP server";
 /** The SIP server sends nothing now, for another host may have taken the call. */
 const MAY_BE_ELSEWHERE = /another cell may have the dialog/;
+/** Errors of the package for a request that did not leave. */
+const UNSENT = new Set<unknown>(['EINVALIDSOCKET', 'ESOCKETDESTROYED', 'EDRACHTIO', 'ENODIALOG']);
 
 type Listener = (...args: never[]) => void;
 type OnAnswer = Parameters<SrfApp['request']>[2];
@@ -165,9 +167,7 @@ class OwnRequests {
     const settle: OnAnswer = (error, answer) => {
       if (!this.#waiting.delete(settle)) return;
       const isLost =
-        error instanceof ConnectionLostError ||
-        MAY_BE_ELSEWHERE.test(errorText(error)) ||
-        (error as { code?: unknown } | null)?.code === 'ESOCKETDESTROYED';
+        error instanceof ConnectionLostError || MAY_BE_ELSEWHERE.test(errorText(error)) || codeOf(error) === 'ESOCKETDESTROYED';
       if (isLost && request.method === 'BYE') this.#unsaidByes.set(dialogId, request);
       onAnswer(isLost ? new ConnectionLostError(errorText(error)) : error, answer);
     };
@@ -188,7 +188,7 @@ class OwnRequests {
     if (this.#isForeign(headers)) return fail(new Error(NEEDS_OWN_SERVER));
     try {
       this.srf.request(uri, { method: 'INVITE', headers: { ...headers }, body }, (error, sent) => {
-        if (sent === undefined) return fail(error ?? new Error('the SIP server did not return the INVITE that it sent'));
+        if (sent === undefined) return fail(UNSENT.has(codeOf(error)) ? error : new ConnectionLostError(errorText(error)));
         listener.onSent({
           raw: sent.raw,
           get: (name) => sent.get(name),
@@ -201,8 +201,8 @@ class OwnRequests {
         });
       });
     } catch (error) {
-      // Without a connection the package throws.
-      fail(new ConnectionLostError(errorText(error)));
+      // Without a connection the package throws: the INVITE did not leave.
+      fail(error);
     }
   }
 
@@ -271,6 +271,10 @@ function requestInDialog(
       onAnswer(null, { status: response.status, body: response.body ?? '', raw: response.raw ?? '' });
     });
   });
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown } | null | undefined)?.code;
 }
 
 /** RFC 3261 §13.2.2.4: the ACK to a 2xx has the credentials of its INVITE. */

@@ -210,6 +210,20 @@ describe('an INVITE of ours through drachtio-server', () => {
     await back;
   });
 
+  it('whose connection to the server breaks before its echo is in doubt, and without a connection it did not leave', async () => {
+    server.onFrame = () => undefined;
+    invite();
+    await frame(1);
+    const back = new Promise<void>((resolve) => srf.onConnect(() => resolve()));
+    const lost = new Promise<void>((resolve) => srf.onLost(() => resolve()));
+    server.drop();
+    await lost;
+    invite();
+    await expect.poll(() => seen).toEqual(['refused 408 by the server', 'refused 503 by the server']);
+    expect(server.frames).toHaveLength(1);
+    await back;
+  });
+
   it('whose 200 comes as the connection to the server breaks is not acknowledged, and nothing is thrown', async () => {
     const placed = invite();
     await frame(1);
