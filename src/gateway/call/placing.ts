@@ -93,7 +93,7 @@ function onDialling(state: PlacedCall, event: CallEvent): PlacingStep | null {
       return giveUp(state, 'MEDIA_UNAVAILABLE');
     case 'timer':
       if (event.timer === 'unanswered') return giveUp(state, 'NO_ANSWER');
-      return event.timer === 'cancelling' ? { state, effects: NOTHING, ended: state.placing.givenUp ?? 'DIAL_AMBIGUOUS' } : null;
+      return event.timer === 'cancelling' ? { state, effects: NOTHING, ended: withoutResponse(state, 'DIAL_AMBIGUOUS') } : null;
     default:
       return null;
   }
@@ -239,7 +239,13 @@ function onAnswered(state: PlacedCall, sdp: string): PlacingStep {
 function onRefused(state: PlacedCall, { status, isLocal }: EventOf<'dial-refused'>): PlacingStep {
   const { placing } = state;
   const refused = { ...state, placing: { ...placing, status: isLocal ? null : status } };
-  return { state: refused, effects: NOTHING, ended: placing.givenUp ?? reasonOf(status, isLocal, placing.isProceeding) };
+  const reason = reasonOf(status, isLocal, placing.isProceeding);
+  return { state: refused, effects: NOTHING, ended: isLocal ? withoutResponse(state, reason) : (placing.givenUp ?? reason) };
+}
+
+/** Whether the number rang out is only known once the trunk answers our CANCEL: without that, NO_ANSWER would allow another call. */
+function withoutResponse({ placing: { givenUp } }: PlacedCall, reason: Reason): Reason {
+  return givenUp === 'NO_ANSWER' ? reason : (givenUp ?? reason);
 }
 
 /** What a final status says of a call that nobody cancelled. */

@@ -78,7 +78,18 @@ describe('a call that is placed', () => {
     const twice = playOn(cancelled.state, [STOP]);
     expect(kinds(twice.effects)).toEqual([]);
     expect(playOn(twice.state, [{ type: 'dial-refused', status: 487, isLocal: false }]).state).toMatchObject({ name: 'Ended', reason });
-    expect(playOn(twice.state, [{ type: 'timer', timer: 'cancelling' }]).state).toMatchObject({ name: 'Ended', reason });
+    // Nobody knows whether a number rang that should have: without a response to its CANCEL it is in doubt.
+    const unheard = reason === 'NO_ANSWER' ? 'DIAL_AMBIGUOUS' : reason;
+    expect(playOn(twice.state, [{ type: 'timer', timer: 'cancelling' }]).state).toMatchObject({ name: 'Ended', reason: unheard });
+    const local = playOn(twice.state, [{ type: 'dial-refused', status: 408, isLocal: true }]);
+    expect(local.state).toMatchObject({ name: 'Ended', reason: unheard });
+  });
+
+  it('that nobody answers is NO_ANSWER by the trunk’s own 408 to its CANCEL, and was certainly not placed without a connection', () => {
+    const cancelled = place([...DIALLED, { type: 'timer', timer: 'unanswered' }]);
+    const ended = (status: number, isLocal: boolean) => playOn(cancelled.state, [{ type: 'dial-refused', status, isLocal }]).state.reason;
+    expect(ended(408, false)).toBe('NO_ANSWER');
+    expect(ended(503, true)).toBe('TRUNK_UNREACHABLE');
   });
 
   it('[3261 §13.2.2.4] that is answered after it was given up is acknowledged and ended', () => {
