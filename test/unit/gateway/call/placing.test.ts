@@ -89,6 +89,7 @@ describe('a call that is placed', () => {
     const cancelled = place([...DIALLED, { type: 'timer', timer: 'unanswered' }]);
     const ended = (status: number, isLocal: boolean) => playOn(cancelled.state, [{ type: 'dial-refused', status, isLocal }]).state.reason;
     expect(ended(408, false)).toBe('NO_ANSWER');
+    expect(ended(500, false)).toBe('DIAL_AMBIGUOUS');
     expect(ended(503, true)).toBe('TRUNK_UNREACHABLE');
   });
 
@@ -153,7 +154,9 @@ describe('a call that is placed', () => {
 it.each([
   [486, false, false, 'BUSY'],
   [600, false, true, 'BUSY'],
-  [408, false, true, 'NO_ANSWER'],
+  [408, false, true, 'DIAL_AMBIGUOUS'],
+  [500, false, false, 'DIAL_AMBIGUOUS'],
+  [504, false, false, 'DIAL_AMBIGUOUS'],
   [480, false, true, 'NO_ANSWER'],
   [487, false, true, 'NO_ANSWER'],
   [603, false, true, 'CALLEE_DECLINED'],
@@ -161,7 +164,7 @@ it.each([
   [608, false, true, 'CALLEE_DECLINED'],
   [302, false, false, 'TRUNK_REFUSED'],
   [403, false, false, 'TRUNK_REFUSED'],
-  [500, false, true, 'TRUNK_REFUSED'],
+  [502, false, true, 'TRUNK_REFUSED'],
   [503, false, false, 'TRUNK_REFUSED'],
   [503, true, false, 'TRUNK_UNREACHABLE'],
   [503, true, true, 'DIAL_AMBIGUOUS'],
