@@ -149,8 +149,9 @@ export class UserAgentClient implements OutgoingOwner {
       if (!this.#movesOn(request, refusal)) this.#receive(request, refusal, false);
       return;
     }
-    // The peer may have taken an INVITE whose connection is lost: nobody may send it elsewhere.
-    const isInDoubt = why === 'timeout' || (flow.wasConnected === true && message.method === 'INVITE' && !request.isInDialog);
+    // The peer may have taken an INVITE whose connection is lost, whoever opened it: nobody may send it elsewhere.
+    const wasWritten = flow.reliable && flow.wasConnected !== false;
+    const isInDoubt = why === 'timeout' || (wasWritten && message.method === 'INVITE' && !request.isInDialog);
     const [status, reason] = isInDoubt ? ([408, 'Request Timeout'] as const) : ([503, 'Service Unavailable'] as const);
     this.#receive(request, makeResponse(request.message, status, reason, newTag()), true);
   }
