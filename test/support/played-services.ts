@@ -27,7 +27,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
       standIn: null,
       refusedVerdicts: [],
       relayAddress: null,
-      isTrunkHost: () => true,
+      trunkHosts: { isAllowed: () => true, isTrusted: () => true },
       maxDurationMs: 600_000,
       calledNumberFrom: 'request-uri',
       edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },

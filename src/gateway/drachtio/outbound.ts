@@ -1,11 +1,29 @@
 import { randomBytes } from 'node:crypto';
 import { newUuid } from '../../lib/ids.js';
 import { DEFAULT_SIPS_PORT, sipEndpointParts } from '../../lib/sip-endpoint.js';
+import { ownTlsOf, type OutboundTrunk } from '../model/records.js';
 import { trunkTlsHeaders } from '../call/trunk-tls.js';
 import type { PlaceContext } from '../call/place-context.js';
 import { ALLOWED_METHODS, SUPPORTED_OPTIONS, ownContact, type ContactAddress } from '../call/invite.js';
 import { maxDurationMs, type CallFacts, type JoinedCall } from '../call/state.js';
 import type { PlaceRequest } from '../ports/place-call.js';
+
+/** What the operator says of hosts of trunks. */
+export interface TrunkHosts {
+  /** Whether calls may go there. */
+  readonly isAllowed: (host: string) => boolean;
+  /** Whether they may have P-Asserted-Identity (RFC 3325). */
+  readonly isTrusted: (host: string) => boolean;
+}
+
+/** Why no call goes to the trunk, whoever wants it; `null`: it may. @param isOwnServer connected to Trunkline's SIP server */
+export function trunkRefusal(trunk: OutboundTrunk, { isAllowed, isTrusted }: TrunkHosts, isOwnServer: boolean): string | null {
+  const { host } = trunkUri(trunk.sip_endpoint, '');
+  if (!isAllowed(host)) return `the trunk ${host} is at a private, loopback or reserved address`;
+  if (trunk.caller_id_header === 'P-Asserted-Identity' && !isTrusted(host))
+    return `the operator has not marked the trunk ${host} as trusted (trunks.trusted_hosts): no P-Asserted-Identity`;
+  return ownTlsOf(trunk) === null || isOwnServer ? null : "ca, tls_names and client_certificate of the trunk need Trunkline's SIP server";
+}
 
 export interface OwnEnd {
   readonly contact: ContactAddress;
