@@ -22,6 +22,7 @@ import { openRegistrations } from './wiring/registrations.js';
 import { headroomShare, openRelay } from './wiring/relay.js';
 import { retireGateway, shutdownGateway } from './wiring/shutdown.js';
 import { openStores } from './wiring/stores.js';
+import { publicTrunks } from './wiring/public-trunks.js';
 import { openWebhooks } from './wiring/webhooks.js';
 
 /** A running gateway. */
@@ -56,7 +57,7 @@ export async function startGateway(
   // Callers of an earlier process hear nothing until their legs are open: what that needs goes first, and together.
   const [endpoint, identities, orphaned] = await Promise.all([opening, openStirVerifier(config.stir, clock), stores.snapshots.orphaned()]);
   const overload = overloadDetector(config, endpoint, clock, log);
-  const srf = createSrfApp();
+  const srf = createSrfApp(publicTrunks(clock));
   const clients = openHttpClients(config, clock);
   const { toolRunner } = clients;
   const webhooks = openWebhooks(config, stores, clock, log);

@@ -40,6 +40,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
 function playedServices(srf: SrfApp, played: Played, route: Route): InboundServices {
   const sdp = (text: string): Promise<{ sdp: string }> => Promise.resolve({ sdp: text });
   return {
+    trunksArePublic: false,
     dials: NO_DIALS,
     doNotCall: { add: () => Promise.resolve(1) },
     identities: { verify: () => Promise.resolve(null) },

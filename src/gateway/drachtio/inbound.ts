@@ -279,7 +279,12 @@ export class Inbound implements LiveCalls {
     const { maxDurationMs, standIn, relayAddress } = this.options;
     const facts = { maxDurationMs, standIn, relayAddress };
     const nowMs = this.#services.clock.wallMs();
-    const context = placeContext(request, { contact: this.#contactAddress(own), warningHost: own.host, facts, nowMs }, joins);
+    const { trunksArePublic } = this.#services;
+    const context = placeContext(
+      request,
+      { contact: this.#contactAddress(own), warningHost: own.host, facts, nowMs, trunksArePublic },
+      joins,
+    );
     const runner = CallRunner.placed(this.#services, context, (ended) => this.#onEnded(ended));
     this.#runners.set(runner.callId, runner);
     runner.dispatch({ type: 'placed' });

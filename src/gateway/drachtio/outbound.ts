@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { newUuid } from '../../lib/ids.js';
 import { DEFAULT_SIPS_PORT, sipEndpointParts } from '../../lib/sip-endpoint.js';
 import { ownTlsOf, type OutboundTrunk } from '../model/records.js';
-import { trunkTlsHeaders } from '../call/trunk-tls.js';
+import { trunkHeaders } from '../call/trunk-tls.js';
 import type { PlaceContext } from '../call/place-context.js';
 import { ALLOWED_METHODS, SUPPORTED_OPTIONS, ownContact, type ContactAddress } from '../call/invite.js';
 import { maxDurationMs, type CallFacts, type JoinedCall } from '../call/state.js';
@@ -30,6 +30,7 @@ export interface OwnEnd {
   readonly warningHost: string;
   readonly facts: Omit<CallFacts, 'sdp' | 'sourceAddress' | 'sessionId' | 'ringingAfterMs' | 'refusedVerdicts'>;
   readonly nowMs: number;
+  readonly trunksArePublic: boolean;
 }
 
 /** What one call needs to be placed. @param joins the call that it is a second leg of; `null`: none */
@@ -68,7 +69,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
         Allow: ALLOWED_METHODS,
         Supported: SUPPORTED_OPTIONS.join(', '),
         ...(trunk.caller_id_header === 'P-Asserted-Identity' ? { 'P-Asserted-Identity': `<sip:${from}@${host}>` } : {}),
-        ...trunkTlsHeaders(trunk),
+        ...trunkHeaders(trunk, own.trunksArePublic),
       },
     },
   };

@@ -79,9 +79,12 @@ function providerDefaults(settings: ProviderConfig & { readonly voice: string | 
 }
 
 /** What calls take from the settings. */
-export function inboundSettings(config: Config): Pick<InboundServices, 'operatorAgent' | 'isTraced' | 'agentSideSrtp' | 'referReason'> {
+export function inboundSettings(
+  config: Config,
+): Pick<InboundServices, 'operatorAgent' | 'isTraced' | 'agentSideSrtp' | 'referReason' | 'trunksArePublic'> {
   return {
     operatorAgent: operatorAgent(config),
+    trunksArePublic: !config.trunks.allow_private,
     isTraced: config.calls.trace,
     agentSideSrtp: config.media.agent_leg === 'srtp',
     referReason: config.sip.refer_status === 405 ? 'METHOD_NOT_ALLOWED' : 'DECLINED',
