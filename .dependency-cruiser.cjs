@@ -39,6 +39,7 @@ const GATEWAY_ROOMS = {
     ...[
       'config',
       'observability',
+      'sip',
       'srtp',
       'tls',
       'gateway/admission',

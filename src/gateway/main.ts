@@ -22,6 +22,7 @@ import { openRegistrations } from './wiring/registrations.js';
 import { headroomShare, openRelay } from './wiring/relay.js';
 import { running, type Gateway } from './wiring/shutdown.js';
 import { openStores } from './wiring/stores.js';
+import { publicTrunks } from './wiring/public-trunks.js';
 import { openWebhooks } from './wiring/webhooks.js';
 
 /** Opens everything and connects it. Rejects with a text for a person. @param config of this worker @param opening its media threads */
@@ -43,7 +44,7 @@ export async function startGateway(
   // Callers of an earlier process hear nothing until their legs are open: what that needs goes first, and together.
   const [endpoint, identities, orphaned] = await Promise.all([opening, openStirVerifier(config.stir, clock), stores.snapshots.orphaned()]);
   const overload = overloadDetector(config, endpoint, clock, log);
-  const srf = createSrfApp();
+  const srf = createSrfApp(publicTrunks(clock));
   const clients = openHttpClients(config, clock);
   const { toolRunner } = clients;
   const webhooks = openWebhooks(config, stores, clock, log);

@@ -11,6 +11,11 @@ export const PING_HEADER = 'X-Trunkline-Ping';
  * may get it, as it would send the key to the carrier.
  */
 export const TRUNK_TLS_HEADER = 'X-Trunkline-Trunk-Tls';
+/**
+ * On each request of a call that we place, and each REGISTER: its peer is to be at a public address, whatever its name resolves to and its
+ * Contact says. The SIP server takes it off.
+ */
+export const PUBLIC_ONLY_HEADER = 'X-Trunkline-Public-Only';
 /** Reason of a BYE that the SIP server shows a gateway and sends to nobody: another host has the call. */
 export const TAKEN_OVER_REASON = 'SIP;cause=200;text="taken over by another host"';
 

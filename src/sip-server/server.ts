@@ -1,4 +1,4 @@
-import { IDENTITY_HEADER, PING_HEADER, TLS_HEADER, TRUNK_TLS_HEADER } from '../lib/own-headers.js';
+import { IDENTITY_HEADER, PING_HEADER, PUBLIC_ONLY_HEADER, TLS_HEADER, TRUNK_TLS_HEADER } from '../lib/own-headers.js';
 import { header, headerId } from '../sip/message/message.js';
 import type { OwnHeaders } from '../sip/message/reception.js';
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -348,7 +348,7 @@ function sha256(text: string): Buffer {
  */
 export function tlsHeaders(passClientIdentity: boolean, passTls: boolean): OwnHeaders {
   return {
-    ids: new Set([IDENTITY_HEADER, TLS_HEADER, PING_HEADER, TRUNK_TLS_HEADER].map(headerId)),
+    ids: new Set([IDENTITY_HEADER, TLS_HEADER, PING_HEADER, TRUNK_TLS_HEADER, PUBLIC_ONLY_HEADER].map(headerId)),
     of: ({ tlsIdentity = '', tls = null }, method, toTag) => [
       ...(passClientIdentity && tlsIdentity !== '' ? [header(IDENTITY_HEADER, tlsIdentity)] : []),
       ...(passTls && tls !== null && method === 'INVITE' && toTag === undefined

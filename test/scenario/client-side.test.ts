@@ -89,11 +89,11 @@ describe('an INVITE of the application', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('a connection that is lost before the answer: 503, once', async () => {
+  it('a connection that is lost before the answer: 408, once, for the peer may have taken it', async () => {
     await invited();
     call.bench.dropCaller();
     await call.bench.settle();
-    expect(call.shown).toEqual(['SIP/2.0 503 Service Unavailable']);
+    expect(call.shown).toEqual(['SIP/2.0 408 Request Timeout']);
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 

@@ -27,7 +27,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
       standIn: null,
       refusedVerdicts: [],
       relayAddress: null,
-      isTrunkHost: () => true,
+      trunkHosts: { isAllowed: () => true, isTrusted: () => true },
       maxDurationMs: 600_000,
       calledNumberFrom: 'request-uri',
       edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
@@ -40,6 +40,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
 function playedServices(srf: SrfApp, played: Played, route: Route): InboundServices {
   const sdp = (text: string): Promise<{ sdp: string }> => Promise.resolve({ sdp: text });
   return {
+    trunksArePublic: false,
     dials: NO_DIALS,
     doNotCall: { add: () => Promise.resolve(1) },
     identities: { verify: () => Promise.resolve(null) },

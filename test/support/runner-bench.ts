@@ -193,6 +193,7 @@ export class RunnerBench {
   #services(): CallServices {
     const { open } = this;
     return {
+      trunksArePublic: false,
       doNotCall: { add: () => Promise.resolve(1) },
       identities: { verify: () => Promise.resolve(null) },
       routes: {

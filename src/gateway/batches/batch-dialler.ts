@@ -308,7 +308,8 @@ export class BatchDialler {
     const { work, clock } = this.services;
     const nowMs = clock.wallMs();
     const outcome = outcomeOf(end, entry, run.plan, nowMs);
-    const answered = end.isAnswered ? { answered: { day: dayOf(nowMs), isAbandoned: isAbandoned(end) } } : {};
+    // Machines would dilute the share of people who waited.
+    const answered = end.isAnswered && !end.isMachine ? { answered: { day: dayOf(nowMs), isAbandoned: isAbandoned(end) } } : {};
     await work.settle(run.batchId, attempt, { outcome, ...answered });
   }
 

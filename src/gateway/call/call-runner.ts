@@ -20,7 +20,7 @@ import { CallLegs, isTransfer, transferEvent } from './call-legs.js';
 import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import { trunkCredentials } from './trunk-authorization.js';
-import { trunkTlsHeaders } from './trunk-tls.js';
+import { trunkHeaders } from './trunk-tls.js';
 import { type CallEffect, type CallEvent, type CallState } from './state.js';
 import type { InfoDigit } from './info-digit.js';
 import { permission, type PlaceContext } from './place-context.js';
@@ -98,9 +98,9 @@ export class CallRunner {
       onDigit: ({ event, durationMs }: InfoDigit) => services.endpoint.takeDigit(origin.callId, event, durationMs),
       isPlaced: origin.direction === 'outbound',
       credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
-      trunkHeaders: () => (origin.direction === 'inbound' ? {} : trunkTlsHeaders(this.#state.route?.number.outbound)),
-      onDialled: () => this.#keep(),
-      onTaken: () => this.#drop(),
+      trunkHeaders: () =>
+        origin.direction === 'inbound' ? {} : trunkHeaders(this.#state.route?.number.outbound, services.trunksArePublic),
+      ...{ onDialled: () => this.#keep(), onTaken: () => this.#drop() },
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
     this.#requests = new AgentRequests(

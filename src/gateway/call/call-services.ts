@@ -19,6 +19,8 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly identities: IdentityVerifier;
   readonly dials: DialLedger;
   readonly others: OtherCalls;
+  /** Trunks are at public addresses alone. */
+  readonly trunksArePublic: boolean;
   /** Whether it is kept what happens in calls. */
   readonly isTraced: boolean;
   /** Whether it is kept when the steps of calls ran. */

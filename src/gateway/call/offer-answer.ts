@@ -24,7 +24,7 @@ const NOTHING: readonly CallEffect[] = [];
 /** Tries to reach the carrier of a lost host, and their interval. */
 const MAX_UNREACHED = 15;
 const UNREACHED_MS = 2_000;
-/** Moves that fail at a relay are tried so often, at this interval: for 2 s, as long as an rtpengine may take to restart. */
+/** Tries of a move that fails at a relay, and their interval: 2 s in all, as long as an rtpengine may take to restart. */
 const MAX_MOVES = 6;
 const MOVE_AGAIN_MS = 400;
 

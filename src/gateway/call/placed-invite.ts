@@ -115,7 +115,7 @@ export class PlacedInvite {
       onFailed: (error) => {
         this.log.warn({ error: errorText(error) }, 'call.invite.failed');
         this.#settled();
-        this.owner.onRefused(error instanceof ConnectionLostError && this.#sent !== null ? NO_RESPONSE : NOT_SENT, true);
+        this.owner.onRefused(error instanceof ConnectionLostError ? NO_RESPONSE : NOT_SENT, true);
       },
     });
   }

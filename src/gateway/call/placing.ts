@@ -23,6 +23,8 @@ export interface PlacingStep {
 const NOTHING: readonly CallEffect[] = [];
 /** 64·T1, and a second: an INVITE whose CANCEL is not answered is over (RFC 3261 §9.1). */
 const CANCEL_LIMIT_MS = 33_000;
+/** What some trunks answer in place of 487. */
+const CANCELLED_LATE = 408;
 const ACK_AND_BYE = (reason: Reason): readonly CallEffect[] => [{ do: 'acknowledge' }, { do: 'bye', reason }];
 
 /** Whether the call is one that we place, before its ACK. */
@@ -93,7 +95,7 @@ function onDialling(state: PlacedCall, event: CallEvent): PlacingStep | null {
       return giveUp(state, 'MEDIA_UNAVAILABLE');
     case 'timer':
       if (event.timer === 'unanswered') return giveUp(state, 'NO_ANSWER');
-      return event.timer === 'cancelling' ? { state, effects: NOTHING, ended: state.placing.givenUp ?? 'DIAL_AMBIGUOUS' } : null;
+      return event.timer === 'cancelling' ? { state, effects: NOTHING, ended: inDoubt(state, 'DIAL_AMBIGUOUS') } : null;
     default:
       return null;
   }
@@ -239,7 +241,14 @@ function onAnswered(state: PlacedCall, sdp: string): PlacingStep {
 function onRefused(state: PlacedCall, { status, isLocal }: EventOf<'dial-refused'>): PlacingStep {
   const { placing } = state;
   const refused = { ...state, placing: { ...placing, status: isLocal ? null : status } };
-  return { state: refused, effects: NOTHING, ended: placing.givenUp ?? reasonOf(status, isLocal, placing.isProceeding) };
+  const reason = reasonOf(status, isLocal, placing.isProceeding);
+  const isUnclear = isLocal || (reason === 'DIAL_AMBIGUOUS' && status !== CANCELLED_LATE);
+  return { state: refused, effects: NOTHING, ended: isUnclear ? inDoubt(state, reason) : (placing.givenUp ?? reason) };
+}
+
+/** What rang out is NO_ANSWER, which allows another call, only if the trunk answers our CANCEL. */
+function inDoubt({ placing: { givenUp } }: PlacedCall, reason: Reason): Reason {
+  return givenUp === 'NO_ANSWER' ? reason : (givenUp ?? reason);
 }
 
 /** What a final status says of a call that nobody cancelled. */
@@ -250,7 +259,11 @@ export function reasonOf(status: number, isLocal: boolean, isProceeding: boolean
     case 486:
     case 600:
       return 'BUSY';
+    // The trunk, or a server behind it, lost sight of the call.
     case 408:
+    case 500:
+    case 504:
+      return 'DIAL_AMBIGUOUS';
     case 480:
     case 487:
       return 'NO_ANSWER';

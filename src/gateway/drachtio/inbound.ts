@@ -5,6 +5,7 @@ import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { CallRecord } from '../model/call-record.js';
 import type { TraceEntry } from '../model/call-trace.js';
 import type { IdentityVerdict } from '../model/verified-identity.js';
+import type { OutboundTrunk } from '../model/records.js';
 import type { QualitySample } from '../../rtp/quality.js';
 import type { CallTarget, LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import { formatHostPort } from '../../lib/address.js';
@@ -31,7 +32,7 @@ import {
   sessionExpiresOf,
 } from '../call/invite.js';
 import type { PlaceRequest } from '../ports/place-call.js';
-import { placeContext, trunkUri } from './outbound.js';
+import { placeContext, trunkRefusal, type TrunkHosts } from './outbound.js';
 import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/admission.js';
 import { IDENTITY_HEADER, isOwnServer, PING_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
@@ -50,8 +51,7 @@ export interface InboundOptions {
   readonly refusedVerdicts: readonly IdentityVerdict[];
   /** The media relay's address on the carrier side; `null`: unknown. */
   readonly relayAddress: string | null;
-  /** Whether calls may go to a trunk at this host: a second leg is judged as any other. */
-  readonly isTrunkHost: (host: string) => boolean;
+  readonly trunkHosts: TrunkHosts;
   readonly calledNumberFrom: CalledNumberSource;
   readonly edge: EdgePolicy & {
     /** New calls a second on this gateway; `null`: no limit. */
@@ -104,7 +104,7 @@ export class Inbound implements LiveCalls {
     // In steps of 10 ms: 2.1 to 4 s for the side that made the Call-ID, 0 to 2 s for the other.
     const glareDelayMs = (madeCallId: boolean): number => 10 * (madeCallId ? randomInt(210, 401) : randomInt(0, 201));
     const others: OtherCalls = {
-      placeLeg: (request, joins) => (this.#isTrunk(request) ? this.#place(request, joins) : 'DIAL_NOT_ALLOWED'),
+      placeLeg: (request, joins) => this.#place(request, joins),
       tell: (callId, event) => this.#tell(callId, event),
     };
     this.#services = { ...services, others, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs };
@@ -135,11 +135,6 @@ export class Inbound implements LiveCalls {
   contactOf(user: string): string | null {
     if (!this.#isConnected) return null;
     return ownContact(this.#contactAddress(this.#ownAddress('tls')), NO_HEAD).replace('<sip:', `<sip:${user}@`);
-  }
-
-  /** Connected to Trunkline's SIP server, at least when it was connected last. */
-  get isOwnServer(): boolean {
-    return this.#isOwnServer;
   }
 
   get callCount(): number {
@@ -260,13 +255,14 @@ export class Inbound implements LiveCalls {
     });
   }
 
+  /** Why no call goes to the trunk; `null`: it may. */
+  trunkRefusal(trunk: OutboundTrunk): string | null {
+    return trunkRefusal(trunk, this.options.trunkHosts, this.#isOwnServer);
+  }
+
   /** Begins a call that we place. The reason why this gateway places none now; `null`: the call has begun. */
   place(request: PlaceRequest): Reason | null {
     return this.#place(request, null);
-  }
-
-  #isTrunk({ trunk, to }: PlaceRequest): boolean {
-    return this.options.isTrunkHost(trunkUri(trunk.sip_endpoint, to).host);
   }
 
   #tell(callId: string, event: CallEvent): boolean {
@@ -276,13 +272,19 @@ export class Inbound implements LiveCalls {
   }
 
   #place(request: PlaceRequest, joins: JoinedCall | null): Reason | null {
+    if (this.trunkRefusal(request.trunk) !== null) return 'DIAL_NOT_ALLOWED';
     const refusal = this.notReady ?? (this.#rate?.take('') === false ? 'OVERLOADED' : null);
     if (refusal !== null) return refusal;
     const own = this.#ownAddress('tls');
     const { maxDurationMs, standIn, relayAddress } = this.options;
     const facts = { maxDurationMs, standIn, relayAddress };
     const nowMs = this.#services.clock.wallMs();
-    const context = placeContext(request, { contact: this.#contactAddress(own), warningHost: own.host, facts, nowMs }, joins);
+    const { trunksArePublic } = this.#services;
+    const context = placeContext(
+      request,
+      { contact: this.#contactAddress(own), warningHost: own.host, facts, nowMs, trunksArePublic },
+      joins,
+    );
     const runner = CallRunner.placed(this.#services, context, (ended) => this.#onEnded(ended));
     this.#runners.set(runner.callId, runner);
     runner.dispatch({ type: 'placed' });

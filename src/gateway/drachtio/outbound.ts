@@ -1,17 +1,36 @@
 import { randomBytes } from 'node:crypto';
 import { newUuid } from '../../lib/ids.js';
 import { DEFAULT_SIPS_PORT, sipEndpointParts } from '../../lib/sip-endpoint.js';
-import { trunkTlsHeaders } from '../call/trunk-tls.js';
+import { ownTlsOf, type OutboundTrunk } from '../model/records.js';
+import { trunkHeaders } from '../call/trunk-tls.js';
 import type { PlaceContext } from '../call/place-context.js';
 import { ALLOWED_METHODS, SUPPORTED_OPTIONS, ownContact, type ContactAddress } from '../call/invite.js';
 import { maxDurationMs, type CallFacts, type JoinedCall } from '../call/state.js';
 import type { PlaceRequest } from '../ports/place-call.js';
+
+/** What the operator says of hosts of trunks. */
+export interface TrunkHosts {
+  /** Whether calls may go there. */
+  readonly isAllowed: (host: string) => boolean;
+  /** Whether they may have P-Asserted-Identity (RFC 3325). */
+  readonly isTrusted: (host: string) => boolean;
+}
+
+/** Why no call goes to the trunk, on anybody's behalf; `null`: it may. @param isOwnServer connected to Trunkline's SIP server */
+export function trunkRefusal(trunk: OutboundTrunk, { isAllowed, isTrusted }: TrunkHosts, isOwnServer: boolean): string | null {
+  const { host } = trunkUri(trunk.sip_endpoint, '');
+  if (!isAllowed(host)) return `the trunk ${host} is at a private, loopback or reserved address`;
+  if (trunk.caller_id_header === 'P-Asserted-Identity' && !isTrusted(host))
+    return `the operator has not marked the trunk ${host} as trusted (trunks.trusted_hosts): no P-Asserted-Identity`;
+  return ownTlsOf(trunk) === null || isOwnServer ? null : "ca, tls_names and client_certificate of the trunk need Trunkline's SIP server";
+}
 
 export interface OwnEnd {
   readonly contact: ContactAddress;
   readonly warningHost: string;
   readonly facts: Omit<CallFacts, 'sdp' | 'sourceAddress' | 'sessionId' | 'ringingAfterMs' | 'refusedVerdicts'>;
   readonly nowMs: number;
+  readonly trunksArePublic: boolean;
 }
 
 /** What one call needs to be placed. @param joins the call that it is a second leg of; `null`: none */
@@ -50,7 +69,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
         Allow: ALLOWED_METHODS,
         Supported: SUPPORTED_OPTIONS.join(', '),
         ...(trunk.caller_id_header === 'P-Asserted-Identity' ? { 'P-Asserted-Identity': `<sip:${from}@${host}>` } : {}),
-        ...trunkTlsHeaders(trunk),
+        ...trunkHeaders(trunk, own.trunksArePublic),
       },
     },
   };

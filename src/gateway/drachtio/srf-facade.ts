@@ -1,5 +1,5 @@
 import Srf from 'drachtio-srf';
-import { isOwnServer, TRUNK_TLS_HEADER } from '../../lib/own-headers.js';
+import { isOwnServer, PUBLIC_ONLY_HEADER, TRUNK_TLS_HEADER } from '../../lib/own-headers.js';
 import { errorText } from '../../lib/result.js';
 import { gatherWrites, type CorkedStream } from '../../lib/turn-batch.js';
 import {
@@ -26,6 +26,8 @@ const MAX_RECONNECT_MS = 1_000;
 const NEEDS_OWN_SERVER = "ca, tls_names and client_certificate of a trunk need Trunkline's SIP server";
 /** The SIP server sends nothing now, for another host may have taken the call. */
 const MAY_BE_ELSEWHERE = /another cell may have the dialog/;
+/** Errors of the package for a request that did not leave. */
+const UNSENT = new Set<unknown>(['EINVALIDSOCKET', 'ESOCKETDESTROYED', 'EDRACHTIO', 'ENODIALOG']);
 
 type Listener = (...args: never[]) => void;
 type OnAnswer = Parameters<SrfApp['request']>[2];
@@ -76,11 +78,16 @@ const { Dialog, SipMessage } = Srf as unknown as RawStatics;
 // The package puts each message through JSON.stringify for a debug line that is off: a third of what an answer costs.
 Object.defineProperty(SipMessage.prototype, 'toJSON', { value: () => '[SipMessage]' });
 
-export function createSrfApp(): SrfApp {
+/** Rejects unless all servers of the URI are at public addresses. */
+type AssertPublic = (uri: string) => Promise<void>;
+
+const knowsNone: AssertPublic = () => Promise.reject(new Error('which trunks are at public addresses is not known'));
+
+export function createSrfApp(assertPublic = knowsNone): SrfApp {
   // The package reads a variable for each header of each message, and Node.js asks the system each time: a copy is ten times as fast.
   process.env = { ...process.env };
   const srf = new Srf() as unknown as RawSrf & Record<string, ((handler: SrfHandler) => void) | undefined>;
-  const requests = new OwnRequests(srf);
+  const requests = new OwnRequests(srf, assertPublic);
   const gathered = new WeakSet<CorkedStream>();
   // The package would use one system call per message.
   const gather = (socket: CorkedStream): void => {
@@ -147,7 +154,10 @@ class OwnRequests {
   /** BYEs to send again. Otherwise a carrier would stay in an ended call, which the SIP server returns with the connection. */
   readonly #unsaidByes = new Map<string, RequestInDialog>();
 
-  constructor(private readonly srf: RawSrf) {
+  constructor(
+    private readonly srf: RawSrf,
+    private readonly assertPublic: AssertPublic,
+  ) {
     srf.on('close', () => {
       const lost = new ConnectionLostError('the connection to the SIP server was lost');
       for (const fail of [...this.#waiting, ...this.#invites]) fail(lost);
@@ -159,15 +169,11 @@ class OwnRequests {
   }
 
   send(dialogId: string, given: RequestInDialog, onAnswer: OnAnswer, onUpdate?: SrfHandler, onMessage?: OnMessage): void {
-    // Any other server would show the carrier the key.
-    const { [TRUNK_TLS_HEADER]: tls, ...headers } = given.headers ?? {};
-    const request = tls === undefined || this.#isOwnServer ? given : { ...given, headers };
+    const request = this.#isOwnServer ? given : { ...given, headers: withoutOwn(given.headers ?? {}) };
     const settle: OnAnswer = (error, answer) => {
       if (!this.#waiting.delete(settle)) return;
       const isLost =
-        error instanceof ConnectionLostError ||
-        MAY_BE_ELSEWHERE.test(errorText(error)) ||
-        (error as { code?: unknown } | null)?.code === 'ESOCKETDESTROYED';
+        error instanceof ConnectionLostError || MAY_BE_ELSEWHERE.test(errorText(error)) || codeOf(error) === 'ESOCKETDESTROYED';
       if (isLost && request.method === 'BYE') this.#unsaidByes.set(dialogId, request);
       onAnswer(isLost ? new ConnectionLostError(errorText(error)) : error, answer);
     };
@@ -185,10 +191,9 @@ class OwnRequests {
       if (this.#invites.delete(fail)) listener.onFailed(error);
     };
     this.#invites.add(fail);
-    if (this.#isForeign(headers)) return fail(new Error(NEEDS_OWN_SERVER));
-    try {
-      this.srf.request(uri, { method: 'INVITE', headers: { ...headers }, body }, (error, sent) => {
-        if (sent === undefined) return fail(error ?? new Error('the SIP server did not return the INVITE that it sent'));
+    this.#admit({ uri, headers }, fail, (admitted) => {
+      this.srf.request(uri, { method: 'INVITE', headers: admitted, body }, (error, sent) => {
+        if (sent === undefined) return fail(UNSENT.has(codeOf(error)) ? error : new ConnectionLostError(errorText(error)));
         listener.onSent({
           raw: sent.raw,
           get: (name) => sent.get(name),
@@ -200,10 +205,7 @@ class OwnRequests {
           listener.onResponse(inviteResponse(this.srf, sent, response, acknowledge));
         });
       });
-    } catch (error) {
-      // Without a connection the package throws.
-      fail(new ConnectionLostError(errorText(error)));
-    }
+    });
   }
 
   register({ uri, headers }: Omit<SrfInvite, 'body'>, onAnswer: Parameters<SrfApp['register']>[1]): void {
@@ -214,24 +216,32 @@ class OwnRequests {
       isAnswered = true;
     };
     const fail = (error: unknown): void => settle(error);
-    if (this.#isForeign(headers)) return fail(new Error(NEEDS_OWN_SERVER));
     this.#invites.add(fail);
-    try {
-      this.srf.request(uri, { method: 'REGISTER', headers: { ...headers } }, (error, sent) => {
+    this.#admit({ uri, headers }, fail, (admitted) => {
+      this.srf.request(uri, { method: 'REGISTER', headers: admitted }, (error, sent) => {
         if (sent === undefined) return fail(error ?? new Error('the SIP server did not return the REGISTER that it sent'));
         sent.on('response', ({ status, raw = '', source_address: source = '' }) => {
           if (status >= 200) settle(null, { status, body: '', raw, isLocal: source === '' });
         });
       });
-    } catch (error) {
-      // Without a connection the package throws.
-      fail(new ConnectionLostError(errorText(error)));
-    }
+    });
   }
 
-  /** Settings of a trunk's connection for a server that would send them to the carrier. */
-  #isForeign(headers: SrfHeaders): boolean {
-    return headers[TRUNK_TLS_HEADER] !== undefined && !this.#isOwnServer;
+  /** Sends a request outside dialogs as the SIP server may have it. `fail` ends it, and it is not sent any more. */
+  #admit({ uri, headers }: Omit<SrfInvite, 'body'>, fail: (error: unknown) => void, send: (headers: Record<string, string>) => void): void {
+    const attempt = (admitted: SrfHeaders): void => {
+      if (!this.#invites.has(fail)) return;
+      try {
+        send({ ...admitted });
+      } catch (error) {
+        // Without a connection the package throws: the request did not leave.
+        fail(error);
+      }
+    };
+    if (this.#isOwnServer) return attempt(headers);
+    if (headers[TRUNK_TLS_HEADER] !== undefined) return fail(new Error(NEEDS_OWN_SERVER));
+    if (headers[PUBLIC_ONLY_HEADER] === undefined) return attempt(headers);
+    this.assertPublic(uri).then(() => attempt(withoutOwn(headers)), fail);
   }
 
   #sendByes(): void {
@@ -240,6 +250,11 @@ class OwnRequests {
       this.send(dialogId, bye, () => undefined);
     }
   }
+}
+
+/** Any other server would send them to the carrier, the key of the trunk among them. */
+function withoutOwn(headers: SrfHeaders): SrfHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name !== TRUNK_TLS_HEADER && name !== PUBLIC_ONLY_HEADER));
 }
 
 // `Dialog.request` and `destroy` use the call's original connection, which may be closed, and hide the request, which we need to answer
@@ -271,6 +286,10 @@ function requestInDialog(
       onAnswer(null, { status: response.status, body: response.body ?? '', raw: response.raw ?? '' });
     });
   });
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown } | null | undefined)?.code;
 }
 
 /** RFC 3261 §13.2.2.4: the ACK to a 2xx has the credentials of its INVITE. */

@@ -4,7 +4,7 @@ import { errorText } from '../../lib/result.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { headerValues, TrunkAuthorization, trunkCredentials } from '../call/trunk-authorization.js';
-import { trunkTlsHeaders } from '../call/trunk-tls.js';
+import { trunkHeaders } from '../call/trunk-tls.js';
 import type { NumberRecord, OutboundTrunk, TrunkRegistration } from '../model/records.js';
 import { accountOf } from '../model/trunk-account.js';
 import type { RegistrationStore } from '../ports/registrations.js';
@@ -18,6 +18,8 @@ export interface RegistrarServices {
   readonly refusal: (number: NumberRecord) => Promise<string | null>;
   /** Our Contact with this user; `null`: the SIP server is not connected. */
   readonly contact: (user: string) => string | null;
+  /** Registrars are at public addresses alone. */
+  readonly trunksArePublic: boolean;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -121,7 +123,7 @@ export class TrunkRegistrar {
 
   /** Answers challenges. */
   #send(own: Registration, expiresSeconds: number, onAnswer: Parameters<SrfApp['register']>[1]): void {
-    const { srf, contact } = this.services;
+    const { srf, contact, trunksArePublic } = this.services;
     const { trunk, number } = own;
     const { registrar = '', username = '' } = trunk;
     const ownContact = contact(number.phone_number);
@@ -140,7 +142,7 @@ export class TrunkRegistrar {
         Contact: ownContact,
         Expires: String(expiresSeconds),
         ...authorization.headers,
-        ...trunkTlsHeaders(trunk),
+        ...trunkHeaders(trunk, trunksArePublic),
       };
       srf.register({ uri, headers }, (error, answer) => {
         const isChallenge = answer !== undefined && authorization.answers({ method: 'REGISTER', uri }, answer.status, answer.raw);

@@ -54,7 +54,7 @@ export const batchCountsSchema = z.object({
   successful: count('Numbers of which somebody answered'),
   failed: count('Numbers that were given up'),
   ambiguous: count('Of these: whether they were called is not known'),
-  answered_today: count('Calls that were answered today (UTC)'),
+  answered_today: count('Calls that a person answered today (UTC)'),
   abandoned_today: count('Of these: no agent spoke within 2 s'),
 });
 
@@ -156,7 +156,7 @@ export function isAbandoned({ reason, isAnswered, isMachine, talkMs, silentMs }:
   return talkMs > SILENCE_MS || reason !== 'CALLER_HANGUP';
 }
 
-/** Above this part of the answered calls of a day, a batch stops. */
+/** Above this part of the calls that people answered in a day, a batch stops. */
 export const MOST_ABANDONED = 0.03;
 
 export function isAbandonedTooOften({ answered_today: answered, abandoned_today: abandoned }: BatchCounts): boolean {

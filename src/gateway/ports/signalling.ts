@@ -125,7 +125,7 @@ export interface InviteListener {
   onResponse(response: InviteResponse): void;
   /** A request within the early dialog. */
   onUpdate: SrfHandler;
-  /** It could not be sent, or the connection to the SIP server broke before the final response. */
+  /** No final response comes. After a `ConnectionLostError` the INVITE may have left; after any other error it did not. */
   onFailed(error: unknown): void;
 }
 

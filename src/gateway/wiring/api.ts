@@ -16,7 +16,7 @@ import type { ToolRunner } from '../ports/ports.js';
 import type { RelayPool } from '../relay/pool.js';
 import type { RedisStores } from '../store/redis/redis-stores.js';
 import { callDryRun } from './dry-run.js';
-import { callPlacer, trunkHosts } from './place-call.js';
+import { callPlacer } from './place-call.js';
 import { inboundOptions, operatorAgent } from './inbound-options.js';
 
 /** Beside the compiled gateway. */
@@ -51,7 +51,7 @@ export async function openApi(
         usage: (orgId) => stores.providerUsage.usage(orgId),
         urlRefusal: (url) => agentUrlRefusal(url, config.agents.allow_private),
       }),
-      placeCall: callPlacer(inbound, trunkHosts(config.trunks)),
+      placeCall: callPlacer(inbound),
       liveCalls: inbound,
       toolRunner,
       metrics: metricsSource(config, metrics, worker),

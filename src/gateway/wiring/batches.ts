@@ -5,7 +5,7 @@ import { BatchDialler } from '../batches/batch-dialler.js';
 import type { Inbound } from '../drachtio/inbound.js';
 import { subscribe } from '../ports/events.js';
 import type { RedisStores } from '../store/redis/redis-stores.js';
-import { callPlacer, trunkHosts } from './place-call.js';
+import { callPlacer } from './place-call.js';
 
 export type BatchDialling = Pick<BatchDialler, 'stop' | 'close'>;
 
@@ -18,7 +18,7 @@ export function openBatches(
   { stores, inbound }: { readonly stores: RedisStores; readonly inbound: Inbound },
 ): BatchDialling {
   const { batchWork: work, dialAllowance: allowance } = stores;
-  const placeCall = callPlacer(inbound, trunkHosts(config.trunks));
+  const placeCall = callPlacer(inbound);
   const isHere = (callId: string): boolean => inbound.find(callId) !== null;
   const dialler = new BatchDialler({ ...stores, work, allowance, placeCall, isHere, instance, clock, log });
   const ends = [

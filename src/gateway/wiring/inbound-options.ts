@@ -2,13 +2,13 @@ import type { Config } from '../../config/schema.js';
 import { sipHost } from '../../tls/tls-material.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
-import { isAllowedHost } from '../net/guarded-lookup.js';
 import { OverloadDetector } from '../admission/overload-detector.js';
 import type { OperatorAgent } from '../call/agent.js';
 import { endOfSpeechTable } from '../model/end-of-speech.js';
 import type { ProviderDefaults } from '../model/provider.js';
 import type { SpeechService } from '../model/speech-service.js';
 import type { MediaService } from '../media-thread/media-service.js';
+import { trunkHosts } from './place-call.js';
 import type { InboundOptions, InboundServices } from '../drachtio/inbound.js';
 
 export function inboundOptions(config: Config): InboundOptions {
@@ -21,7 +21,7 @@ export function inboundOptions(config: Config): InboundOptions {
     standIn: agents.on_failure === 'refuse' ? null : agents.on_failure,
     refusedVerdicts: stir.refuse,
     relayAddress: config.rtpengine.address === null ? (config.public_address ?? config.bind_address) : null,
-    isTrunkHost: (host) => isAllowedHost(host, trunks.allow_private),
+    trunkHosts: trunkHosts(trunks),
     calledNumberFrom: sip.called_number_from,
     edge: {
       allowedSources: admission.allowed_sources,
@@ -79,9 +79,12 @@ function providerDefaults(settings: ProviderConfig & { readonly voice: string | 
 }
 
 /** What calls take from the settings. */
-export function inboundSettings(config: Config): Pick<InboundServices, 'operatorAgent' | 'isTraced' | 'agentSideSrtp' | 'referReason'> {
+export function inboundSettings(
+  config: Config,
+): Pick<InboundServices, 'operatorAgent' | 'isTraced' | 'agentSideSrtp' | 'referReason' | 'trunksArePublic'> {
   return {
     operatorAgent: operatorAgent(config),
+    trunksArePublic: !config.trunks.allow_private,
     isTraced: config.calls.trace,
     agentSideSrtp: config.media.agent_leg === 'srtp',
     referReason: config.sip.refer_status === 405 ? 'METHOD_NOT_ALLOWED' : 'DECLINED',

@@ -26,6 +26,7 @@ export function openRegistrations(
       return isAllowed(trunkUri(outbound?.registrar ?? '', '').host) ? null : 'the registrar is at a private address';
     },
     contact: (user) => inbound.contactOf(user),
+    trunksArePublic: !config.trunks.allow_private,
     clock,
     log,
   });

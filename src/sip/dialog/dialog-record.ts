@@ -23,6 +23,8 @@ export interface DialogRecord extends Omit<Dialog, 'localSeq'> {
   readonly ownInviteSeq: number;
   /** Body of its ACK. */
   readonly ackBody: string;
+  /** Connections that we open for it lead to public addresses alone. */
+  readonly isPublicOnly?: boolean;
 }
 
 export interface UnacknowledgedAnswer {
@@ -53,6 +55,7 @@ export interface DialogStore {
 const CHANGING = [
   ...(['remoteTarget', 'remoteSeq', 'reservedSeq', 'transport', 'sourceAddress', 'sourcePort', 'actors', 'lastSdp'] as const),
   ...(['userData', 'lastContact', 'sessionTimer', 'sessionDueMs', 'unacknowledged', 'ownInviteSeq', 'ackBody'] as const),
+  ...(['isPublicOnly'] as const),
 ] satisfies readonly (keyof DialogRecord)[];
 
 /** The fields that differ, compared by identity; `null`: none. */

@@ -70,6 +70,8 @@ export class DialogEntry {
   remoteRSeq: number | null = null;
   /** We cancelled our INVITE, but the peer had answered: BYE follows our ACK. */
   isCancelled = false;
+  /** Connections that we open for it lead to public addresses alone. */
+  isPublicOnly = false;
   /** UAC: our ACKs by CSeq number, to answer retransmitted 2xx. */
   #acks: Map<number, string> | undefined;
   /** Body of the last one. */
@@ -107,6 +109,7 @@ export class DialogEntry {
     this.lastSdp = restored.lastSdp;
     this.lastContact = restored.lastContact ?? undefined;
     this.ownInviteSeq = restored.ownInviteSeq;
+    this.isPublicOnly = restored.isPublicOnly === true;
     this.#ackBody = restored.ackBody;
     this.#reservedSeq = restored.reservedSeq;
     this.#written = restored;
@@ -155,6 +158,7 @@ export class DialogEntry {
       unacknowledged: this.#answered?.answer ?? null,
       ownInviteSeq: this.ownInviteSeq,
       ackBody: this.#ackBody,
+      isPublicOnly: this.isPublicOnly,
     };
   }
 

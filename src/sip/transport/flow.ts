@@ -68,6 +68,8 @@ export interface Target {
   readonly address?: string;
   /** In place of the transport's own settings. */
   readonly tls?: PeerTls;
+  /** A connection that we open leads to a public address alone, whatever the host resolves to. */
+  readonly isPublicOnly?: boolean;
   /** The connection is kept open and watched (RFC 5626 §3.5.1) as long as it is used. */
   readonly isKept?: boolean;
   /** An alternative exists: a short connect timeout applies, and no retry soon after a failure. */

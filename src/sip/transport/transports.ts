@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP } from 'node:net';
 import { checkServerIdentity, connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
+import { isPublicAddress } from '../../lib/address-scope.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { defaultPort } from './service-location.js';
@@ -163,6 +164,7 @@ export class Transports {
       if (target.isKept === true) known.keep();
       return known;
     }
+    // The peer opened it: there is nothing to connect.
     const alias = this.#aliases.get(aliasKeyOf(target));
     if (alias?.isOpen === true) return alias;
     if (transport === 'TLS' && this.#contextOf(target.tls) === undefined) return undefined;
@@ -228,7 +230,8 @@ export class Transports {
 
   /** Its other servers, if it has any, go first. */
   async #locate(target: Target): Promise<Endpoint[]> {
-    const endpoints = await this.#locator.locate(target);
+    const endpoints = (await this.#locator.locate(target)).filter((one) => isAllowed(target, one));
+    if (endpoints.length === 0) throw new Error(`${target.host} is at no public address, as it has to be`);
     return [...endpoints.filter((one) => !this.#rests(one)), ...endpoints.filter((one) => this.#rests(one))];
   }
 
@@ -283,9 +286,10 @@ export class Transports {
   #openUdp(target: Target): Flow | undefined {
     const udp = this.#listeners.find((candidate) => candidate instanceof UdpListener);
     if (udp === undefined || isIP(target.host) !== 0) {
-      return udp?.flowTo({ address: target.host, port: target.port ?? defaultPort('UDP') });
+      const endpoint = { address: target.host, port: target.port ?? defaultPort('UDP') };
+      return isAllowed(target, endpoint) ? udp?.flowTo(endpoint) : undefined;
     }
-    return new LocatedUdpFlow(target, udp, (wanted) => this.#locator.locate(wanted), this.listener, this.options.log);
+    return new LocatedUdpFlow(target, udp, (wanted) => this.#locate(wanted), this.listener, this.options.log);
   }
 
   #connect({ address, port }: Endpoint, target: Target): ReturnType<Dialing['connect']> {
@@ -336,13 +340,17 @@ export class Transports {
 }
 
 /** Requests of one key share a connection. */
-function keyOf({ transport, host, port, address, tls }: Target): string {
-  return [transport, host, port ?? '', address ?? '', tls?.id ?? ''].join('|');
+function keyOf({ transport, host, port, address, tls, isPublicOnly = false }: Target): string {
+  return [transport, host, port ?? '', address ?? '', tls?.id ?? '', isPublicOnly ? 'public' : ''].join('|');
+}
+
+function isAllowed({ isPublicOnly = false }: Target, { address }: Endpoint): boolean {
+  return !isPublicOnly || isPublicAddress(address);
 }
 
 /** RFC 3261 §18.1.1: a sent-by without a port means the default one. */
 function aliasKeyOf(target: Target): string {
-  return keyOf({ ...target, port: target.port ?? defaultPort(target.transport) });
+  return keyOf({ ...target, port: target.port ?? defaultPort(target.transport), isPublicOnly: false });
 }
 
 function serverKey({ address, port }: Endpoint): string {

@@ -52,7 +52,7 @@ export class UserAgentClient implements OutgoingOwner {
   /** Sends a request outside dialogs. */
   send(uri: string, parts: RequestToSend, routeUri: string | null): OutgoingRequest | SendProblem {
     const registered = routeUri === null ? this.registered.find(uri) : undefined;
-    const target = registered === undefined ? targetOf(routeUri ?? uri, parts.tls) : null;
+    const target = registered === undefined ? targetOf(routeUri ?? uri, parts) : null;
     if (target === undefined) return 'bad-uri';
     const flow = registered ?? (target === null ? undefined : this.context.flows.open(target));
     if (flow === undefined) return 'no-transport';
@@ -81,6 +81,7 @@ export class UserAgentClient implements OutgoingOwner {
   sendInDialog(dialog: DialogEntry, parts: RequestToSend): OutgoingRequest | SendProblem {
     const isAck = parts.method === 'ACK';
     if (!isAck && parts.method !== 'BYE' && dialog.isWritten && !this.context.dialogs.isOwner) return 'not-owner';
+    if (parts.isPublicOnly === true) dialog.isPublicOnly = true;
     const routing = routingOf(dialog.state);
     const flow = this.#flowOf(dialog, routing.nextHop, parts.tls);
     if (typeof flow === 'string') return flow;
@@ -149,8 +150,9 @@ export class UserAgentClient implements OutgoingOwner {
       if (!this.#movesOn(request, refusal)) this.#receive(request, refusal, false);
       return;
     }
-    // The peer may have taken an INVITE whose connection is lost: nobody may send it elsewhere.
-    const isInDoubt = why === 'timeout' || (flow.wasConnected === true && message.method === 'INVITE' && !request.isInDialog);
+    // The peer may have taken an INVITE whose connection is lost, on either side's connection: it must not go elsewhere.
+    const wasWritten = flow.reliable && flow.wasConnected !== false;
+    const isInDoubt = why === 'timeout' || (wasWritten && message.method === 'INVITE' && !request.isInDialog);
     const [status, reason] = isInDoubt ? ([408, 'Request Timeout'] as const) : ([503, 'Service Unavailable'] as const);
     this.#receive(request, makeResponse(request.message, status, reason, newTag()), true);
   }
@@ -245,6 +247,7 @@ export class UserAgentClient implements OutgoingOwner {
     entry.isConfirmed ||= isFinal;
     entry.userData = request.userData;
     entry.isCancelled = isFinal && request.cancel !== null;
+    entry.isPublicOnly ||= request.target?.isPublicOnly === true;
     request.dialog = entry;
     if (isFinal && method === 'SUBSCRIBE') subscribed(entry, request.message, response);
     return true;
@@ -349,7 +352,8 @@ export class UserAgentClient implements OutgoingOwner {
     // An encrypted dialog never continues in clear, whatever the Contact: a re-INVITE holds the media keys.
     if (dialog.flow.transport === 'TLS' && target.transport !== 'TLS') return 'no-transport';
     const tls = given ?? dialog.flow.peerTls;
-    const flow = this.context.flows.open(tls === undefined ? target : { ...target, tls });
+    const { isPublicOnly } = dialog;
+    const flow = this.context.flows.open({ ...target, ...(tls === undefined ? {} : { tls }), ...(isPublicOnly ? { isPublicOnly } : {}) });
     if (flow === undefined) return 'no-transport';
     dialog.flow = flow;
     return flow;
@@ -373,9 +377,9 @@ export class UserAgentClient implements OutgoingOwner {
 }
 
 /** A peer that is called again and again. */
-function targetOf(nextHop: string, tls: PeerTls | undefined): Target | undefined {
+function targetOf(nextHop: string, { tls, isPublicOnly }: RequestToSend): Target | undefined {
   const target = resolveTarget(nextHop);
-  return target && { ...target, ...(tls === undefined ? {} : { tls }), isKept: true };
+  return target && { ...target, ...(tls === undefined ? {} : { tls }), ...(isPublicOnly === true ? { isPublicOnly } : {}), isKept: true };
 }
 
 /** RFC 3261 §21.5.4: how long a server wants no other requests; 0: it does not say. */

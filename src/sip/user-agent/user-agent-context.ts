@@ -72,8 +72,8 @@ export interface ResponseParts {
   readonly localTag?: string | undefined;
 }
 
-/** A request of the user's. `tls`: of the connection, where it has settings of its own. */
-export type RequestToSend = RequestParts & { readonly tls?: PeerTls | undefined };
+/** A request of the user's. `tls`: of the connection, where it has settings of its own. `isPublicOnly`: as in `Target`; its dialog is, too. */
+export type RequestToSend = RequestParts & { readonly tls?: PeerTls | undefined; readonly isPublicOnly?: boolean };
 
 /** Opens flows and provides the addresses for our URIs. */
 export interface FlowSource {

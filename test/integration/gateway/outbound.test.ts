@@ -74,6 +74,9 @@ describe('a call that is placed', () => {
     ['603 Decline', 'CALLEE_DECLINED'],
     ['404 Not Found', 'TRUNK_REFUSED'],
     ['503 Service Unavailable', 'TRUNK_REFUSED'],
+    ['408 Request Timeout', 'DIAL_AMBIGUOUS'],
+    ['500 Server Internal Error', 'DIAL_AMBIGUOUS'],
+    ['504 Server Time-out', 'DIAL_AMBIGUOUS'],
     ['302 Moved Temporarily', 'TRUNK_REFUSED'],
     ['401 Unauthorized', 'TRUNK_REFUSED'],
   ])('[3261 §21] that gets %s ends as %s, and is tried nowhere else', async (status, reason) => {

@@ -5,8 +5,11 @@ import { TrunkAuthorization } from '../../../src/gateway/call/trunk-authorizatio
 import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
 import type { RequestInDialog, SrfApp, SrfDialog } from '../../../src/gateway/ports/signalling.js';
 import { silentLog } from '../../../src/lib/log.js';
-import { TRUNK_TLS_HEADER, writeTrunkTls } from '../../../src/lib/own-headers.js';
+import { PUBLIC_ONLY_HEADER, TRUNK_TLS_HEADER, writeTrunkTls } from '../../../src/lib/own-headers.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
+import { DnsNames } from '../../../src/sip/transport/dns-names.js';
+import { publicTrunks } from '../../../src/gateway/wiring/public-trunks.js';
+import { DnsServer } from '../../support/dns-server.js';
 import { HandMadeServer, refused, sentRequest, shown, type AppFrame } from '../../support/hand-made-server.js';
 import { offerSdp } from '../../support/sdp.js';
 
@@ -26,8 +29,8 @@ let transactions: number;
 
 const open: SrfApp[] = [];
 
-async function connected(port: number): Promise<SrfApp> {
-  const app = createSrfApp();
+async function connected(port: number, assertPublic?: ReturnType<typeof publicTrunks>): Promise<SrfApp> {
+  const app = createSrfApp(assertPublic);
   open.push(app);
   app.onLost(() => undefined);
   await new Promise<void>((resolve) => {
@@ -166,6 +169,49 @@ describe('an INVITE of ours through drachtio-server', () => {
     expect(server.frames).toHaveLength(1);
   });
 
+  describe('where trunks are at public addresses alone', () => {
+    let dns: DnsServer;
+
+    beforeEach(async () => {
+      dns = await DnsServer.start({
+        'SRV _sips._tcp.mixed.test': ['1 0 5061 sip.public.test', '2 0 5061 sip.private.test'],
+        'SRV _sips._tcp.public.test': ['1 0 5061 sip.public.test'],
+        'A sip.public.test': ['8.8.8.8'],
+        'A sip.private.test': ['10.0.0.1'],
+      });
+      srf = await connected(server.port, publicTrunks(systemClock, new DnsNames(dns.resolver())));
+    });
+    afterEach(() => dns.close());
+
+    const headers = { [PUBLIC_ONLY_HEADER]: '1', Reason: 'x' };
+    const outcomeOf = (host: string): Promise<string> =>
+      new Promise((resolve) => {
+        const listener = { onResponse: () => undefined, onUpdate: () => undefined };
+        srf.place(
+          { uri: `sip:+4930123456@${host};transport=tls`, headers, body: SDP },
+          { ...listener, onSent: () => resolve('sent'), onFailed: (error) => resolve(String(error)) },
+        );
+      });
+
+    it.each(['mixed.test', 'sip.private.test:5061', '10.0.0.1', '[::1]:5061', 'unknown.test'])('goes to no server at %s', async (host) => {
+      expect(await outcomeOf(host)).toMatch(host === 'unknown.test' ? /ENOTFOUND|ENODATA/ : /has an address that is not public/);
+      expect(server.frames).toEqual([]);
+      const refused = new Promise((resolve) => srf.register({ uri: `sip:${host};transport=tls`, headers }, resolve));
+      expect(await refused).toBeInstanceOf(Error);
+      expect(server.frames).toEqual([]);
+    });
+
+    it('goes to others, without the header, as do requests in its dialog', async () => {
+      expect(await outcomeOf('public.test')).toBe('sent');
+      srf.request(DIALOG, { method: 'BYE', headers }, () => undefined);
+      await frame(2);
+      for (const { text } of server.frames) {
+        expect(text).toMatch(/^Reason: x\r$/im);
+        expect(text).not.toMatch(/X-Trunkline/i);
+      }
+    });
+  });
+
   it('[3261 §9.1] is cancelled by its transaction; the server keeps the CANCEL back as long as it must', async () => {
     const placed = invite();
     await frame(1);
@@ -207,6 +253,20 @@ describe('an INVITE of ours through drachtio-server', () => {
     const back = new Promise<void>((resolve) => srf.onConnect(() => resolve()));
     server.drop();
     await expect.poll(() => seen).toEqual(['proceeding 180', 'refused 408 by the server']);
+    await back;
+  });
+
+  it('whose connection to the server breaks before its echo is in doubt, and without a connection it did not leave', async () => {
+    server.onFrame = () => undefined;
+    invite();
+    await frame(1);
+    const back = new Promise<void>((resolve) => srf.onConnect(() => resolve()));
+    const lost = new Promise<void>((resolve) => srf.onLost(() => resolve()));
+    server.drop();
+    await lost;
+    invite();
+    await expect.poll(() => seen).toEqual(['refused 408 by the server', 'refused 503 by the server']);
+    expect(server.frames).toHaveLength(1);
     await back;
   });
 

@@ -67,6 +67,21 @@ describe('a transfer whose REFER is refused', () => {
     expect(await recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP', legs: [{ reason: 'BUSY', answered_at: null }] });
   });
 
+  it('[3325 §8] is not dialled through a trunk that would get P-Asserted-Identity without being trusted', async () => {
+    const setHeader = async (header: string | null): Promise<void> => {
+      const updates = { type: 'outbound', sip_endpoint: site.trunk.endpoint, caller_id_header: header };
+      expect((await site.gateway.api('POST', '/sip/update', { phone_number: NUMBER, updates })).status).toBe(200);
+    };
+    await setHeader('P-Asserted-Identity');
+    const before = site.trunk.invited.length;
+    const call = await transfers.talking();
+    await refused(call);
+    expect(await call.bot.message('transfer', 1)).toMatchObject({ transfer: { id: 't1', state: 'failed', reason: 'DIAL_NOT_ALLOWED' } });
+    expect(site.trunk.invited).toHaveLength(before);
+    await call.hangUp();
+    await setHeader(null);
+  });
+
   it('lets the caller hear that it rings, and cancels when he hangs up', async () => {
     const { call, leg } = await dialled();
     leg.respond('180 Ringing');

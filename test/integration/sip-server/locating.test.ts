@@ -4,6 +4,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { createServer as createTlsServer, TLSSocket, type PeerCertificate, type TlsOptions } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SipServer, SipServerOptions } from '../../../src/sip-server/server.js';
+import { PUBLIC_ONLY_HEADER } from '../../../src/lib/own-headers.js';
 import { DnsNames } from '../../../src/sip/transport/dns-names.js';
 import type { TlsMaterial } from '../../../src/sip/transport/tls-server-contexts.js';
 import { ControlClient } from '../../support/control-client.js';
@@ -108,12 +109,14 @@ async function pemOf({ certFile, keyFile }: CertificatePair): Promise<{ readonly
 let serial = 0;
 
 /** The application's request; resolves with the frame of the response. */
-function request(uri: string): Promise<string> {
+function request(uri: string, more: readonly string[] = []): Promise<string> {
   serial += 1;
   const response = application.next(
     (frame) => frame.includes('|sip|network|') && frame.includes(`\r\nCall-ID: locate-${String(serial)}\r\n`),
   );
-  application.send([`q${String(serial)}|sip|||`, `OPTIONS ${uri} SIP/2.0`, `Call-ID: locate-${String(serial)}`, '', ''].join('\r\n'));
+  application.send(
+    [`q${String(serial)}|sip|||`, `OPTIONS ${uri} SIP/2.0`, `Call-ID: locate-${String(serial)}`, ...more, '', ''].join('\r\n'),
+  );
   return response;
 }
 
@@ -234,21 +237,14 @@ describe('the certificate of an address', () => {
 });
 
 describe('our certificate', () => {
-  const material = async (pair: CertificatePair): Promise<TlsMaterial> => ({
-    certificates: [await pemOf(pair)],
-    minVersion: 'TLSv1.2',
-    ciphers: null,
-    clients: { mode: 'request', ca: ca.ca },
-  });
-
   it('is shown to a server that asks for one; a new one to the next', async () => {
     const peer = await Peer.listen(forDomain, 0, '127.0.0.1', { requestCert: true, ca: ca.ca });
     peer.onConnection = (connection) => void answerNext(connection).then(() => connection.close());
-    await start({ 'A carrier.test': ['127.0.0.1'] }, { tls: await material(forHost) });
+    await start({ 'A carrier.test': ['127.0.0.1'] }, { tls: await withClients(forHost) });
     const uri = `sips:x@carrier.test:${String(peer.port)}`;
     expect(statusOf(await request(uri))).toBe('SIP/2.0 200 OK');
     await expect.poll(() => server.counts['connections']).toBe(0);
-    server.setTls(await material(forUri));
+    server.setTls(await withClients(forUri));
     expect(statusOf(await request(uri))).toBe('SIP/2.0 200 OK');
     expect(peer.shown).toEqual(['host', 'uri']);
   });
@@ -265,7 +261,7 @@ describe('our certificate', () => {
       ['when its certificate is checked', () => forHost, isUsed],
       ['when it shows none', () => null, false],
     ])('%s', async (_when, pair, isTaken) => {
-      await start({}, { tls: await material(forDomain) });
+      await start({}, { tls: await withClients(forDomain) });
       const shown = pair();
       const carrier = await SipPeer.connect(server.portOf('TLS')!, ca.ca, {
         servername: 'carrier.test',
@@ -283,6 +279,70 @@ describe('our certificate', () => {
       expect(statusOf(await response)).toBe(isTaken ? 'SIP/2.0 200 OK' : 'SIP/2.0 503 Service Unavailable');
       carrier.close();
     });
+  });
+});
+
+async function withClients(pair: CertificatePair): Promise<TlsMaterial> {
+  return { certificates: [await pemOf(pair)], minVersion: 'TLSv1.2', ciphers: null, clients: { mode: 'request', ca: ca.ca } };
+}
+
+describe('a request whose peer has to be at a public address', () => {
+  const PUBLIC = [`${PUBLIC_ONLY_HEADER}: 1`];
+  const UNAVAILABLE = 'SIP/2.0 503 Service Unavailable';
+
+  it.each([
+    ['a name that resolves to a private address', 'sips:x@carrier.test:PORT', true],
+    ['a name whose SRV target does', 'sips:x@carrier.test', true],
+    ['a private address', 'sip:x@127.0.0.1:PORT;transport=tcp', false],
+  ])('is not sent to %s, not even over a connection of others', async (_what, template, isTls) => {
+    const peer = await Peer.listen(isTls ? forDomain : null);
+    peer.onConnection = (connection) => void answerNext(connection);
+    await start({
+      'A carrier.test': ['127.0.0.1', '10.0.0.1'],
+      'SRV _sips._tcp.carrier.test': [`1 0 ${String(peer.port)} sip.carrier.test`, '2 0 5061 metadata.carrier.test'],
+      'A sip.carrier.test': ['127.0.0.1'],
+      'A metadata.carrier.test': ['169.254.169.254'],
+    });
+    const uri = template.replace('PORT', String(peer.port));
+    expect(statusOf(await request(uri))).toBe('SIP/2.0 200 OK');
+    expect(statusOf(await request(uri, PUBLIC))).toBe(UNAVAILABLE);
+    expect(peer.connections.map(({ received }) => received.length)).toEqual([1]);
+  });
+
+  it('is not sent to one over UDP', async () => {
+    await start({});
+    const answer = await application.ask(`u|sip|||\r\nOPTIONS sip:x@10.0.0.1 SIP/2.0\r\n${PUBLIC.join('')}\r\n\r\n`);
+    expect(answer).toContain('NOK|requested protocol/transport not available');
+  });
+
+  it('may be sent over a connection that the peer opened; what follows in its dialog is not sent to a private Contact', async () => {
+    const inside = await Peer.listen(forDomain);
+    await start({ 'A carrier.test': ['127.0.0.1'] }, { tls: await withClients(forDomain) });
+    const carrier = await SipPeer.connect(server.portOf('TLS')!, ca.ca, { servername: 'carrier.test', ...(await pemOf(forDomain)) });
+    const shown = application.sip();
+    carrier.send([
+      'OPTIONS sip:x@127.0.0.1 SIP/2.0',
+      'Via: SIP/2.0/TLS carrier.test;alias;branch=z9hG4bK-alias',
+      ...['From: <sip:a@test>;tag=f1', 'To: <sip:x@127.0.0.1>', 'Call-ID: alias', 'CSeq: 1 OPTIONS'],
+    ]);
+    await shown;
+    const sent = ['INVITE sips:x@carrier.test SIP/2.0', 'Call-ID: guarded', ...PUBLIC, '', ''];
+    await application.ask(['i|sip|||', ...sent].join('\r\n'));
+    const invite = await carrier.request('INVITE');
+    expect(invite.text).not.toContain(PUBLIC_ONLY_HEADER);
+    const answered = application.next((frame) => frame.includes('\r\nSIP/2.0 200 '));
+    const same = ['Via', 'From', 'Call-ID', 'CSeq'].map((name) => `${name}: ${invite.header(name) ?? ''}`);
+    const contact = `Contact: <sips:y@carrier.test:${String(inside.port)}>`;
+    carrier.send(['SIP/2.0 200 OK', ...same, `To: ${invite.header('To') ?? ''};tag=t1`, contact]);
+    const dialogId = (await answered).split('\r\n', 1)[0]?.split('|').at(9) ?? '';
+    await application.ask(`k|sip||${dialogId}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`);
+    await carrier.request('ACK');
+    carrier.close();
+    await expect.poll(() => server.counts['connections']).toBe(0);
+    const refused = application.next((frame) => frame.includes('\r\nSIP/2.0 503 ') && frame.includes('BYE'));
+    application.send(`b|sip||${dialogId}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`);
+    await refused;
+    expect(inside.connections).toEqual([]);
   });
 });
 

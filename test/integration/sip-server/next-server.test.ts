@@ -8,11 +8,16 @@ import { DnsServer } from '../../support/dns-server.js';
 import { TestCa, type CertificatePair } from '../../support/openssl.js';
 import { OutboundTrunk, TakenCall } from '../../support/outbound-trunk.js';
 import { PEER_SDP, contactOf, respond } from '../../support/peer-dialog.js';
+import { SipPeer } from '../../support/sip-peer.js';
 import { freePorts } from '../../support/ports.js';
 import { startSipServer } from '../../support/sip-server.js';
 
 let ca: TestCa;
 let pair: CertificatePair;
+
+async function pemOf({ certFile, keyFile }: CertificatePair): Promise<{ readonly cert: string; readonly key: string }> {
+  return { cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') };
+}
 
 beforeAll(async () => {
   ca = await TestCa.create();
@@ -37,14 +42,20 @@ const zoneOf = (...ports: readonly number[]): Record<string, readonly string[]> 
 async function start(...ports: readonly number[]): Promise<void> {
   dns = await DnsServer.start(zoneOf(...ports));
   const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + laterMs };
-  server = await startSipServer({ resolver: new DnsNames(dns.resolver()), outgoingTls: { ca: ca.ca, verify: true, names: [] }, clock });
-  application = await ControlClient.application(server.controlPort);
+  const clients = { mode: 'request', ca: ca.ca } as const;
+  server = await startSipServer({
+    resolver: new DnsNames(dns.resolver()),
+    outgoingTls: { ca: ca.ca, verify: true, names: [] },
+    tls: { certificates: [await pemOf(pair)], minVersion: 'TLSv1.2', ciphers: null, clients },
+    clock,
+  });
+  application = await ControlClient.application(server.controlPort, 'options');
 }
 
 beforeEach(async () => {
   laterMs = 0;
-  const [cert, key] = await Promise.all([readFile(pair.certFile), readFile(pair.keyFile)]);
-  [first, second] = [await OutboundTrunk.open({ cert, key }), await OutboundTrunk.open({ cert, key })];
+  const pem = await pemOf(pair);
+  [first, second] = [await OutboundTrunk.open(pem), await OutboundTrunk.open(pem)];
 });
 afterEach(async () => {
   application.close();
@@ -173,6 +184,24 @@ describe('an INVITE that a server may have taken', () => {
     const frame = await final;
     expect([statusOf(frame), sizeOf(frame)]).toEqual(['SIP/2.0 408 Request Timeout', 0]);
     expect(second.peers).toHaveLength(0);
+  });
+
+  it('[5923 §6] is in doubt, too, when the connection that the carrier opened is lost', async () => {
+    await start(first.port);
+    const carrier = await SipPeer.connect(server.portOf('TLS')!, ca.ca, { servername: 'carrier.test', ...(await pemOf(pair)) });
+    const shown = application.sip();
+    carrier.send([
+      'OPTIONS sip:x@127.0.0.1 SIP/2.0',
+      'Via: SIP/2.0/TLS carrier.test;alias;branch=z9hG4bK-alias',
+      ...['From: <sip:a@test>;tag=f1', 'To: <sip:x@127.0.0.1>', 'Call-ID: alias', 'CSeq: 1 OPTIONS'],
+    ]);
+    await shown;
+    const final = new Dialled().final();
+    await carrier.request('INVITE');
+    carrier.close();
+    const frame = await final;
+    expect([statusOf(frame), sizeOf(frame)]).toEqual(['SIP/2.0 408 Request Timeout', 0]);
+    expect(first.peers).toHaveLength(0);
   });
 
   it('stays in doubt with the second server', async () => {

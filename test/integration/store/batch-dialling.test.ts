@@ -185,6 +185,22 @@ describe('a batch that dials', () => {
     expect(world.invites.size).toBeLessThan(50);
   });
 
+  it('counts no machines among the people who answered: they would hide that one heard nobody', async () => {
+    const batchId = await world.batch(50, { max_concurrent_calls: 40, calls_per_second: 40 });
+    const gateway = world.gateway('a');
+    clock.advance(1_000);
+    await gateway.tick();
+    const [first = '', ...others] = world.open.keys();
+    expect(others.length).toBeGreaterThan(33);
+    world.end(first, 'AGENT_UNAVAILABLE', { answered_at: new Date(clock.wallMs()).toISOString() });
+    for (const [index, callId] of others.entries())
+      world.end(callId, 'CALLER_HANGUP', { answered_by: index % 2 === 0 ? 'machine' : 'fax' });
+    await gateway.dialler.close();
+    expect((await world.run(batchId)).counts).toMatchObject({ answered_today: 1, abandoned_today: 1, successful: others.length });
+    await world.gateway('b').tick();
+    expect((await world.run(batchId)).state).toBe('stopped');
+  });
+
   it('is paused when the operator takes the permission back', async () => {
     const batchId = await world.batch(2);
     await stores.orgs.change(world.orgId, { dialling: null });

@@ -78,7 +78,19 @@ describe('a call that is placed', () => {
     const twice = playOn(cancelled.state, [STOP]);
     expect(kinds(twice.effects)).toEqual([]);
     expect(playOn(twice.state, [{ type: 'dial-refused', status: 487, isLocal: false }]).state).toMatchObject({ name: 'Ended', reason });
-    expect(playOn(twice.state, [{ type: 'timer', timer: 'cancelling' }]).state).toMatchObject({ name: 'Ended', reason });
+    // Nobody knows whether a number rang that should have: without a response to its CANCEL it is in doubt.
+    const unheard = reason === 'NO_ANSWER' ? 'DIAL_AMBIGUOUS' : reason;
+    expect(playOn(twice.state, [{ type: 'timer', timer: 'cancelling' }]).state).toMatchObject({ name: 'Ended', reason: unheard });
+    const local = playOn(twice.state, [{ type: 'dial-refused', status: 408, isLocal: true }]);
+    expect(local.state).toMatchObject({ name: 'Ended', reason: unheard });
+  });
+
+  it('that nobody answers is NO_ANSWER by the trunk’s own 408 to its CANCEL, and was certainly not placed without a connection', () => {
+    const cancelled = place([...DIALLED, { type: 'timer', timer: 'unanswered' }]);
+    const ended = (status: number, isLocal: boolean) => playOn(cancelled.state, [{ type: 'dial-refused', status, isLocal }]).state.reason;
+    expect(ended(408, false)).toBe('NO_ANSWER');
+    expect(ended(500, false)).toBe('DIAL_AMBIGUOUS');
+    expect(ended(503, true)).toBe('TRUNK_UNREACHABLE');
   });
 
   it('[3261 §13.2.2.4] that is answered after it was given up is acknowledged and ended', () => {
@@ -142,7 +154,9 @@ describe('a call that is placed', () => {
 it.each([
   [486, false, false, 'BUSY'],
   [600, false, true, 'BUSY'],
-  [408, false, true, 'NO_ANSWER'],
+  [408, false, true, 'DIAL_AMBIGUOUS'],
+  [500, false, false, 'DIAL_AMBIGUOUS'],
+  [504, false, false, 'DIAL_AMBIGUOUS'],
   [480, false, true, 'NO_ANSWER'],
   [487, false, true, 'NO_ANSWER'],
   [603, false, true, 'CALLEE_DECLINED'],
@@ -150,7 +164,7 @@ it.each([
   [608, false, true, 'CALLEE_DECLINED'],
   [302, false, false, 'TRUNK_REFUSED'],
   [403, false, false, 'TRUNK_REFUSED'],
-  [500, false, true, 'TRUNK_REFUSED'],
+  [502, false, true, 'TRUNK_REFUSED'],
   [503, false, false, 'TRUNK_REFUSED'],
   [503, true, false, 'TRUNK_UNREACHABLE'],
   [503, true, true, 'DIAL_AMBIGUOUS'],

@@ -55,6 +55,7 @@ function registrarOf(gateway: string, more: Partial<RegistrarServices> = {}): Tr
     },
     refusal: () => Promise.resolve(null),
     contact: (user) => `<sip:${user}@${gateway}.test;transport=tls>`,
+    trunksArePublic: true,
     clock,
     log: silentLog,
     ...more,

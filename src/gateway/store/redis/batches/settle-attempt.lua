@@ -3,7 +3,7 @@
 -- KEYS[5] hash: its attempts; [6] sorted set: its calls of the last second; [7] stream: its log
 -- ARGV[1] the most entries of the log; [2] the call; [3] its fencing token; [4] the number
 -- ARGV[5] `successful`, `failed`, `ambiguous`; `again` or `release`: it is due again; [6] then: when; [7] its entry as JSON, or ''
--- ARGV[8] an entry of the log, or ''; [9] the day of UTC of an answered call, or ''; [10] 1: it was abandoned
+-- ARGV[8] an entry of the log, or ''; [9] the day of UTC of a call that a person answered, or ''; [10] 1: it was abandoned
 -- Returns 1, or 0 when it is settled already.
 local left = redis.call('PTTL', KEYS[1])
 local attempt = redis.call('HGET', KEYS[5], ARGV[2])

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { testCertificates } from '../../support/certificates.js';
+import { FROM, OutboundSite } from '../../support/outbound-site.js';
+
+// A name that is none of the literal addresses which the API refuses, and that every machine resolves to 127.0.0.1.
+const NAME = '0x7f000001';
+
+describe.each([
+  [true, 'is called and registered at'],
+  [false, 'gets no connection, and no registrar does'],
+])('with trunks.allow_private %s a trunk whose name resolves to a loopback address', (isAllowed, what) => {
+  let site: OutboundSite;
+
+  beforeAll(async () => {
+    site = await OutboundSite.start(true, { TRUNKLINE_TRUNKS_ALLOW_PRIVATE: String(isAllowed) });
+    const endpoint = `${NAME}:${String(site.trunk.port)}`;
+    const { ca } = await testCertificates();
+    const account = { username: 'acme', password: 'p', registrar: endpoint };
+    const updates = { type: 'outbound', sip_endpoint: endpoint, ca, tls_names: ['localhost'], ...account };
+    expect((await site.gateway.api('POST', '/sip/update', { phone_number: FROM, updates })).status).toBe(200);
+  });
+  afterAll(() => site.destroy());
+
+  const registration = async (): Promise<unknown> => {
+    const { json } = await site.gateway.api('GET', `/sip?inbound_id=${FROM.slice(1)}`);
+    return (json['data'] as { outbound: { registration?: unknown } }).outbound.registration;
+  };
+
+  it(what, async () => {
+    const { json } = await site.place();
+    const callId = String(json['call_id']);
+    if (isAllowed) {
+      const call = await site.trunk.call();
+      expect(call.invite.text).not.toMatch(/X-Trunkline/i);
+      call.respond('486 Busy Here');
+      await call.request('ACK');
+      await call.peer.request('REGISTER', 10_000);
+      expect(await site.ended(callId)).toMatchObject({ reason: 'BUSY' }); return;
+    }
+    expect(await site.ended(callId)).toMatchObject({ reason: 'TRUNK_UNREACHABLE' });
+    await expect.poll(registration, { timeout: 10_000 }).toMatchObject({ state: 'unreachable' });
+    expect(site.trunk.peers).toEqual([]);
+    expect(await site.gateway.log('sip-server')).toContain(`${NAME} is at no public address`);
+  });
+
+  it('as a literal address is refused at once, unless it is allowed', async () => {
+    const updates = { type: 'outbound', sip_endpoint: site.trunk.endpoint };
+    await site.gateway.api('POST', '/sip/update', { phone_number: FROM, updates });
+    expect((await site.place()).status).toBe(isAllowed ? 200 : 403);
+  });
+});
