@@ -7,6 +7,7 @@ import type { RunningRtpengine } from './rtpengine.js';
 import { SipPeer } from './sip-peer.js';
 
 type Settings = Readonly<Record<string, string>>;
+type LateSettings = Settings | (() => Promise<Settings>);
 
 interface GatewaySite {
   readonly gateway: RunningGateway;
@@ -20,9 +21,9 @@ interface ProxiedSite extends GatewaySite {
 }
 
 /** Starts a gateway and a carrier before the tests of a file, hands them to `take`, and stops both after the tests. */
-export function withGateway(take: (site: GatewaySite) => void, settings: Settings = {}, tls: ConnectionOptions = {}): void {
+export function withGateway(take: (site: GatewaySite) => void, settings: LateSettings = {}, tls: ConnectionOptions = {}): void {
   beforeAll(async () => {
-    const gateway = await RunningGateway.start(settings);
+    const gateway = await RunningGateway.start(typeof settings === 'function' ? await settings() : settings);
     const peer = await SipPeer.connect(gateway.sipPort, gateway.ca, tls);
     take({ gateway, peer });
     return async () => {

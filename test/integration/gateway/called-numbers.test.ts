@@ -1,23 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import { describe, expect, it } from 'vitest';
+import type { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { offerSdp } from '../../support/sdp.js';
-import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 const NUMBER = '+15550100100';
 
 let gateway: RunningGateway;
 let peer: SipPeer;
 
-async function start(from: string): Promise<void> {
-  gateway = await RunningGateway.start({ TRUNKLINE_SIP_CALLED_NUMBER_FROM: from });
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-}
-
-async function stop(): Promise<void> {
-  peer.close();
-  await gateway.destroy();
-}
+const takenFrom = (from: string): void => withGateway((site) => ({ gateway, peer } = site), { TRUNKLINE_SIP_CALLED_NUMBER_FROM: from });
 
 /** The answer, and the number that its record names. */
 async function called(
@@ -35,8 +28,7 @@ async function called(
 }
 
 describe('the called number in the Request-URI', () => {
-  beforeAll(() => start('request-uri'));
-  afterAll(stop);
+  takenFrom('request-uri');
 
   it.each([
     'sip:+15550100100@127.0.0.1',
@@ -87,8 +79,7 @@ describe.each([
   ['p-called-party-id', 'P-Called-Party-ID: "Sales" <sip:+15550100100@pbx.example.com>;np=1'],
   ['diversion', 'Diversion: <tel:+15550100100>;reason=unconditional'],
 ])('[7315 §4.2] [5806 §5] called_number_from: %s', (source, header) => {
-  beforeAll(() => start(source));
-  afterAll(stop);
+  takenFrom(source);
 
   it('the header names the number', async () => {
     expect(await called(PILOT, [header])).toMatchObject({ status: 200, to: NUMBER });
@@ -101,8 +92,7 @@ describe.each([
 });
 
 describe('called_number_from: to', () => {
-  beforeAll(() => start('to'));
-  afterAll(stop);
+  takenFrom('to');
 
   it('To names the number, whatever the Request-URI says', async () => {
     const lines = [

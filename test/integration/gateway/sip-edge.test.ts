@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import { describe, expect, it } from 'vitest';
+import type { RunningGateway } from '../../support/gateway.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { freePorts } from '../../support/ports.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 const NUMBER = '+15550100100';
 
@@ -12,16 +13,13 @@ let peer: SipPeer;
 let tcpPort: number;
 let serial = 0;
 
-beforeAll(async () => {
-  [tcpPort = 0] = await freePorts(1);
-  gateway = await RunningGateway.start({ TRUNKLINE_SIP_TCP_PORT: String(tcpPort), TRUNKLINE_SIP_REFER_STATUS: '405' });
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-});
-
-afterAll(async () => {
-  peer.close();
-  await gateway.destroy();
-});
+withGateway(
+  (site) => ({ gateway, peer } = site),
+  async () => {
+    [tcpPort = 0] = await freePorts(1);
+    return { TRUNKLINE_SIP_TCP_PORT: String(tcpPort), TRUNKLINE_SIP_REFER_STATUS: '405' };
+  },
+);
 
 /** A request written out, for what HandMadeCall spells in one way only. */
 function requestLines(

@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { placeTestCall } from '../../../src/loadtest/test-caller/test-call.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
-import { RunningGateway } from '../../support/gateway.js';
+import type { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { offerSdp, OTHER_KEY } from '../../support/sdp.js';
-import { SipPeer } from '../../support/sip-peer.js';
+import type { SipPeer } from '../../support/sip-peer.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 let gateway: RunningGateway;
+let peer: SipPeer;
 
-beforeAll(async () => {
-  gateway = await RunningGateway.start({ TRUNKLINE_MEDIA_AGENT_LEG: 'srtp' });
-});
-
-afterAll(() => gateway.destroy());
+withGateway((site) => ({ gateway, peer } = site), { TRUNKLINE_MEDIA_AGENT_LEG: 'srtp' });
 
 const inlineKey = (sdp: string): string => /^a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:(\S+)/m.exec(sdp)?.[1] ?? '';
 
@@ -35,7 +33,6 @@ it('carries a whole call end to end encrypted: keys are read back, the echo is h
 });
 
 it('[3264 §8] answers a re-INVITE with a key of its own, whether the carrier keeps or changes its', async () => {
-  const peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
   const call = new HandMadeCall(peer, gateway.ready.phone_number);
   call.invite(offerSdp());
   const ok = await call.final();
@@ -49,5 +46,4 @@ it('[3264 §8] answers a re-INVITE with a key of its own, whether the carrier ke
   expect(inlineKey(rekeyed.body)).toHaveLength(40);
   call.ack(rekeyed);
   expect((await call.request('BYE', ok)).status).toBe(200);
-  peer.close();
 });

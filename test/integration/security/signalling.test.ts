@@ -2,14 +2,15 @@ import { connect } from 'node:net';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { sClient } from '../../support/openssl.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
 import { acceptedCiphers, sayHello } from '../../support/tls-hello.js';
 import { attach } from '../../support/trunk.js';
+import { withGateway } from '../../support/with-gateway.js';
 
 // What strangers, and customers of a carrier, may try on the SIP port of the whole product. docs/security.md has the figures.
 
@@ -22,21 +23,13 @@ const CONNECTIONS = 100;
 let gateway: RunningGateway;
 let carrier: SipPeer;
 
-beforeAll(async () => {
-  gateway = await RunningGateway.start({
-    TRUNKLINE_SIP_HANDSHAKE_TIMEOUT_MS: String(SHORT_MS),
-    TRUNKLINE_SIP_MESSAGE_TIMEOUT_MS: String(SHORT_MS),
-    TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: String(RATE),
-    // The gateway may still be closing connections of an earlier test.
-    TRUNKLINE_SIP_MAX_CONNECTIONS_PER_SOURCE: String(CONNECTIONS + 10),
-    TRUNKLINE_ADMISSION_ALLOWED_SOURCES: `[127.0.0.1, ${ATTACKER}]`,
-  });
-  carrier = await SipPeer.connect(gateway.sipPort, gateway.ca);
-});
-
-afterAll(async () => {
-  carrier.close();
-  await gateway.destroy();
+withGateway(({ gateway: started, peer }) => ([gateway, carrier] = [started, peer]), {
+  TRUNKLINE_SIP_HANDSHAKE_TIMEOUT_MS: String(SHORT_MS),
+  TRUNKLINE_SIP_MESSAGE_TIMEOUT_MS: String(SHORT_MS),
+  TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: String(RATE),
+  // The gateway may still be closing connections of an earlier test.
+  TRUNKLINE_SIP_MAX_CONNECTIONS_PER_SOURCE: String(CONNECTIONS + 10),
+  TRUNKLINE_ADMISSION_ALLOWED_SOURCES: `[127.0.0.1, ${ATTACKER}]`,
 });
 
 const figure = (text: string): void => console.log(`  figure: ${text}`);
