@@ -1,7 +1,6 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { VoiceApplication } from '../model/voice-application.js';
 import { DETECTION_TIMEOUT_MS, detected, type AnsweredBy } from '../twilio/answered-by.js';
-import type { ProviderLimit } from '../model/provider-usage.js';
 import type { Route } from '../model/records.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
@@ -12,7 +11,7 @@ import { errorText } from '../../lib/result.js';
 import type { CallTarget } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
 import type { VoiceScript } from '../twilio/voice-script.js';
-import { AgentUnavailableError, type MediaEndpoint, type ProviderSessions, type VoiceServer } from '../ports/ports.js';
+import { AgentUnavailableError, type MediaEndpoint, ProviderLimitError, type ProviderSessions, type VoiceServer } from '../ports/ports.js';
 import { briefingAgent, describeAgent, speechOf, type OperatorAgent } from './agent.js';
 import type { AgentRequests } from './agent-requests.js';
 import { secondLegRules, type LegNote } from './call-legs.js';
@@ -52,15 +51,6 @@ interface CallParts {
   readonly keep: () => void;
   /** The call that was dialled last to transfer the caller; `null`: none was. */
   readonly lastLeg: () => LegNote | null;
-}
-
-/** The organization has no session at providers left. */
-export class ProviderLimitError extends Error {
-  override readonly name = 'ProviderLimitError';
-
-  constructor(readonly limit: ProviderLimit) {
-    super(`the organization is at its limit: ${limit}`);
-  }
 }
 
 /** Until it is known who answered: longer than that takes. */

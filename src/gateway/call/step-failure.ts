@@ -1,5 +1,4 @@
-import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../ports/ports.js';
-import { ProviderLimitError } from './call-agent.js';
+import { AgentUnavailableError, MediaUnavailableError, ProviderLimitError, StoreUnavailableError } from '../ports/ports.js';
 import type { CallEvent } from './state.js';
 
 /** The expected failures of a step by their reason; anything else is our own fault. */

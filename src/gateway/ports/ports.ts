@@ -256,6 +256,15 @@ export class AgentUnavailableError extends Error {
   override readonly name = 'AgentUnavailableError';
 }
 
+/** The organization has no session at providers left. */
+export class ProviderLimitError extends Error {
+  override readonly name = 'ProviderLimitError';
+
+  constructor(readonly limit: ProviderLimit) {
+    super(`the organization is at its limit: ${limit}`);
+  }
+}
+
 /** Media legs towards rtpengine, and the agents on them. */
 export interface MediaEndpoint {
   /**
