@@ -8,8 +8,9 @@ import type { Reason } from '../model/reasons.js';
 import type { DialLedger } from '../ports/ports.js';
 import type { PlaceRequest } from '../ports/place-call.js';
 import { isJoined } from './agent-side.js';
+import { beginningOf, type CallOrigin } from './call-record.js';
 import { introduction, peerMissing } from './second-leg.js';
-import type { CallEffect, CallEvent, CallState, JoinedCall, LegRules } from './state.js';
+import { maxDurationMs, type CallEffect, type CallEvent, type CallState, type JoinedCall, type LegRules } from './state.js';
 
 /** A call of ours to which a caller was, or was to be, transferred. Plain data: it is kept for a restart. */
 export interface LegNote {
@@ -33,10 +34,11 @@ export interface OtherCalls {
 
 interface LegServices {
   readonly others: OtherCalls;
-  readonly dials: Pick<DialLedger, 'trunkOf'>;
+  readonly dials: Pick<DialLedger, 'trunkOf' | 'reserve' | 'settle' | 'disown'>;
 }
 
 interface LegOwner {
+  readonly origin: CallOrigin;
   readonly callId: string;
   readonly state: () => CallState;
   readonly dispatch: (event: CallEvent) => void;
@@ -47,6 +49,8 @@ interface LegOwner {
   readonly log: Log;
 }
 
+/** To the agent, in place of the carrier's answer to a REFER that was not sent. */
+const FORBIDDEN = 403;
 /** As `POST /v1/calls` rings when it is not told otherwise. */
 const RING_TIMEOUT_MS = 60_000;
 
@@ -76,6 +80,8 @@ const MAX_NOTES = 20;
 /** What one call has to do with the other one of a transfer: places it, tells it, and notes for the record how it fared. */
 export class CallLegs {
   #notes: readonly LegNote[] = [];
+  /** The call that the trunk is to dial for our REFER, as it is reserved. */
+  #referred: { readonly referId: number; readonly callId: string; readonly longestMs: number } | null = null;
 
   constructor(
     private readonly services: LegServices,
@@ -105,10 +111,51 @@ export class CallLegs {
     );
   }
 
-  /** An event that the call is about to take. */
+  /** In a call that we placed, the trunk dials the target at our expense: it is reserved as a call of ours. @param send sends the REFER */
+  refer({ target, referId }: Extract<CallEffect, { do: 'refer' }>, send: () => void): void {
+    const { placing, route, facts } = this.owner.state();
+    const trunk = route?.number.outbound;
+    if (placing === null || route === null || trunk == null || target.kind !== 'number') return send();
+    const { org, number } = route;
+    const call = { ...beginningOf(this.owner.origin), call_id: newUuid() };
+    const longestMs = maxDurationMs({ facts, route });
+    const request = { ...{ orgId: org.org_id, from: number.phone_number, to: target.number, endpoint: trunk.sip_endpoint }, call };
+    const refuse = (why: string): void => {
+      this.owner.log.warn({ detail: why }, 'call.refer.not_permitted');
+      this.owner.dispatch({ type: 'refer-answered', status: FORBIDDEN, referId, isOurs: true });
+    };
+    this.services.dials.reserve({ ...request, isReferred: true, maxDurationMs: longestMs }).then(
+      (permitted) => {
+        if (!permitted.ok) return refuse(permitted.error.detail);
+        this.#referred = { referId, callId: call.call_id, longestMs };
+        // The call may have ended meanwhile.
+        if (this.owner.state().transfer?.referId === referId) send();
+        else this.#settleReferred();
+      },
+      (error: unknown) => refuse(errorText(error)),
+    );
+  }
+
+  /** Once the transfer is over: of a call that went to its target it is not known how long it lasts, and the whole cost stays. */
+  #settleReferred(): void {
+    const { name, transfer, reason } = this.owner.state();
+    const referred = this.#referred;
+    if (referred === null || (name !== 'Ended' && transfer?.referId === referred.referId)) return;
+    this.#referred = null;
+    this.services.dials.settle(referred.callId, name === 'Ended' && reason === 'TRANSFERRED' ? referred.longestMs : 0);
+  }
+
+  /** An event that the call has taken, before its effects. */
   note(event: CallEvent): void {
+    this.#settleReferred();
     if (event.type === 'leg-answered' || event.type === 'leg-consulting') this.#change(event.callId, { answeredAtMs: this.owner.wallMs() });
     if (event.type === 'leg-ended') this.#change(event.callId, { endedAtMs: this.owner.wallMs(), reason: event.reason });
+  }
+
+  /** Another host has the call: what is reserved for its transfer stays so. */
+  close(): void {
+    if (this.#referred !== null) this.services.dials.disown(this.#referred.callId);
+    this.#referred = null;
   }
 
   /** After a restart: the other call may be gone, or know nothing of this one. */

@@ -325,7 +325,8 @@ export type CallEvent =
   /** rtpengine's agent side of the other call is another one. */
   | { readonly type: 'side-changed'; readonly callId: string; readonly side: RelaySide }
   /** The final answer to our REFER; `null`: it could not be sent. */
-  | { readonly type: 'refer-answered'; readonly status: number | null; readonly referId: number }
+  /** `isOurs`: we did not send it. */
+  | { readonly type: 'refer-answered'; readonly status: number | null; readonly referId: number; readonly isOurs?: boolean }
   /** The carrier's NOTIFY about a REFER. */
   | ({ readonly type: 'notified'; readonly requestId: number } & ReferProgress)
   /** Whether the carrier, which holds the call, answered an OPTIONS ping. */

@@ -65,7 +65,7 @@ function mayReach({ placing, route }: CallState, target: TransferTarget): boolea
 }
 
 /** The final answer to our REFER. */
-export function onReferAnswered(state: CallState, { status, referId }: EventOf<'refer-answered'>): TransferStep {
+export function onReferAnswered(state: CallState, { status, referId, isOurs = false }: EventOf<'refer-answered'>): TransferStep {
   const { transfer } = state;
   if (transfer?.referId !== referId) return { state, effects: NOTHING };
   if (status !== null && status < 300) {
@@ -76,7 +76,8 @@ export function onReferAnswered(state: CallState, { status, referId }: EventOf<'
   }
   // RFC 3261 §12.2.1.2: the carrier may not know the call any more.
   const isInDoubt = status === 481 || status === 408;
-  if (!isInDoubt && status !== null && mayPlace(state, transfer.leg)) return dialSecond(state, transfer.leg, transfer.requestId);
+  const isRefused = !isInDoubt && !isOurs && status !== null;
+  if (isRefused && mayPlace(state, transfer.leg)) return dialSecond(state, transfer.leg, transfer.requestId);
   const failed = transferFailed(state, transfer, status);
   return isInDoubt ? { ...failed, effects: [...failed.effects, { do: 'ping', isHeld: false }] } : failed;
 }
