@@ -355,6 +355,7 @@ export const configSchema = z
     }),
     calls: z.strictObject({
       max_duration_minutes: z.int().min(1).max(1_440),
+      transfer_hosts: z.array(z.string().min(1).max(253)).max(100),
       drain_ms: z.int().min(0).max(3_600_000),
       handover_ms: z.int().min(0).max(86_400_000),
       retention_days: z.int().min(1).max(3_650),

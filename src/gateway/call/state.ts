@@ -233,6 +233,8 @@ export interface CallFacts {
   readonly refusedVerdicts: readonly IdentityVerdict[];
   /** The media relay's address on the carrier side; `null`: unknown until it answers. */
   readonly relayAddress: string | null;
+  /** At these hosts the carrier may be asked to call SIP URIs; left out: at none. */
+  readonly transferHosts?: readonly string[];
   /** The call that this one is a second leg of; left out: an agent talks. */
   readonly joins?: JoinedCall;
 }
