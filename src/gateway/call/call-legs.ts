@@ -3,12 +3,12 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { AgentRequest } from '../model/agent.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
+import type { BeginningCall } from '../model/live-calls.js';
 import type { OutboundTrunk, Route } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 import type { DialLedger } from '../ports/ports.js';
 import type { PlaceRequest } from '../ports/place-call.js';
 import { isJoined } from './agent-side.js';
-import { beginningOf, type CallOrigin } from './call-record.js';
 import { introduction, peerMissing } from './second-leg.js';
 import { maxDurationMs, type CallEffect, type CallEvent, type CallState, type JoinedCall, type LegRules } from './state.js';
 
@@ -38,8 +38,7 @@ interface LegServices {
 }
 
 interface LegOwner {
-  readonly origin: CallOrigin;
-  readonly callId: string;
+  readonly call: BeginningCall;
   readonly state: () => CallState;
   readonly dispatch: (event: CallEvent) => void;
   /** How long the call may still last, in milliseconds. */
@@ -117,7 +116,7 @@ export class CallLegs {
     const trunk = route?.number.outbound;
     if (placing === null || route === null || trunk == null || target.kind !== 'number') return send();
     const { org, number } = route;
-    const call = { ...beginningOf(this.owner.origin), call_id: newUuid() };
+    const call = { ...this.owner.call, call_id: newUuid() };
     const longestMs = maxDurationMs({ facts, route });
     const request = { ...{ orgId: org.org_id, from: number.phone_number, to: target.number, endpoint: trunk.sip_endpoint }, call };
     const refuse = (why: string): void => {
@@ -195,6 +194,6 @@ export class CallLegs {
       ...{ callId, orgId: org.org_id, from, to, trunk, agent: null, ringTimeoutMs, detectAnswerer: false },
       timeLimitMs: Math.min(timeLimitMs ?? Infinity, this.owner.remainingMs()),
     };
-    return this.services.others.placeLeg(request, { ...joins, callId: this.owner.callId });
+    return this.services.others.placeLeg(request, { ...joins, callId: this.owner.call.call_id });
   }
 }

@@ -89,7 +89,7 @@ export class CallRunner {
     const seen = { origin, state: () => this.#state, wallMs: () => this.#timeMs(), log: this.#log };
     this.#reports = new StatusReports(services.voiceServer, { ...seen, answeredBy: () => this.#agent.answeredBy });
     const dispatch = (event: CallEvent): void => this.dispatch(event);
-    this.#legs = new CallLegs(services, { ...seen, callId: origin.callId, remainingMs: () => this.#remainingMs(), dispatch });
+    this.#legs = new CallLegs(services, { ...seen, call: beginningOf(origin), remainingMs: () => this.#remainingMs(), dispatch });
     const owner = {
       dispatch: (event: CallEvent) => {
         this.#noteDial(event);
