@@ -326,7 +326,7 @@ export const configSchema = z
     batches: z.strictObject({
       retention_days: z.int().min(1).max(3_650),
       max_entries: z.int().min(1).max(1_000_000),
-      confirmed_by_replicas: z.int().min(0).max(5),
+      confirmed_by_replicas: z.int().min(0).max(5).nullable(),
     }),
     metrics: z
       .strictObject({
@@ -355,6 +355,7 @@ export const configSchema = z
     }),
     calls: z.strictObject({
       max_duration_minutes: z.int().min(1).max(1_440),
+      transfer_hosts: z.array(z.string().min(1).max(253)).max(100),
       drain_ms: z.int().min(0).max(3_600_000),
       handover_ms: z.int().min(0).max(86_400_000),
       park_ms: z.int().min(0).max(86_400_000),
@@ -400,6 +401,11 @@ export const SECRET_SETTINGS: readonly string[] = [
   'telemetry.otlp_url',
   'hep.password',
 ];
+
+/** How many replicas of Redis confirm an attempt of a batch: unless set, one where there are replicas for sure. */
+export function confirmingReplicas({ batches, redis }: Pick<Config, 'batches' | 'redis'>): number {
+  return batches.confirmed_by_replicas ?? (redis.sentinel_name === null ? 0 : 1);
+}
 
 /** The Sentinels' part of the Redis settings; `null`: the URL is Redis's own. */
 export function sentinelOf({

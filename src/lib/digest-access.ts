@@ -37,16 +37,27 @@ export interface DigestRequest {
 
 /** Larger headers are no challenge. */
 const MAX_HEADER = 8_192;
+const MAX_REALMS = 4;
+/** In a header of ours they would begin another one. */
+const LINE_BREAK = /[\r\n]/;
 const PARAMETER = /([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/y;
 
-/** The first challenge that can be answered (RFC 8760 §2.4: the topmost). @param values of `WWW-Authenticate` or `Proxy-Authenticate`, in order */
-export function chooseChallenge(values: readonly string[], realm: string | null = null): DigestChallenge | undefined {
-  return values.flatMap(challengesOf).find((challenge) => realm === null || challenge.realm === realm);
+/**
+ * The first challenge of each realm that can be answered (RFC 8760 §2.4: the topmost; RFC 3261 §22.3: each realm gets an answer).
+ * @param values of `WWW-Authenticate` or `Proxy-Authenticate`, in order @param realm this one alone; `null`: all
+ */
+export function chooseChallenges(values: readonly string[], realm: string | null = null): DigestChallenge[] {
+  const chosen = new Map<string, DigestChallenge>();
+  for (const challenge of values.flatMap(challengesOf)) {
+    const isWanted = (realm === null || challenge.realm === realm) && !chosen.has(challenge.realm);
+    if (isWanted && chosen.size < MAX_REALMS) chosen.set(challenge.realm, challenge);
+  }
+  return [...chosen.values()];
 }
 
 /** The `Digest` challenges of one header value, which may hold several (RFC 7235 §4.1). */
 function challengesOf(value: string): DigestChallenge[] {
-  if (value.length > MAX_HEADER) return [];
+  if (value.length > MAX_HEADER || LINE_BREAK.test(value)) return [];
   return schemesOf(value).flatMap(({ scheme, parameters }) => (scheme === 'digest' ? (challengeOf(parameters) ?? []) : []));
 }
 

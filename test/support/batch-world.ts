@@ -37,6 +37,7 @@ export interface Death {
 
 interface OpenCall {
   readonly callId: string;
+  readonly to: E164;
   readonly gateway: BatchGateway;
 }
 
@@ -112,6 +113,9 @@ export class BatchWorld {
   readonly invites = new Map<E164, number>();
   readonly open = new Map<string, OpenCall>();
   readonly records = new Map<string, CallRecord>();
+  /** Numbers of which nobody knows whether they were called, and those of them that were dialled again. */
+  readonly inDoubt = new Set<E164>();
+  readonly dialledInDoubt: E164[] = [];
 
   private constructor(
     readonly stores: RedisStores,
@@ -154,7 +158,8 @@ export class BatchWorld {
 
   invited(to: E164, callId: string, gateway: BatchGateway): void {
     this.invites.set(to, (this.invites.get(to) ?? 0) + 1);
-    this.open.set(callId, { callId, gateway });
+    if (this.inDoubt.has(to)) this.dialledInDoubt.push(to);
+    this.open.set(callId, { callId, to, gateway });
   }
 
   /** Ends a call; the record is there before its gateway learns of it, if that lives. */
@@ -162,6 +167,7 @@ export class BatchWorld {
     const call = this.open.get(callId);
     if (call === undefined) return;
     this.open.delete(callId);
+    if (reason === 'DIAL_AMBIGUOUS') this.inDoubt.add(call.to);
     const isAnswered = reason === 'CALLER_HANGUP' || reason === 'AGENT_HANGUP';
     const record = callOf(this.orgId, this.clock.wallMs(), {
       ...{ call_id: callId, reason, direction: 'outbound', answered_at: isAnswered ? new Date(this.clock.wallMs()).toISOString() : null },
@@ -174,6 +180,8 @@ export class BatchWorld {
 
   /** The call is gone with its gateway, and left no record. */
   lose(callId: string): void {
+    const call = this.open.get(callId);
+    if (call !== undefined) this.inDoubt.add(call.to);
     this.open.delete(callId);
   }
 }

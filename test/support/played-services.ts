@@ -27,6 +27,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
       standIn: null,
       refusedVerdicts: [],
       relayAddress: null,
+      transferHosts: ['pbx.example'],
       trunkHosts: { isAllowed: () => true, isTrusted: () => true },
       maxDurationMs: 600_000,
       calledNumberFrom: 'request-uri',

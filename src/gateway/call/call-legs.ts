@@ -3,13 +3,14 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { AgentRequest } from '../model/agent.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
+import type { BeginningCall } from '../model/live-calls.js';
 import type { OutboundTrunk, Route } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 import type { DialLedger } from '../ports/ports.js';
 import type { PlaceRequest } from '../ports/place-call.js';
 import { isJoined } from './agent-side.js';
 import { introduction, peerMissing } from './second-leg.js';
-import type { CallEffect, CallEvent, CallState, JoinedCall, LegRules } from './state.js';
+import { maxDurationMs, type CallEffect, type CallEvent, type CallState, type JoinedCall, type LegRules } from './state.js';
 
 /** A call of ours to which a caller was, or was to be, transferred. Plain data: it is kept for a restart. */
 export interface LegNote {
@@ -33,11 +34,11 @@ export interface OtherCalls {
 
 interface LegServices {
   readonly others: OtherCalls;
-  readonly dials: Pick<DialLedger, 'trunkOf'>;
+  readonly dials: Pick<DialLedger, 'trunkOf' | 'reserve' | 'settle' | 'disown'>;
 }
 
 interface LegOwner {
-  readonly callId: string;
+  readonly call: BeginningCall;
   readonly state: () => CallState;
   readonly dispatch: (event: CallEvent) => void;
   /** How long the call may still last, in milliseconds. */
@@ -47,6 +48,8 @@ interface LegOwner {
   readonly log: Log;
 }
 
+/** To the agent, in place of the carrier's answer to a REFER that was not sent. */
+const FORBIDDEN = 403;
 /** As `POST /v1/calls` rings when it is not told otherwise. */
 const RING_TIMEOUT_MS = 60_000;
 
@@ -76,6 +79,8 @@ const MAX_NOTES = 20;
 /** The second call of a transfer: places it, sends it events, and notes its outcome for the record. */
 export class CallLegs {
   #notes: readonly LegNote[] = [];
+  /** The call that the trunk is to dial for our REFER, as it is reserved. */
+  #referred: { readonly referId: number; readonly callId: string; readonly longestMs: number } | null = null;
 
   constructor(
     private readonly services: LegServices,
@@ -105,10 +110,51 @@ export class CallLegs {
     );
   }
 
-  /** An event that the call is about to take. */
+  /** In a call that we placed, the trunk dials the target at our expense: it is reserved as a call of ours. @param send sends the REFER */
+  refer({ target, referId }: Extract<CallEffect, { do: 'refer' }>, send: () => void): void {
+    const { placing, route, facts } = this.owner.state();
+    const trunk = route?.number.outbound;
+    if (placing === null || route === null || trunk == null || target.kind !== 'number') return send();
+    const { org, number } = route;
+    const call = { ...this.owner.call, call_id: newUuid() };
+    const longestMs = maxDurationMs({ facts, route });
+    const request = { ...{ orgId: org.org_id, from: number.phone_number, to: target.number, endpoint: trunk.sip_endpoint }, call };
+    const refuse = (why: string): void => {
+      this.owner.log.warn({ detail: why }, 'call.refer.not_permitted');
+      this.owner.dispatch({ type: 'refer-answered', status: FORBIDDEN, referId, isOurs: true });
+    };
+    this.services.dials.reserve({ ...request, isReferred: true, maxDurationMs: longestMs }).then(
+      (permitted) => {
+        if (!permitted.ok) return refuse(permitted.error.detail);
+        this.#referred = { referId, callId: call.call_id, longestMs };
+        // The call may have ended meanwhile.
+        if (this.owner.state().transfer?.referId === referId) send();
+        else this.#settleReferred();
+      },
+      (error: unknown) => refuse(errorText(error)),
+    );
+  }
+
+  /** Once the transfer is over: of a call that went to its target it is not known how long it lasts, and the whole cost stays. */
+  #settleReferred(): void {
+    const { name, transfer, reason } = this.owner.state();
+    const referred = this.#referred;
+    if (referred === null || (name !== 'Ended' && transfer?.referId === referred.referId)) return;
+    this.#referred = null;
+    this.services.dials.settle(referred.callId, name === 'Ended' && reason === 'TRANSFERRED' ? referred.longestMs : 0);
+  }
+
+  /** An event that the call has taken, before its effects. */
   note(event: CallEvent): void {
+    this.#settleReferred();
     if (event.type === 'leg-answered' || event.type === 'leg-consulting') this.#change(event.callId, { answeredAtMs: this.owner.wallMs() });
     if (event.type === 'leg-ended') this.#change(event.callId, { endedAtMs: this.owner.wallMs(), reason: event.reason });
+  }
+
+  /** Another host has the call: what is reserved for its transfer stays so. */
+  close(): void {
+    if (this.#referred !== null) this.services.dials.disown(this.#referred.callId);
+    this.#referred = null;
   }
 
   /** After a restart: the other call may be gone, or know nothing of this one. */
@@ -148,6 +194,6 @@ export class CallLegs {
       ...{ callId, orgId: org.org_id, from, to, trunk, agent: null, ringTimeoutMs, detectAnswerer: false },
       timeLimitMs: Math.min(timeLimitMs ?? Infinity, this.owner.remainingMs()),
     };
-    return this.services.others.placeLeg(request, { ...joins, callId: this.owner.callId });
+    return this.services.others.placeLeg(request, { ...joins, callId: this.owner.call.call_id });
   }
 }

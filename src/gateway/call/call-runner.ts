@@ -89,7 +89,7 @@ export class CallRunner {
     const seen = { origin, state: () => this.#state, wallMs: () => this.#timeMs(), log: this.#log };
     this.#reports = new StatusReports(services.voiceServer, { ...seen, answeredBy: () => this.#agent.answeredBy });
     const dispatch = (event: CallEvent): void => this.dispatch(event);
-    this.#legs = new CallLegs(services, { ...seen, callId: origin.callId, remainingMs: () => this.#remainingMs(), dispatch });
+    this.#legs = new CallLegs(services, { ...seen, call: beginningOf(origin), remainingMs: () => this.#remainingMs(), dispatch });
     const owner = {
       dispatch: (event: CallEvent) => {
         this.#noteDial(event);
@@ -297,11 +297,11 @@ export class CallRunner {
   /** A bug of ours in one step ends this call as our fault, and no other. */
   #step(event: CallEvent): void {
     try {
-      this.#legs.note(event);
       const { state, effects } = stepCall(this.#state, event);
       const summary = eventSummary(event, this.#state, state);
       if (summary !== null) this.#trace.add('gateway', null, summary);
       this.#state = state;
+      this.#legs.note(event);
       for (const effect of effects) this.#perform(effect);
     } catch (error) {
       this.#log.error({ event: event.type, error: error instanceof Error ? error.stack : errorText(error) }, 'call.bug');
@@ -396,7 +396,7 @@ export class CallRunner {
       case 'reinvite':
         return this.#dialog.reinvite(effect.sdp, effect.attempt);
       case 'refer':
-        return this.#dialog.refer(effect.target, effect.referId);
+        return this.#legs.refer(effect, () => this.#dialog.refer(effect.target, effect.referId));
       case 'ping':
         return effect.isHeld ? this.#dialog.pingHeld() : this.#dialog.ping('INTERNAL_ERROR');
       case 'bye':
@@ -561,10 +561,7 @@ export class CallRunner {
 
   /** Frees everything. */
   async #close(): Promise<void> {
-    this.#timers.close();
-    this.#requests.close();
-    this.#agent.close();
-    this.#dialog.close();
+    for (const part of [this.#timers, this.#requests, this.#agent, this.#dialog, this.#legs]) part.close();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
   }

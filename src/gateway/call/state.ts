@@ -235,6 +235,8 @@ export interface CallFacts {
   readonly refusedVerdicts: readonly IdentityVerdict[];
   /** The media relay's address on the carrier side; `null`: unknown until it answers. */
   readonly relayAddress: string | null;
+  /** At these hosts the carrier may be asked to call SIP URIs; left out: at none. */
+  readonly transferHosts?: readonly string[];
   /** The call that this one is a second leg of; left out: an agent talks. */
   readonly joins?: JoinedCall;
 }
@@ -327,7 +329,8 @@ export type CallEvent =
   /** rtpengine's agent side of the other call is another one. */
   | { readonly type: 'side-changed'; readonly callId: string; readonly side: RelaySide }
   /** The final answer to our REFER; `null`: it could not be sent. */
-  | { readonly type: 'refer-answered'; readonly status: number | null; readonly referId: number }
+  /** `isOurs`: we did not send it. */
+  | { readonly type: 'refer-answered'; readonly status: number | null; readonly referId: number; readonly isOurs?: boolean }
   /** The carrier's NOTIFY about a REFER. */
   | ({ readonly type: 'notified'; readonly requestId: number } & ReferProgress)
   /** Whether the carrier, which holds the call, answered an OPTIONS ping. */

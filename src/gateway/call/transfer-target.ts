@@ -1,5 +1,6 @@
 import { parseE164, type E164 } from '../model/e164.js';
 import { err, ok, type Result } from '../../lib/result.js';
+import { isServiceNumber } from '../admission/dial-guard.js';
 import { calledNumber } from '../admission/parties.js';
 import type { Reason } from '../model/reasons.js';
 
@@ -18,6 +19,31 @@ export function transferTarget(to: string, transferList: unknown): Result<Transf
   if (entries.length === 0) return ok(target);
   const isListed = target.kind === 'number' && entries.flatMap(numbersOf).includes(target.number);
   return isListed ? ok(target) : err('TRANSFER_NOT_ALLOWED');
+}
+
+const URI_PARTS = /^sips?:(?:([^@]*)@)?(\[[\da-f:.]+\]|[^:;]+)/i;
+/** Subscribers' numbers are longer. */
+const MOST_SHORT_DIGITS = 6;
+
+/** Whether the carrier may be asked to call a SIP URI: at a host of the operator's list, but no emergency or short number there. */
+export function mayReferTo(uri: string, hosts: readonly string[]): boolean {
+  const [, user = '', host = ''] = URI_PARTS.exec(uri) ?? [];
+  const isListed = hosts.some((one) => one.toLowerCase() === host.toLowerCase());
+  // It would lead past the host (RFC 3261 §19.1.1).
+  return isListed && !/;\s*maddr\s*=/i.test(uri) && !isShort(user);
+}
+
+function isShort(user: string): boolean {
+  const [name = ''] = unescaped(user).split(/[;:]/);
+  const digits = name.replace(/[-.()\s]/g, '');
+  if (!/^\+?[\d*#]+$/.test(digits)) return false;
+  if (digits.length <= MOST_SHORT_DIGITS) return true;
+  const number = digits.startsWith('+') ? parseE164(digits) : undefined;
+  return digits.startsWith('+') && (number === undefined || isServiceNumber(number));
+}
+
+function unescaped(user: string): string {
+  return user.replace(/%([\da-f]{2})/gi, (_escape, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
 function readTarget(to: string): TransferTarget | undefined {

@@ -1,9 +1,9 @@
 import { NOT_IN_TURBO, type AgentAnswer } from '../model/agent.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
-import { mayDial } from '../admission/dial-guard.js';
+import { isServiceNumber, mayDial } from '../admission/dial-guard.js';
 import { isTurbo } from './agent.js';
 import { dialSecond, mayPlace } from './second-leg.js';
-import { transferTarget, type TransferTarget } from './transfer-target.js';
+import { mayReferTo, transferTarget, type TransferTarget } from './transfer-target.js';
 import type { CallEffect, CallEvent, CallState, LegWish, Transfer } from './state.js';
 
 // The agent hands its caller over: REFER to the carrier, which says by NOTIFY how it goes (RFC 3515). The call lives on until the target
@@ -25,7 +25,7 @@ const SILENCE_MS = 60_000;
 const REFUSALS = {
   TRANSFER_TOO_EARLY: 'The call is not in progress yet.',
   TRANSFER_PENDING: 'Another transfer is in progress.',
-  TRANSFER_NOT_ALLOWED: "The target is not in the agent's transfer_list, or the organization may not dial it.",
+  TRANSFER_NOT_ALLOWED: "The target is not in the agent's transfer_list, its host not in calls.transfer_hosts, or it may not be dialled.",
   BRIEFING_NOT_POSSIBLE: 'A briefing or consultation needs a call of ours, which the organization may not place to this target.',
   TRANSFER_BAD_TARGET: 'The target is neither a number in E.164 form nor a sip:, sips: or tel: URI.',
 } as const;
@@ -58,14 +58,17 @@ export function onTransferAsked(state: CallState, { requestId, to, leg }: EventO
   };
 }
 
-/** The trunk of a call that we placed would dial the target at our expense: only what we may dial. */
-function mayReach({ placing, route }: CallState, target: TransferTarget): boolean {
-  if (placing === null) return true;
-  return route !== null && target.kind === 'number' && mayDial(route, target.number).ok;
+/**
+ * Emergency and service numbers never, and URIs only at hosts that the operator listed. The trunk of a call that we placed would dial the
+ * target at our expense: only what we may dial.
+ */
+function mayReach({ placing, route, facts }: CallState, target: TransferTarget): boolean {
+  if (target.kind === 'uri') return placing === null && mayReferTo(target.uri, facts.transferHosts ?? []);
+  return placing === null ? !isServiceNumber(target.number) : route !== null && mayDial(route, target.number).ok;
 }
 
 /** The final answer to our REFER. */
-export function onReferAnswered(state: CallState, { status, referId }: EventOf<'refer-answered'>): TransferStep {
+export function onReferAnswered(state: CallState, { status, referId, isOurs = false }: EventOf<'refer-answered'>): TransferStep {
   const { transfer } = state;
   if (transfer?.referId !== referId) return { state, effects: NOTHING };
   if (status !== null && status < 300) {
@@ -76,7 +79,8 @@ export function onReferAnswered(state: CallState, { status, referId }: EventOf<'
   }
   // RFC 3261 §12.2.1.2: the carrier may not know the call any more.
   const isInDoubt = status === 481 || status === 408;
-  if (!isInDoubt && status !== null && mayPlace(state, transfer.leg)) return dialSecond(state, transfer.leg, transfer.requestId);
+  const isRefused = !isInDoubt && !isOurs && status !== null;
+  if (isRefused && mayPlace(state, transfer.leg)) return dialSecond(state, transfer.leg, transfer.requestId);
   const failed = transferFailed(state, transfer, status);
   return isInDoubt ? { ...failed, effects: [...failed.effects, { do: 'ping', isHeld: false }] } : failed;
 }

@@ -1,4 +1,4 @@
-import { chooseChallenge, digestAnswer, type DigestCredentials } from '../../lib/digest-access.js';
+import { chooseChallenges, digestAnswer, type DigestCredentials } from '../../lib/digest-access.js';
 import { newToken } from '../../lib/ids.js';
 import type { OutboundTrunk } from '../model/records.js';
 import type { SrfHeaders } from '../ports/signalling.js';
@@ -29,9 +29,17 @@ export class TrunkAuthorization {
 
   constructor(private readonly credentials: TrunkCredentials | null) {}
 
-  /** For the next request, and the ACK to its 2xx (RFC 3261 §22.1). Of two realms in one header, the later. */
+  /**
+   * For the next request, and the ACK to its 2xx (RFC 3261 §22.1). Answers to several realms are header fields of their own, never joined by
+   * commas (RFC 3261 §7.3.1): drachtio-srf writes a value as it is, line breaks included.
+   */
   get headers(): SrfHeaders {
-    return Object.fromEntries(this.#answers.map(({ header, value }) => [header, value]));
+    const headers: Record<string, string> = {};
+    for (const { header, value } of this.#answers) {
+      const before = headers[header];
+      headers[header] = before === undefined ? value : `${before}\r\n${header}: ${value}`;
+    }
+    return headers;
   }
 
   /**
@@ -43,14 +51,18 @@ export class TrunkAuthorization {
     if (this.credentials === null || (status !== 401 && status !== 407) || this.#count >= MAX_AUTHORIZED) return false;
     const header = status === 401 ? 'Authorization' : 'Proxy-Authorization';
     const challenges = headerValues(text, status === 401 ? 'www-authenticate' : 'proxy-authenticate');
-    const challenge = chooseChallenge(challenges, this.credentials.realm);
-    if (challenge === undefined) return false;
-    const { realm, isStale } = challenge;
-    const others = this.#answers.filter((one) => one.header !== header || one.realm !== realm);
-    if (others.length < this.#answers.length && !isStale) return false;
+    const isOf = (realm: string, one: Authorization): boolean => one.header === header && one.realm === realm;
+    const { credentials } = this;
+    const fresh = chooseChallenges(challenges, credentials.realm).filter(
+      ({ realm, isStale }) => isStale || !this.#answers.some((one) => isOf(realm, one)),
+    );
+    if (fresh.length === 0) return false;
     this.#count += 1;
-    const value = digestAnswer(challenge, this.credentials, { ...request, count: 1, cnonce: newToken(22) });
-    this.#answers = [...others, { header, realm, value }];
+    for (const challenge of fresh) {
+      const { realm } = challenge;
+      const value = digestAnswer(challenge, credentials, { ...request, count: 1, cnonce: newToken(22) });
+      this.#answers = [...this.#answers.filter((one) => !isOf(realm, one)), { header, realm, value }];
+    }
     return true;
   }
 }

@@ -52,6 +52,8 @@ export interface InboundOptions {
   /** The media relay's address on the carrier side; `null`: unknown. */
   readonly relayAddress: string | null;
   readonly trunkHosts: TrunkHosts;
+  /** Where carriers may be asked to call SIP URIs. */
+  readonly transferHosts: readonly string[];
   readonly calledNumberFrom: CalledNumberSource;
   readonly edge: EdgePolicy & {
     /** New calls a second on this gateway; `null`: no limit. */
@@ -459,6 +461,7 @@ export class Inbound implements LiveCalls {
         standIn: this.options.standIn,
         refusedVerdicts: this.options.refusedVerdicts,
         relayAddress: this.options.relayAddress,
+        transferHosts: this.options.transferHosts,
       },
       own: { contact: ownContact(this.#contactAddress(own), head), warningHost: own.host, peerHost: hostOf(contactUri ?? '') ?? own.host },
     };

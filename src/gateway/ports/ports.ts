@@ -52,6 +52,8 @@ export interface DialRequest {
   /** Where its INVITE goes: the trunk's `sip_endpoint`. */
   readonly endpoint: string;
   readonly call: BeginningCall;
+  /** The trunk dials it, for our REFER: it counts and costs as any other, but is not listed among the calls in progress. */
+  readonly isReferred?: boolean;
   /** The cost of so long a call is reserved. */
   readonly maxDurationMs: number;
 }

@@ -22,6 +22,7 @@ export function inboundOptions(config: Config): InboundOptions {
     refusedVerdicts: stir.refuse,
     relayAddress: config.rtpengine.address === null ? (config.public_address ?? config.bind_address) : null,
     trunkHosts: trunkHosts(trunks),
+    transferHosts: calls.transfer_hosts,
     calledNumberFrom: sip.called_number_from,
     edge: {
       allowedSources: admission.allowed_sources,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { ensureDataDir } from '../../config/data-dir.js';
 import { workerName, type GatewayWorker } from '../../config/gateway-worker.js';
-import { sentinelOf, type Config } from '../../config/schema.js';
+import { confirmingReplicas, sentinelOf, type Config } from '../../config/schema.js';
 import type { Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
@@ -29,7 +29,7 @@ export async function openStores(config: Config, instance: string, worker: Gatew
     callRetention: { days, traceDays, maxBytes: maxMb * (1 << 20) },
     spool,
     batchRetention,
-    confirmedBy: config.batches.confirmed_by_replicas,
+    confirmedBy: confirmingReplicas(config),
   });
 }
 

@@ -26,6 +26,8 @@ export interface Flow {
   readonly isOpen: boolean;
   /** For an outgoing connection: it was once established. */
   readonly wasConnected?: boolean;
+  /** For an outgoing connection: the peer refused it after the handshake, and has read nothing. `wasConnected` is false then. */
+  readonly wasRefused?: boolean;
   /** Name in the peer's verified certificate; '' or unset: none verified. */
   readonly tlsIdentity?: string;
   /** `null` or unset: no TLS. */

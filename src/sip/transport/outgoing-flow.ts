@@ -78,6 +78,10 @@ export class OutgoingFlow implements RetiringFlow {
     return this.#stream !== undefined && !this.#isRefused;
   }
 
+  get wasRefused(): boolean {
+    return this.#isRefused;
+  }
+
   /** The target's host and port until connected, then the peer's address. */
   get remote(): Endpoint {
     return this.#remote;

@@ -138,23 +138,25 @@ export class UserAgentClient implements OutgoingOwner {
   onResponse(request: OutgoingRequest, response: SipResponse): void {
     const { cancel } = request;
     if (cancel !== null && cancel.transaction === null && response.status < 200) this.#launchCancel(request, cancel);
-    if (response.status === 503 && this.#movesOn(request, response)) return;
+    if (response.status === 503 && this.#movesOn(request, { response, isOurs: false })) return;
     if (response.status > 100) this.#receive(request, response, false);
   }
 
   onFailure(request: OutgoingRequest, why: 'timeout' | 'transport-error'): void {
     // Only its ACK was lost: the user has the response.
     if (request.hasFinal || this.#fallBack(request)) return;
-    const { refusal, flow, message } = request;
+    const { flow, message } = request;
+    const unavailable = (): SipResponse => makeResponse(message, 503, 'Service Unavailable', newTag());
+    // TLS 1.3: the first server may refuse our certificate after the handshake.
+    const refusal = request.refusal ?? (flow.wasRefused === true ? { response: unavailable(), isOurs: true } : null);
     if (refusal !== null && flow.wasConnected === false) {
-      if (!this.#movesOn(request, refusal)) this.#receive(request, refusal, false);
+      if (!this.#movesOn(request, refusal)) this.#receive(request, refusal.response, refusal.isOurs);
       return;
     }
     // The peer may have taken an INVITE whose connection is lost, on either side's connection: it must not go elsewhere.
     const wasWritten = flow.reliable && flow.wasConnected !== false;
     const isInDoubt = why === 'timeout' || (wasWritten && message.method === 'INVITE' && !request.isInDialog);
-    const [status, reason] = isInDoubt ? ([408, 'Request Timeout'] as const) : ([503, 'Service Unavailable'] as const);
-    this.#receive(request, makeResponse(request.message, status, reason, newTag()), true);
+    this.#receive(request, isInDoubt ? makeResponse(message, 408, 'Request Timeout', newTag()) : unavailable(), true);
   }
 
   onEnded(request: OutgoingRequest): void {
@@ -193,18 +195,18 @@ export class UserAgentClient implements OutgoingOwner {
    * RFC 3263 §4.3: the next server gets the same request under a new branch, if this one certainly did not take it. Without another one
    * the user gets the refusal. False: it stays here.
    */
-  #movesOn(request: OutgoingRequest, refusal: SipResponse): boolean {
+  #movesOn(request: OutgoingRequest, refusal: NonNullable<OutgoingRequest['refusal']>): boolean {
     const { target, flow, tried } = request;
     const { flows } = this.context;
     const isUntaken = !request.hasProgress && request.cancel === null;
     if (flows.openNext === undefined || target === null || target.transport === 'UDP' || !isUntaken) return false;
-    const restMs = flow.wasConnected === false ? 0 : retryAfterMs(refusal);
+    const restMs = flow.wasConnected === false ? 0 : retryAfterMs(refusal.response);
     tried.push(flow.remote);
     request.refusal = refusal;
     request.transaction = null;
     const goOn = (next: Flow | undefined): void => {
       // The user gave up meanwhile.
-      if (next === undefined || request.cancel !== null) return this.#receive(request, refusal, false);
+      if (next === undefined || request.cancel !== null) return this.#receive(request, refusal.response, refusal.isOurs);
       request.flow = next;
       request.message = changed(request.message, { headers: [viaOf(this.#own(next)), ...request.message.headers.slice(1)] });
       request.text = serialize(request.message);

@@ -174,9 +174,9 @@ export class OutgoingRequest implements ClientTransactionOwner {
   hasProgress = false;
   /** Where its next server is found when one is unavailable (RFC 3263 §4.3); `null`: it goes to `flow` alone. */
   target: Target | null = null;
-  /** Servers of the target that did not take it, and the 503 of the last that answered. */
+  /** Servers of the target that did not take it, and the 503 of the last that answered; `isOurs`: in place of one. */
   readonly tried: Endpoint[] = [];
-  refusal: SipResponse | null = null;
+  refusal: { readonly response: SipResponse; readonly isOurs: boolean } | null = null;
   /** For the record of the dialog that its 2xx creates; `null`: the dialog ends with the process. */
   userData: string | null = null;
   /** Sent over TCP for its length: the UDP version, in case TCP fails (RFC 3261 §18.1.1). */

@@ -100,6 +100,42 @@ describe('a re-INVITE of ours', () => {
 });
 
 describe('a REFER of ours', () => {
+  const transfer = (id: string, to = TO): void => agent.send({ event: 'transfer', transfer: { id, to } });
+  const told = async (count: number): Promise<unknown> => (await agent.message('transfer', count))['transfer'];
+  const refers = (): number => call.peer.received.filter(({ startLine }) => startLine.startsWith('REFER ')).length;
+
+  it('is reserved like a call: the do-not-call list and the limits hold, the agent gets 403, and nothing is sent', async () => {
+    const listed = '+4930123457';
+    expect((await site.gateway.api('POST', '/v1/do-not-call', { phone_numbers: [listed] })).status).toBe(200);
+    transfer('t1', listed);
+    expect(await told(0)).toMatchObject({ id: 't1', state: 'failed', status: 403 });
+    await site.allow('--max-concurrent-calls', '1');
+    transfer('t2');
+    expect(await told(1)).toMatchObject({ id: 't2', state: 'failed', status: 403 });
+    expect(refers()).toBe(0);
+  });
+
+  it('that fails gives its slot back, and one that succeeds keeps its cost', async () => {
+    const fragment = ['Event: refer', 'Content-Type: message/sipfrag;version=2.0', 'Subscription-State: terminated;reason=noresource'];
+    const { dialog } = call;
+    // Two hours for the call, two for the transfer.
+    await site.allow('--max-concurrent-calls', '2', '--max-cost-per-day', '4.8');
+    for (const [index, id] of ['t1', 't2'].entries()) {
+      transfer(id);
+      respond(call.peer, await call.request('REFER'), '202 Accepted');
+      expect(await told(2 * index)).toMatchObject({ id, state: 'accepted' });
+      if (id === 't2') break;
+      expect((await dialog.ask('NOTIFY', { extra: fragment, body: 'SIP/2.0 486 Busy Here\r\n' })).status).toBe(200);
+      expect(await told(1)).toMatchObject({ id, state: 'failed', status: 486 });
+    }
+    expect((await dialog.ask('NOTIFY', { extra: fragment, body: 'SIP/2.0 200 OK\r\n' })).status).toBe(200);
+    respond(call.peer, await call.request('BYE'), '200 OK');
+    await site.ended(callId);
+    const next = await site.place();
+    expect(await site.ended(String(next.json['call_id']))).toMatchObject({ reason: 'DIAL_NOT_ALLOWED' });
+    expect(JSON.stringify((await site.gateway.api('GET', '/v1/calls')).json)).not.toContain('in_progress');
+  });
+
   it('[3515 §2.4.2] [3261 §22.3] that is challenged is sent again with credentials, and the call is transferred', async () => {
     agent.send({ event: 'transfer', transfer: { id: 't1', to: TO } });
     const refer = await call.request('REFER');

@@ -251,6 +251,21 @@ describe('a challenge of the trunk', () => {
     await end.close();
   });
 
+  it('[3261 §22.3] of two realms is answered for both, in two header fields', async () => {
+    const { callId, call } = await placed();
+    const extra = ['proxy', 'carrier'].map((realm) => `Proxy-Authenticate: Digest realm="${realm}", qop="auth", nonce="m1"`);
+    call.respond('407 Proxy Authentication Required', { extra });
+    await call.request('ACK');
+    const again = new TakenCall(call.peer, await call.request('INVITE'));
+    const realms = [...again.invite.text.matchAll(/^Proxy-Authorization: Digest [^\r]*?realm="(\w+)"[^\r]*\r$/gim)].map(
+      ([, realm]) => realm,
+    );
+    expect(realms).toEqual(['proxy', 'carrier']);
+    again.respond('486 Busy Here');
+    await again.request('ACK');
+    expect(await ended(callId)).toMatchObject({ reason: 'BUSY' });
+  });
+
   it('[3261 §22.2] is answered in the call too: the BYE goes out again with credentials', async () => {
     const { callId, call } = await placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);

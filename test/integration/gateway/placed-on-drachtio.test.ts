@@ -130,6 +130,38 @@ describe('an INVITE of ours through drachtio-server', () => {
     expect((await frame(3)).text).toMatch(/^Proxy-Authorization: Digest /im);
   });
 
+  it('[3261 §22.3] answers the topmost challenge of each realm, each in a header field of its own, as does its ACK', async () => {
+    const placed = invite('p');
+    await frame(1);
+    const challenges = ['realm="a", nonce="1", qop="auth", algorithm=SHA-256', 'realm="b", nonce="2"', 'realm="a", nonce="3"'];
+    respond(
+      '407 Proxy Authentication Required',
+      't1',
+      challenges.map((one) => `Proxy-Authenticate: Digest ${one}`),
+    );
+    const answers = (text: string): unknown[] =>
+      [...text.matchAll(/^Proxy-Authorization: Digest [^\r]*realm="(.)", nonce="(.)"[^\r]*\r$/gim)].map(([, ...found]) => found);
+    expect(answers((await frame(2)).text)).toEqual([
+      ['a', '1'],
+      ['b', '2'],
+    ]);
+    // Another proxy on the way, and one whose nonce is too old: what was answered before stays.
+    respond('407 Proxy Authentication Required', 't2', [
+      'Proxy-Authenticate: Digest realm="c", nonce="4"',
+      'Proxy-Authenticate: Digest realm="b", nonce="5", stale=true',
+    ]);
+    const all = [
+      ['a', '1'],
+      ['c', '4'],
+      ['b', '5'],
+    ];
+    expect(answers((await frame(3)).text)).toEqual(all);
+    respond('200 OK', 't3', ['Content-Type: application/sdp'], SDP);
+    await expect.poll(() => seen).toEqual([`answered ${String(SDP.length)}`]);
+    placed.acknowledge();
+    expect(answers((await frame(4)).text)).toEqual(all);
+  });
+
   it('[3262 §4] each reliable response gets its PRACK in its dialog, which the server numbers', async () => {
     invite();
     await frame(1);

@@ -246,3 +246,21 @@ describe('the caller', () => {
     await nothingKept();
   });
 });
+
+describe('the carrier of the caller', () => {
+  it('[3264 §8] refuses the re-INVITE that joining needs where SRTP is passed through: the caller goes on with the agent', async () => {
+    transfers = await TransferSite.start({ TRUNKLINE_MEDIA_AGENT_LEG: 'srtp' });
+    const { call, leg } = await transfers.dialled();
+    const end = (await CarrierEnd.open()).connect(leg.invite.body);
+    await leg.answer(end.sdp());
+    answerWith(call.peer, await call.signalling.incoming('INVITE', 10_000), '488 Not Acceptable Here');
+    const bye = await leg.request('BYE', 10_000);
+    respond(leg.peer, bye, '200 OK');
+    expect(await call.bot.message('transfer', 1)).toMatchObject({ transfer: { id: 't1', state: 'failed' } });
+    await botHears(call, call.end, 7_000);
+    expect(call.bot.of('stop')).toEqual([]);
+    await call.hangUp();
+    await end.close();
+    expect(await transfers.recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP' });
+  });
+});

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import type { SipServer } from '../../../src/sip-server/server.js';
+import { TRUNK_TLS_HEADER, writeTrunkTls } from '../../../src/lib/own-headers.js';
 import { DnsNames } from '../../../src/sip/transport/dns-names.js';
 import { ControlClient } from '../../support/control-client.js';
 import { DnsServer } from '../../support/dns-server.js';
@@ -72,8 +73,15 @@ class Dialled {
   readonly callId = `next-${String((serial += 1))}`;
   readonly #answer: Promise<string>;
 
-  constructor() {
-    const head = [`INVITE sips:+4930123456@carrier.test SIP/2.0`, `Call-ID: ${this.callId}`, 'Content-Type: application/sdp', '', PEER_SDP];
+  constructor(more: readonly string[] = []) {
+    const head = [
+      `INVITE sips:+4930123456@carrier.test SIP/2.0`,
+      `Call-ID: ${this.callId}`,
+      ...more,
+      'Content-Type: application/sdp',
+      '',
+      PEER_SDP,
+    ];
     this.#answer = application.ask([`${this.callId}|sip|||`, ...head].join('\r\n'));
   }
 
@@ -161,6 +169,34 @@ describe('an INVITE that the first of two servers refuses with 503', () => {
     call.respond('503 Service Unavailable');
     expect(statusOf(await final)).toBe('SIP/2.0 503 Service Unavailable');
     expect(second.peers).toHaveLength(0);
+  });
+});
+
+describe('[8446 §4.4.2.4] an INVITE that the first server refuses by TLS 1.3 after the handshake, as it wants a certificate', () => {
+  // With settings of its own, and without a certificate.
+  const BARE = (): string[] => [`${TRUNK_TLS_HEADER}: ${writeTrunkTls({ ca: ca.ca })}`];
+
+  beforeEach(async () => {
+    await first.close();
+    first = await OutboundTrunk.open({ ...(await pemOf(pair)), ca: ca.ca, requestCert: true, rejectUnauthorized: true });
+  });
+
+  it('[3263 §4.3] goes to the second', async () => {
+    await start(first.port, second.port);
+    const final = new Dialled(BARE()).final();
+    await refused(second, '486 Busy Here');
+    expect(statusOf(await final)).toBe('SIP/2.0 486 Busy Here');
+    expect(first.invited).toEqual([]);
+  });
+
+  it.each([
+    ['there is no second one', (): number[] => [first.port]],
+    ['nor the second can be connected', (dead: number): number[] => [first.port, dead]],
+  ])('is our own 503 when %s', async (_what, ports) => {
+    const [dead = 0] = await freePorts(1);
+    await start(...ports(dead));
+    const frame = await new Dialled(BARE()).final();
+    expect([statusOf(frame), sizeOf(frame)]).toEqual(['SIP/2.0 503 Service Unavailable', 0]);
   });
 });
 

@@ -74,6 +74,31 @@ for (const cluster of [false, true]) {
       expect(await live()).toEqual([]);
     });
 
+    it('what the trunk dials for a REFER counts and costs, but is not listed; it is settled to nothing, or keeps its cost', async () => {
+      await allow({ max_concurrent_calls: 1, max_cost_per_day: 0.2 });
+      const referred = (callId: string): Promise<Result<PermittedDial, DialRefusal>> =>
+        one.ofCalls.dials.reserve({
+          ...{ orgId, from, to: TO, maxDurationMs: MINUTES * 60_000, endpoint: 'a.example', isReferred: true },
+          call: begun(callId, { direction: 'outbound' }),
+        });
+      const [failed, done] = [newUuid(), newUuid()];
+      expect(errorOf(await referred(failed))).toBe('');
+      expect(await live()).toEqual([]);
+      expect(errorOf(await reserve(other, newUuid()))).toMatch(/as many placed calls in progress/);
+      one.ofCalls.dials.settle(failed, 0);
+      const isEmpty = (text: string): boolean => text === '';
+      await eventually(async () => errorOf(await referred(done)), isEmpty);
+      one.ofCalls.dials.settle(done, MINUTES * 60_000);
+      const call = newUuid();
+      await eventually(async () => errorOf(await reserve(other, call)), isEmpty);
+      other.ofCalls.dials.settle(call, MINUTES * 60_000);
+      await eventually(
+        async () => errorOf(await reserve(other, newUuid())),
+        (text) => text.includes('cost'),
+      );
+      expect(await live()).toEqual([]);
+    });
+
     it('the trunk of a number is that of its own organization', async () => {
       expect(await one.ofCalls.dials.trunkOf(orgId, from)).toEqual({ sip_endpoint: 'a.example' });
       expect(await one.ofCalls.dials.trunkOf(newUuid(), from)).toBeNull();

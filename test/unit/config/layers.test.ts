@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError, environmentLayer, flagLayer, mergeLayers, parseLayer, redactConfig } from '../../../src/config/layers.js';
 import { loadConfig } from '../../../src/config/load.js';
+import { confirmingReplicas } from '../../../src/config/schema.js';
 
 const load = (environment: Record<string, string> = {}, set: string[] = []) => loadConfig({ environment, set });
 
@@ -88,4 +89,13 @@ describe('configuration', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
     expect(environmentLayer({}, {}).settings).toEqual({});
   });
+});
+
+it.each([
+  [{}, 0],
+  [{ TRUNKLINE_REDIS_SENTINEL_NAME: 'trunkline', TRUNKLINE_REDIS_URL: 'redis://a:26379' }, 1],
+  [{ TRUNKLINE_REDIS_SENTINEL_NAME: 'trunkline', TRUNKLINE_REDIS_URL: 'redis://a:26379', TRUNKLINE_BATCHES_CONFIRMED_BY_REPLICAS: '0' }, 0],
+  [{ TRUNKLINE_BATCHES_CONFIRMED_BY_REPLICAS: '2' }, 2],
+])('an attempt of a batch is confirmed with %j by so many replicas: %i', (environment, replicas) => {
+  expect(confirmingReplicas(load(environment))).toBe(replicas);
 });

@@ -37,7 +37,8 @@ const REFERLESS: Route = {
   number: { ...MAY_DIAL.number, inbound: { agent_id: null, options: { ...DEFAULT_INBOUND_OPTIONS, refer: false } } },
 };
 
-const talking = (route: Route): CallState => ({ ...play(CALL).state, route });
+const TALKING = play(CALL).state;
+const talking = (route: Route): CallState => ({ ...TALKING, facts: { ...TALKING.facts, transferHosts: ['pbx.example'] }, route });
 const asked = (leg: Partial<LegRules> = {}, to = TO): CallEvent => ({
   type: 'transfer-asked',
   requestId: 't',

@@ -99,6 +99,38 @@ describe('a transfer', () => {
   });
 });
 
+describe('the target of a transfer in a call that came in', () => {
+  const hosts = ['PBX.example', '[2001:db8::1]'];
+  const answerTo = (to: string, transferHosts: readonly string[] = hosts): string | undefined => {
+    const { effects } = playOn({ ...talking, facts: { ...talking.facts, transferHosts } }, [asked(to)]);
+    return effects.map((one) => (one.do === 'notify-agent' && one.answer.type === 'refused' ? one.answer.code : one.do))[0];
+  };
+
+  it.each([
+    'sip:sales@pbx.example',
+    'sips:pbx.example:5061;transport=tcp',
+    'sip:x@[2001:db8::1]',
+    'sip:+4930123456@pbx.example;user=phone',
+  ])('is %s where the operator listed its host, and nowhere else', (to) => {
+    expect(answerTo(to)).toBe('refer');
+    expect(answerTo(to, [])).toBe('TRANSFER_NOT_ALLOWED');
+    expect(answerTo(to, ['other.example', 'example', 'sip.pbx.example'])).toBe('TRANSFER_NOT_ALLOWED');
+  });
+
+  it.each([
+    ...['sip:112@pbx.example', 'sip:9-1-1@pbx.example', 'sip:%31%31%32@pbx.example', 'sip:116117;phone-context=+49@pbx.example'],
+    ...[
+      'sip:+1911@pbx.example',
+      'sip:+49110@pbx.example;user=phone',
+      'sip:+12025551234@pbx.example;maddr=10.0.0.1',
+      '+49110112',
+      '+12113456789',
+    ],
+  ])('is never %s', (to) => {
+    expect(answerTo(to)).toBe('TRANSFER_NOT_ALLOWED');
+  });
+});
+
 describe('the target of a transfer', () => {
   const NUMBER = { kind: 'number', number: TARGET };
 

@@ -41,7 +41,7 @@ const DAY_KEPT_MS = 3 * 86_400_000;
 /** Longer than writing a record takes while Redis is up. */
 const ENDING_S = 30;
 
-interface Own extends Pick<DialRequest, 'orgId' | 'call'> {
+interface Own extends Pick<DialRequest, 'orgId' | 'call' | 'isReferred'> {
   readonly to: string;
   readonly permit: DialPermit;
 }
@@ -73,7 +73,7 @@ export class RedisDialLedger implements DialLedger {
   ) {}
 
   async reserve(request: DialRequest): Promise<Result<PermittedDial, DialRefusal>> {
-    const { orgId, from, to, endpoint, call, maxDurationMs } = request;
+    const { orgId, from, to, endpoint, call, isReferred = false, maxDurationMs } = request;
     const [numberText, orgText] = await this.redis.getMany([numberKey(from), orgKey(orgId)]);
     const number = decodeRecord('number', numberText);
     const org = decodeRecord('org', orgText);
@@ -84,10 +84,11 @@ export class RedisDialLedger implements DialLedger {
     // mayDial refused it.
     if (dialling === null) return refused('the organization may place no calls');
     const permit = dialPermit(price.value, maxDurationMs, this.clock.wallMs(), limitedTrunk(dialling, endpoint));
-    const reached = await this.#reserve({ orgId, to, call, permit }, dialling);
+    const own = { orgId, to, call, isReferred, permit };
+    const reached = await this.#reserve(own, dialling);
     if (reached === ON_LIST) return err({ reason: 'DO_NOT_CALL', detail: `${to} is on the do-not-call list` });
     if (reached !== '') return refused(LIMITS[reached] ?? 'a limit of the organization is reached');
-    this.#own.set(call.call_id, { orgId, to, call, permit });
+    this.#own.set(call.call_id, own);
     return ok({ number, org, permit });
   }
 
@@ -120,7 +121,7 @@ export class RedisDialLedger implements DialLedger {
     const spent = costMicros(permit.microsPerMinute, talkedMs) - permit.reservedMicros;
     this.writes
       .write([
-        ['set', endingCallKey(orgId, callId), text, 'EX', ENDING_S],
+        ...(own.isReferred === true ? [] : [['set', endingCallKey(orgId, callId), text, 'EX', ENDING_S] as const]),
         ...dialsKeys(own).map((key) => ['zrem', key, callId] as const),
         ['zrem', orgLeasesKey(orgId), callId],
         ['zrem', orgLiveKey(orgId), member],
@@ -145,15 +146,17 @@ export class RedisDialLedger implements DialLedger {
     const commands = [...this.#own.values()].flatMap((own) => {
       const { orgId, to, call } = own;
       const { callId, member, text } = liveEntry(call, to, this.instance);
-      const slots = [...dialsKeys(own), orgLeasesKey(orgId)].map(
+      const isListed = own.isReferred !== true;
+      const slots = [...dialsKeys(own), ...(isListed ? [orgLeasesKey(orgId)] : [])].map(
         (key) => ['eval', RENEW_SLOTS.source, 1, key, this.leaseMs, callId] as const,
       );
+      if (!isListed) return slots;
       return [...slots, ['eval', LIST_AGAIN.source, 2, orgLiveKey(orgId), orgLiveCallsKey(orgId), this.leaseMs, member, text] as const];
     });
     if (commands.length > 0) await this.redis.pipeline(commands);
   }
 
-  async #reserve({ orgId, to, call, permit }: Own, dialling: Dialling): Promise<string> {
+  async #reserve({ orgId, to, call, isReferred, permit }: Own, dialling: Dialling): Promise<string> {
     // What ended in this turn has ended.
     this.writes.flush();
     const { trunk } = permit;
@@ -164,7 +167,8 @@ export class RedisDialLedger implements DialLedger {
       ...(trunk === undefined ? [] : [orgDialsKey(orgId, trunk), orgRecentDialsKey(orgId, trunk), orgDialDayKey(orgId, permit.day, trunk)]),
     ];
     const limits = [...limitsOf(dialling), microsOf(dialling.max_cost_per_day)];
-    const args = [this.leaseMs, DAY_KEPT_MS, callId, member, text, permit.reservedMicros, ...limits, to, ...limitsOf(dialling.per_trunk)];
+    const listed = isReferred === true ? '' : member;
+    const args = [this.leaseMs, DAY_KEPT_MS, callId, listed, text, permit.reservedMicros, ...limits, to, ...limitsOf(dialling.per_trunk)];
     const answer = await this.redis.script(RESERVE, keys, args);
     if (typeof answer !== 'string') throw new Error('dials/reserve.lua answered no text');
     return answer;

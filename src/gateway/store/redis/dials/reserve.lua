@@ -9,7 +9,7 @@
 -- KEYS[7] sorted set: the do-not-call list
 -- KEYS[8…10] as [1…3], those on its trunk, without `micros`; left out: trunks have no limits
 -- ARGV[1] how long a slot is kept, in ms; [2] how long the day is kept, in ms
--- ARGV[3] the call; [4] its member of the list; [5] what is known of it; [6] millionths to reserve
+-- ARGV[3] the call; [4] its member of the list, or '' when it is not listed; [5] what is known of it; [6] millionths to reserve
 -- ARGV[7…10] the most a second, at once, a day; the most millionths a day
 -- ARGV[11] the called number
 -- ARGV[12…14] as [7…9], on its trunk; empty: no limit
@@ -67,6 +67,9 @@ count(1)
 redis.call('HINCRBY', KEYS[3], 'micros', micros)
 if KEYS[8] then
   count(8)
+end
+if ARGV[4] == '' then
+  return ''
 end
 redis.call('ZADD', KEYS[4], now + lease, call)
 redis.call('ZADD', KEYS[5], 0, ARGV[4])
