@@ -41,6 +41,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
   const sdp = (text: string): Promise<{ sdp: string }> => Promise.resolve({ sdp: text });
   return {
     dials: NO_DIALS,
+    gate: null,
     doNotCall: { add: () => Promise.resolve(1) },
     identities: { verify: () => Promise.resolve(null) },
     routes: {
