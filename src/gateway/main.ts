@@ -7,6 +7,7 @@ import type { Log } from '../lib/log.js';
 import { Metrics } from '../observability/metrics/registry.js';
 import { generateSrtpKey } from '../srtp/srtp.js';
 import { answerGateway } from './api/call-control.js';
+import { AwakeGate } from './call/awake-gate.js';
 import { Inbound } from './drachtio/inbound.js';
 import { createSrfApp } from './drachtio/srf-facade.js';
 import type { MediaService } from './media-thread/media-service.js';
@@ -48,7 +49,8 @@ export async function startGateway(
   const clients = openHttpClients(config, clock);
   const { toolRunner } = clients;
   const webhooks = openWebhooks(config, stores, clock, log);
-  const parts = { ...stores.ofCalls, identities, relay, endpoint, srf, clock, log, newKey: generateSrtpKey };
+  const gate = config.sip.take_over ? new AwakeGate(clock, () => stores.ping()) : null;
+  const parts = { gate, ...stores.ofCalls, identities, relay, endpoint, srf, clock, log, newKey: generateSrtpKey };
   const inbound = new Inbound(
     { ...parts, ...clients, ...inboundSettings(config), ...observers.services },
     inboundOptions(config),

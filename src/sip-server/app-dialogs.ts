@@ -21,6 +21,8 @@ export interface AppDialog {
   readonly isLate?: boolean;
 }
 
+const ASLEEP_MS = 500;
+
 /** Calls that end at a time, unless their application is there, or acts, before. */
 interface Deadline {
   readonly calls: Set<AppDialog>;
@@ -43,6 +45,8 @@ export class AppDialogs {
     private readonly timers: TimerQueue,
     /** How long calls wait for a disconnected application; 0: they end immediately. */
     private readonly graceMs: number,
+    /** False: another host may have the call. */
+    private readonly mayEnd: (call: AppDialog) => boolean,
     private readonly end: (call: AppDialog) => void,
   ) {}
 
@@ -132,12 +136,17 @@ export class AppDialogs {
   #await<Key>(deadlines: Map<Key, Deadline>, key: Key, call: AppDialog, withinMs: number): void {
     const known = deadlines.get(key);
     if (known !== undefined) return void known.calls.add(call);
-    const timer = this.timers.start(withinMs, () => {
+    deadlines.set(key, { calls: new Set([call]), timer: this.#due(deadlines, key, withinMs) });
+  }
+
+  #due<Key>(deadlines: Map<Key, Deadline>, key: Key, withinMs: number): QueuedTimer {
+    return this.timers.start(withinMs, () => {
       const late = deadlines.get(key);
+      if (late !== undefined && [...late.calls].some((call) => !this.mayEnd(call)))
+        return void deadlines.set(key, { ...late, timer: this.#due(deadlines, key, ASLEEP_MS) });
       deadlines.delete(key);
       for (const each of late?.calls ?? []) this.#endAndDrop(each);
     });
-    deadlines.set(key, { calls: new Set([call]), timer });
   }
 
   #release<Key>(deadlines: Map<Key, Deadline>, call: AppDialog): void {

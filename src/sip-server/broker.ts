@@ -52,7 +52,12 @@ export class Broker implements UserAgentListener {
     private readonly userAgent: UserAgent,
     private readonly options: BrokerOptions,
   ) {
-    this.#calls = new AppDialogs(options.timers, options.graceMs, (call) => this.#end(call));
+    this.#calls = new AppDialogs(
+      options.timers,
+      options.graceMs,
+      ({ entry }) => userAgent.mayEnd(entry),
+      (call) => this.#end(call),
+    );
     this.#cdr = new CdrReporter(this.#router, options.time);
     this.#incoming = new IncomingRequests(userAgent, this.#calls, this.#cdr, options);
     this.#outgoing = new OutgoingRequests(userAgent, this.#calls, this.#cdr, options);

@@ -1,6 +1,7 @@
 import type { CancelTimer, Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
 import { errorText } from '../lib/result.js';
+import { Standstill } from '../lib/standstill.js';
 import type { DialogRecord } from '../sip/dialog/dialog-record.js';
 
 /** A dialog's key, and its record as JSON; '': it has ended. */
@@ -75,6 +76,7 @@ export class Cell {
   #isUnsure = false;
   #wasAway = false;
   #isClosed = false;
+  readonly #standstill: Standstill;
   #dialogs: CellDialogs | undefined;
   #cancelBeat: CancelTimer | undefined;
   #cancelWrite: CancelTimer | undefined;
@@ -84,7 +86,9 @@ export class Cell {
     private readonly store: CellStore,
     private readonly clock: Clock,
     private readonly log: Log,
-  ) {}
+  ) {
+    this.#standstill = new Standstill(clock);
+  }
 
   /** Begins to beat. The dialogs of an earlier process are restored by then. */
   open(dialogs: CellDialogs): void {
@@ -99,6 +103,11 @@ export class Cell {
   /** Nobody else may have the dialogs now. Otherwise no request of ours but BYE goes out. */
   get isOwner(): boolean {
     return this.clock.nowMs() - this.#renewedMs < OWNED_MS;
+  }
+
+  /** False after a standstill, until Redis answers that nobody took the dialogs. */
+  get isAwake(): boolean {
+    return this.#standstill.wokeMs === null;
   }
 
   write(key: string): void {
@@ -118,6 +127,7 @@ export class Cell {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#standstill.close();
     this.#cancelBeat?.();
     this.#cancelWrite?.();
     await this.store.close();
@@ -136,6 +146,7 @@ export class Cell {
       if (isKnown) {
         this.#epoch = answer.epoch;
         this.#renewedMs = sentMs;
+        this.#standstill.confirm(sentMs);
         if (answer.isNew) for (const key of dialogs.keys()) this.#changed.add(key);
         this.#writeSoon();
         await this.#watch(dialogs, answer.cells, answer.atS);

@@ -35,6 +35,7 @@ const BEAT_MS = 5_000;
  */
 export class DialogJournal implements DialogStore {
   readonly isOwner = true;
+  readonly isAwake = true;
   #file: number | null = null;
   #bytes = 0;
   #startBytes = 0;

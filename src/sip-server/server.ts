@@ -325,6 +325,9 @@ function storeOf({ journal, cell }: Pick<SipServerOptions, 'journal' | 'cell'>):
     get isOwner() {
       return cell.isOwner;
     },
+    get isAwake() {
+      return cell.isAwake;
+    },
     write: (key, changes, when) => {
       journal.write(key, changes, when);
       cell.write(key);

@@ -22,6 +22,9 @@ import type { Flow } from './transport/flow.js';
 import { UserAgentClient } from './user-agent/user-agent-client.js';
 import { UserAgentServer, type SentCallback } from './user-agent/user-agent-server.js';
 
+/** What falls due while another host may have the dialog waits so long. */
+const ASLEEP_MS = 500;
+
 /** The user agent core of RFC 3261: UAC, UAS, and their dialogs. */
 export class UserAgent implements TransactionUser {
   readonly #context: UserAgentContext;
@@ -114,6 +117,11 @@ export class UserAgent implements TransactionUser {
     return this.#isRetiring && dialog.isWritten && !dialog.flow.isOpen;
   }
 
+  /** False: this process stood still, and another host may have the dialog. */
+  mayEnd(dialog: DialogEntry): boolean {
+    return !dialog.isWritten || this.#context.dialogs.isAwake;
+  }
+
   /** Keys of dialogs with a record. */
   writtenKeys(): string[] {
     return this.#context.dialogs.writtenKeys();
@@ -203,6 +211,11 @@ export class UserAgent implements TransactionUser {
   /** The user learns of it from the BYE. */
   #endByOurselves(dialog: DialogEntry, reason: string): void {
     if (dialog.isEnded) return;
+    if (!this.mayEnd(dialog)) {
+      const { timers } = this.#context.stack;
+      timers.start(ASLEEP_MS, () => this.#endByOurselves(dialog, reason));
+      return;
+    }
     const bye = this.hangUp(dialog, reason);
     if (bye !== undefined) this.#context.listener?.onDialogEnded(dialog, bye);
   }

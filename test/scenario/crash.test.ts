@@ -349,3 +349,30 @@ describe('a SIP server whose dialogs another host may have', () => {
     expect(call.sent).toEqual([`BYE ${TO_CALLER} SIP/2.0`]);
   });
 });
+
+describe('a SIP server that stood still while another host may have taken its dialogs', () => {
+  it('says no BYE, its own or of the application, before it knows', async () => {
+    await call.respond(await call.offered(), '200 OK', '', SDP);
+    call.bench.isAwake = false;
+    call.forget();
+    await call.bench.pass(64_000);
+    expect(call.sent.filter((start) => start.startsWith('BYE'))).toEqual([]);
+    expect(await call.send('BYE sip:placeholder', call.dialogId)).toBe('NOK|another cell may have the dialog');
+    call.bench.isAwake = true;
+    await call.bench.pass(500);
+    expect(headerOf(call.lastSent('BYE '), 'Reason')).toContain('ACK timeout');
+  });
+
+  it('keeps the calls of an application that is gone until it knows', async () => {
+    await call.connected();
+    call.bench.isAwake = false;
+    call.bench.dropApp();
+    await call.bench.settle();
+    call.forget();
+    await call.bench.pass(20_000);
+    expect(call.sent).toEqual([]);
+    call.bench.isAwake = true;
+    await call.bench.pass(500);
+    expect(call.sent).toEqual([`BYE ${TO_CALLER} SIP/2.0`]);
+  });
+});

@@ -62,9 +62,9 @@ export class CarrierCall {
   }
 
   /** @param contact port of the URI that we are reached at; left out: that of our connection, where nobody listens */
-  async connect(contact?: number): Promise<void> {
-    const uri = contact === undefined ? undefined : `Contact: <sip:carrier@127.0.0.1:${String(contact)};transport=tls>`;
-    this.signalling.invite(this.audio.sdp(), [], uri);
+  async connect(contact: number | null = null): Promise<void> {
+    this.signalling.contactPort = contact;
+    this.signalling.invite(this.audio.sdp());
     this.answer = await this.signalling.final(10_000);
     if (this.answer.status !== 200) throw new Error(`refused: ${this.answer.text}`);
     this.signalling.ack(this.answer);

@@ -47,8 +47,11 @@ export class HandMadeCall {
     return `<${this.#uri}>`;
   }
 
+  /** Port of our Contact; `null`: that of our connection, where nobody listens. */
+  contactPort: number | null = null;
+
   get #contact(): string {
-    return `Contact: <sip:carrier@127.0.0.1:${String(this.peer.localPort)};transport=tls>`;
+    return `Contact: <sip:carrier@127.0.0.1:${String(this.contactPort ?? this.peer.localPort)};transport=tls>`;
   }
 
   invite(sdp: string, extra: readonly string[] = [], contact: string | null = this.#contact): void {

@@ -43,6 +43,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
   return {
     trunksArePublic: false,
     dials: NO_DIALS,
+    gate: null,
     doNotCall: { add: () => Promise.resolve(1) },
     identities: { verify: () => Promise.resolve(null) },
     routes: {

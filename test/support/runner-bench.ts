@@ -268,6 +268,7 @@ export class RunnerBench {
         usage: () => Promise.resolve(NO_PROVIDER_USAGE),
       },
       srf: this.#srf(),
+      gate: null,
       newKey: () => new Uint8Array(30),
       agentSideSrtp: false,
       tools: { find: () => this.#wait('tools', () => [], new StoreUnavailableError('away')) },

@@ -33,6 +33,8 @@ export class Bench {
   #journal: DialogJournal | null = null;
   /** False: another host may have the dialogs. */
   isOwner = true;
+  /** False: it stood still, and does not know. */
+  isAwake = true;
   #socket: Duplex;
   #connection: AppConnection | undefined;
   #flow!: Flow;
@@ -100,10 +102,14 @@ export class Bench {
   #store(): DialogStore | null {
     const journal = this.#journal;
     const isOwner = (): boolean => this.isOwner;
+    const isAwake = (): boolean => this.isAwake;
     return (
       journal && {
         get isOwner() {
           return isOwner();
+        },
+        get isAwake() {
+          return isAwake();
         },
         write: (key, changes, when) => journal.write(key, changes, when),
         end: (key) => journal.end(key),

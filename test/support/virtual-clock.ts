@@ -36,6 +36,11 @@ export class VirtualClock implements Clock {
     this.#setByMs += byMs;
   }
 
+  /** The process stands still: what falls due meanwhile comes with the next `advance`. */
+  standStill(forMs: number): void {
+    this.#nowMs += forMs;
+  }
+
   get pendingTimers(): number {
     return this.#timers.length;
   }
@@ -45,7 +50,7 @@ export class VirtualClock implements Clock {
     const until = this.#nowMs + byMs;
     for (let next = this.#timers[0]; next !== undefined && next.dueMs <= until; next = this.#timers[0]) {
       this.#timers.shift();
-      this.#nowMs = next.dueMs;
+      this.#nowMs = Math.max(this.#nowMs, next.dueMs);
       next.fire();
     }
     this.#nowMs = until;
@@ -57,7 +62,7 @@ export class VirtualClock implements Clock {
     await settle();
     for (let next = this.#timers[0]; next !== undefined && next.dueMs <= until; next = this.#timers[0]) {
       this.#timers.shift();
-      this.#nowMs = next.dueMs;
+      this.#nowMs = Math.max(this.#nowMs, next.dueMs);
       next.fire();
       await settle();
     }

@@ -197,14 +197,16 @@ export class CallRunner {
   /** One event, then all its effects in order, then the next event. */
   dispatch(event: CallEvent): void {
     this.#queue.push(event);
-    if (!this.#isBusy) this.#work();
+    this.#goOn();
   }
+
+  readonly #goOn = (): void => {
+    if (!this.#isBusy && this.services.gate?.holds(this.#goOn) !== true) this.#work();
+  };
 
   #work(): void {
     this.#isBusy = true;
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-      this.#step(next);
-    }
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) this.#step(next);
     this.#isBusy = false;
   }
 
@@ -531,9 +533,8 @@ export class CallRunner {
   #keep(answeredAtMs = this.#progress.answeredAtMs): void {
     // A 200 that was on its way when the call ended.
     if (this.#state.name === 'Ended') return;
-    const { origin, own } = this;
     const progress = { ...this.#told, answeredAtMs };
-    const parts = { origin, own, progress, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
+    const parts = { origin: this.origin, own: this.own, progress, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
     const snapshot = snapshotCall(this.#state, { ...parts, dialledId: this.#dialog.dialledId, notes: this.#requests.notes });
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
   }

@@ -3,6 +3,7 @@ import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import type { SipMessageSeen } from '../../lib/observed.js';
 import type { CallStore, DialLedger, IdentityClaim, IdentityVerifier, RouteStore, SnapshotStore } from '../ports/ports.js';
+import type { AwakeGate } from './awake-gate.js';
 import type { RequestServices } from './agent-requests.js';
 import type { AgentServices } from './call-agent.js';
 import type { DialogServices, OpenInvite, OwnSide } from './call-dialog.js';
@@ -21,6 +22,8 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly others: OtherCalls;
   /** Trunks are at public addresses alone. */
   readonly trunksArePublic: boolean;
+  /** `null`: no other host takes calls. */
+  readonly gate: Pick<AwakeGate, 'holds'> | null;
   /** Whether it is kept what happens in calls. */
   readonly isTraced: boolean;
   /** Whether it is kept when the steps of calls ran. */

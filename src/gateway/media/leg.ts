@@ -38,6 +38,9 @@ export interface LegContext {
 /** The part of `LegDescription` that packets need. */
 export type LegMedia = LegFormat & Pick<LegDescription, 'srtp' | 'carrierSuite'>;
 
+/** Without a look at the packets, which come 50 a second. */
+const STOOD_STILL_MS = 1_000;
+
 /**
  * One media leg without its sockets: packets in, packets out, one agent. Its owner passes it every datagram of the peer and calls `tick`
  * each 20 ms; of a held leg, which sends nothing, seldom. The test caller's side of a call is a leg too.
@@ -62,6 +65,7 @@ export class MediaLeg implements ConferenceHost {
   #startedMs: number | undefined;
   #firstPacketMs: number | undefined;
   #watchedFromMs: number | undefined;
+  #lookedMs = -Infinity;
   /** The peer's. */
   #direction: MediaDirection = 'sendrecv';
   /** Until here each frame was sent or passed. */
@@ -336,6 +340,9 @@ export class MediaLeg implements ConferenceHost {
   }
 
   #watch(nowMs: number): void {
+    // A process that stood still received nothing meanwhile.
+    if (nowMs - this.#lookedMs > STOOD_STILL_MS) this.#watchedFromMs = nowMs;
+    this.#lookedMs = nowMs;
     const quietSinceMs = Math.max(this.#watchedFromMs ?? nowMs, this.#receiver.lastPacketMs ?? -Infinity, this.#lastReportMs);
     if (this.#isTimedOut || nowMs - quietSinceMs < this.context.mediaTimeoutMs) return;
     this.#isTimedOut = true;

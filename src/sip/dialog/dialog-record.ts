@@ -40,6 +40,8 @@ export interface UnacknowledgedAnswer {
 export interface DialogStore {
   /** False: another host may have them by now. No request of ours but BYE goes out. */
   readonly isOwner: boolean;
+  /** False: this process stood still and does not know who has them. Nothing is decided, and not even a BYE goes out. */
+  readonly isAwake: boolean;
   /**
    * The first change of a dialog is its whole record.
    * @param when `now`: it survives the process when the call returns; `soon`: in the next turn of the event loop

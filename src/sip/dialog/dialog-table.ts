@@ -339,6 +339,11 @@ export class DialogTable {
     return this.store?.isOwner !== false;
   }
 
+  /** False: nothing may be sent in dialogs with a record, nor may one end. */
+  get isAwake(): boolean {
+    return this.store?.isAwake !== false;
+  }
+
   /** Our 2xx to this INVITE outside dialogs, which an earlier process sent. */
   answerTo(core: CoreHeaders, flow: Flow): string | undefined {
     return this.#unacknowledged.get(`${core.callId}|${core.fromTag ?? ''}`)?.answerTo(core, flow);

@@ -80,7 +80,8 @@ export class UserAgentClient implements OutgoingOwner {
   /** Sends a request in a dialog; `ACK` without a transaction. */
   sendInDialog(dialog: DialogEntry, parts: RequestToSend): OutgoingRequest | SendProblem {
     const isAck = parts.method === 'ACK';
-    if (!isAck && parts.method !== 'BYE' && dialog.isWritten && !this.context.dialogs.isOwner) return 'not-owner';
+    const { isOwner, isAwake } = this.context.dialogs;
+    if (!isAck && dialog.isWritten && (!isAwake || (parts.method !== 'BYE' && !isOwner))) return 'not-owner';
     if (parts.isPublicOnly === true) dialog.isPublicOnly = true;
     const routing = routingOf(dialog.state);
     const flow = this.#flowOf(dialog, routing.nextHop, parts.tls);

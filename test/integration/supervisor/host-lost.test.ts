@@ -42,7 +42,7 @@ afterEach(async () => {
 async function talking(isReachable = true): Promise<CarrierCall> {
   const call = await CarrierCall.open(hosts.a.trunk, NUMBER);
   calls.push(call);
-  await call.connect(isReachable ? carrier.port : undefined);
+  await call.connect(isReachable ? carrier.port : null);
   if (isReachable) carrier.add(call);
   return call;
 }
@@ -154,6 +154,35 @@ describe('a host that is lost', () => {
     expect((await next.request('BYE')).status).toBe(200);
     expect(await recordOf(next)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 0 });
   });
+
+  it(
+    'that stood still for longer than media.timeout_ms says nothing and ends nothing: no BYE, and one record a call',
+    { timeout: 120_000 },
+    async () => {
+      const [timed, held] = [await talking(), await talking()];
+      const timer = ['Session-Expires: 90;refresher=uac', 'Supported: timer'];
+      expect((await timed.signalling.request('UPDATE', timed.answer, '', timer)).header('Session-Expires')).toContain('90');
+      expect((await held.request('INVITE', held.audio.sdp({ direction: 'sendonly' }))).body).toContain('a=recvonly');
+      await areStored(2);
+      const atMs = signalHost(hosts.a, 'SIGSTOP');
+      for (const call of [timed, held]) await movedTo(hosts.b, call);
+      await timed.heardAfter(atMs + 1_000);
+      // Longer than media.timeout_ms (30 s).
+      await until(() => performance.now() > atMs + 31_000, 40_000, 'never');
+      const beforeMs = performance.now();
+      signalHost(hosts.a, 'SIGCONT');
+      await until(async () => (await hosts.a.gateway.log('gateway')).split('call.taken_over').length === 3, 10_000, 'not both are dropped');
+      await until(async () => (await sessionsOf(ngPort(hosts.a))) === 0, 10_000, 'sessions are left');
+      // Whatever the old owner had to say, it would say within these two seconds.
+      await until(() => performance.now() > beforeMs + 3_000, 10_000, 'never');
+      await timed.echoedAfter(performance.now());
+      for (const call of [timed, held]) {
+        expect([call.has('BYE'), (await recordsOf(call)).length]).toEqual([false, 0]);
+        await endsWell(call);
+        expect(await recordsOf(call)).toHaveLength(1);
+      }
+    },
+  );
 
   it('that was cut off from Redis keeps silent in the calls, and drops them when it learns who has them', async () => {
     const call = await talking();

@@ -249,6 +249,8 @@ describe('docker/systemd', () => {
     '%s starts a command that there is, without root, and waits for the drain',
     (name) => {
       const text = readFileSync(`docker/systemd/${name}`, 'utf8');
+      // A caller hears nothing, and a carrier waits, until it is back.
+      expect(text).toMatch(/^RestartSec=100ms$/m);
       expect(text).toMatch(/^ExecStart=\/usr\/bin\/node \/opt\/trunkline\/dist\/cli\/main\.js --config \S+ (up|gateway|sip-server)$/m);
       expect(text).toMatch(/^StartLimitIntervalSec=0$/m);
       expect(text).toMatch(/^User=trunkline$/m);

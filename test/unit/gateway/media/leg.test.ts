@@ -67,6 +67,20 @@ describe('media leg in virtual time', () => {
     });
   });
 
+  it('a process that stood still heard nothing meanwhile: the watchdog begins anew', () => {
+    const { clock, leg, events } = openLeg(PLAIN, 300);
+    leg.start();
+    for (let i = 0; i < 10; i += 1) {
+      leg.receiveRtp(rtpPacket({ sequenceNumber: i, payload: LOUD }));
+      clock.advance(20);
+    }
+    clock.standStill(30_000);
+    clock.advance(280);
+    expect(events).toEqual([{ type: 'media-started' }]);
+    clock.advance(60);
+    expect(events.at(-1)).toEqual({ type: 'media-timeout' });
+  });
+
   it('[3389] comfort noise, unknown payload types and a telephone-event are not heard as audio, but keep the watchdog quiet', () => {
     const { clock, leg, heard, events } = openLeg(PLAIN, 300);
     leg.start();
