@@ -35,7 +35,8 @@ describe.each([
       call.respond('486 Busy Here');
       await call.request('ACK');
       await call.peer.request('REGISTER', 10_000);
-      expect(await site.ended(callId)).toMatchObject({ reason: 'BUSY' }); return;
+      expect(await site.ended(callId)).toMatchObject({ reason: 'BUSY' });
+      return;
     }
     expect(await site.ended(callId)).toMatchObject({ reason: 'TRUNK_UNREACHABLE' });
     await expect.poll(registration, { timeout: 10_000 }).toMatchObject({ state: 'unreachable' });
