@@ -301,7 +301,7 @@ export class JoinedWorld {
         this.#add(LEG, startCall({ ...LATE_FACTS, sessionId: '8', joins }, 60_000));
         return this.#later('the leg begins', () => this.dispatch(LEG, { type: 'placed' }));
       }
-      case 'tell-call': {
+      case 'notify-call': {
         if (this.calls.has(effect.callId)) return this.#later(`told ${effect.event.type}`, () => this.#tell(callId, effect));
         return this.#tell(callId, effect);
       }
@@ -314,7 +314,7 @@ export class JoinedWorld {
     }
   }
 
-  #tell(from: string, { callId, event }: Extract<CallEffect, { do: 'tell-call' }>): void {
+  #tell(from: string, { callId, event }: Extract<CallEffect, { do: 'notify-call' }>): void {
     if (this.calls.has(callId)) return this.dispatch(callId, event);
     const teller = this.calls.get(from);
     if (teller !== undefined) this.dispatch(from, peerMissing(teller.state));

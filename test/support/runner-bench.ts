@@ -9,7 +9,7 @@ import type { Route } from '../../src/gateway/model/records.js';
 import type { StandIn } from '../../src/gateway/call/state.js';
 import { CallRunner } from '../../src/gateway/call/call-runner.js';
 import type { CallServices } from '../../src/gateway/call/call-services.js';
-import { readKeptCall } from '../../src/gateway/call/call-record.js';
+import { readStoredCall } from '../../src/gateway/call/call-record.js';
 import { callerIdentity } from '../../src/gateway/admission/parties.js';
 import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
 import { NO_USAGE } from '../../src/gateway/admission/admission.js';
@@ -131,9 +131,9 @@ export class RunnerBench {
 
   /** What was kept of the call is taken up by another process; this one's is as good as dead. */
   restart(): CallRunner {
-    const kept = this.#kept === null ? undefined : readKeptCall(JSON.parse(JSON.stringify(this.#kept)) as CallSnapshot);
+    const kept = this.#kept === null ? undefined : readStoredCall(JSON.parse(JSON.stringify(this.#kept)) as CallSnapshot);
     if (kept === undefined) throw new Error('nothing was kept of the call');
-    const runner = CallRunner.left(this.#services(), kept, () => (this.ended += 1));
+    const runner = CallRunner.orphaned(this.#services(), kept, () => (this.ended += 1));
     void runner.resume(kept.node);
     return runner;
   }

@@ -49,10 +49,10 @@ export function isSameRelaySide(one: RelaySide | null, other: RelaySide): boolea
 }
 
 /** Our side of rtpengine changed: the call that is joined with this one sends there from now on. */
-export function tellSide({ facts, second }: CallState, side: RelaySide): CallEffect[] {
+export function notifySide({ facts, second }: CallState, side: RelaySide): CallEffect[] {
   const [callId, legId] = facts.joins === undefined ? [second?.callId, second?.callId] : [facts.joins.callId, facts.joins.legId];
   if (callId === undefined || legId === undefined) return [];
-  return [{ do: 'tell-call', callId, event: { type: 'side-changed', callId: legId, side } }];
+  return [{ do: 'notify-call', callId, event: { type: 'side-changed', callId: legId, side } }];
 }
 
 /**
@@ -69,7 +69,7 @@ export function sideTaken(state: CallState, legEffects: readonly CallEffect[]): 
     const told = { type: 'leg-answered', callId: joins.legId, side: inside } as const;
     return {
       state: { ...taken, isBriefing: false, isLegDue: false, agent: { ...state.agent, isConnected: false } },
-      effects: [{ do: 'close-leg' }, heldTimer(), { do: 'tell-call', callId: joins.callId, event: told }],
+      effects: [{ do: 'close-leg' }, heldTimer(), { do: 'notify-call', callId: joins.callId, event: told }],
     };
   }
   if (second?.phase === 'leaving') return { state: { ...taken, second: null }, effects: legEffects };
@@ -81,7 +81,7 @@ export function sideTaken(state: CallState, legEffects: readonly CallEffect[]): 
       second: { ...second, phase: 'joined' },
       agent: { ...state.agent, isConnected: second.afterwards === 'go-on' },
     },
-    effects: [{ do: 'close-leg' }, heldTimer(), ...tellSide(taken, inside)],
+    effects: [{ do: 'close-leg' }, heldTimer(), ...notifySide(taken, inside)],
   };
 }
 

@@ -95,8 +95,8 @@ export class CallLegs {
     this.#notes = notes;
   }
 
-  perform(effect: Extract<CallEffect, { do: 'dial-leg' | 'tell-call' }>): void {
-    if (effect.do === 'tell-call') return this.#tell(effect.callId, effect.event);
+  perform(effect: Extract<CallEffect, { do: 'dial-leg' | 'notify-call' }>): void {
+    if (effect.do === 'notify-call') return this.#notify(effect.callId, effect.event);
     const { leg } = effect;
     this.#notes = [...this.#notes, { callId: leg.callId, to: leg.to, answeredAtMs: null, endedAtMs: null, reason: null }].slice(-MAX_NOTES);
     this.#dial(effect).then(
@@ -160,14 +160,14 @@ export class CallLegs {
   /** After a restart: the other call may be gone, or know nothing of this one. */
   resume(): void {
     const { facts, second, inside } = this.owner.state();
-    for (const effect of introduction(this.owner.state())) if (effect.do === 'tell-call') this.#tell(effect.callId, effect.event);
+    for (const effect of introduction(this.owner.state())) if (effect.do === 'notify-call') this.#notify(effect.callId, effect.event);
     if (inside === null || !isJoined(this.owner.state())) return;
     const { joins } = facts;
-    if (joins !== undefined) this.#tell(joins.callId, { type: 'leg-answered', callId: joins.legId, side: inside });
-    else if (second !== null) this.#tell(second.callId, { type: 'side-changed', callId: second.callId, side: inside });
+    if (joins !== undefined) this.#notify(joins.callId, { type: 'leg-answered', callId: joins.legId, side: inside });
+    else if (second !== null) this.#notify(second.callId, { type: 'side-changed', callId: second.callId, side: inside });
   }
 
-  #tell(callId: string, event: CallEvent): void {
+  #notify(callId: string, event: CallEvent): void {
     if (!this.services.others.tell(callId, event)) this.owner.dispatch(peerMissing(this.owner.state()));
   }
 

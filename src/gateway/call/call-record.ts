@@ -255,7 +255,7 @@ function analysisError({ route }: CallState, { said, analysis }: CallNotes): str
 }
 
 /** A call as it is kept for the next process of this gateway. */
-export interface KeptCall {
+export interface StoredCall {
   readonly origin: CallOrigin;
   readonly own: OwnSide;
   readonly progress: CallProgress;
@@ -278,7 +278,7 @@ const FORM = 8;
 const INBOUND_FORM = 5;
 
 /** `null`: there is nothing to take up again. */
-export function snapshotCall(call: CallState, parts: Omit<KeptCall, 'call'>): CallSnapshot | null {
+export function snapshotCall(call: CallState, parts: Omit<StoredCall, 'call'>): CallSnapshot | null {
   const { route } = call;
   const permit = call.placing?.permit ?? null;
   if (route === null || (parts.dialog === null && permit === null)) return null;
@@ -299,8 +299,8 @@ function storable(notes: CallNotes | null, { org }: Route): CallNotes | null {
 }
 
 /** `undefined`: another version of the gateway wrote it. Form 5 is read too. */
-export function readKeptCall({ state }: CallSnapshot): KeptCall | undefined {
-  const kept = state as (KeptCall & { readonly form: number }) | null;
+export function readStoredCall({ state }: CallSnapshot): StoredCall | undefined {
+  const kept = state as (StoredCall & { readonly form: number }) | null;
   if (kept?.form === INBOUND_FORM)
     return {
       ...kept,

@@ -11,7 +11,7 @@ import { CallAgent } from './call-agent.js';
 import { AgentRequests, tracedTools } from './agent-requests.js';
 import { CallDialog, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, relayLost } from './call-media.js';
-import { beginningOf, type CallOrigin, type CallProgress, snapshotCall, type KeptCall } from './call-record.js';
+import { beginningOf, type CallOrigin, type CallProgress, snapshotCall, type StoredCall } from './call-record.js';
 import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
 import { CallTrace, answerSummary, eventSummary, legSummary, sipWatch } from './call-trace.js';
@@ -59,12 +59,12 @@ export class CallRunner {
     agentError: null,
     answeredBy: null,
   };
-  #kept: KeptCall['dialog'] | null = null;
+  #kept: StoredCall['dialog'] | null = null;
   #wasRefused = false;
   /** Another host has the call. */
   #isTaken = false;
   /** An earlier process's. */
-  #script: KeptCall['script'] = null;
+  #script: StoredCall['script'] = null;
   #state: CallState;
   readonly #queue: CallEvent[] = [];
   /** It steps, or is a kept call that is not resumed yet: events wait. */
@@ -149,7 +149,7 @@ export class CallRunner {
   }
 
   /** A call that an earlier process had. Throws when what was kept cannot be used. */
-  static left(services: CallServices, kept: KeptCall, onEnded: (runner: CallRunner) => void): CallRunner {
+  static orphaned(services: CallServices, kept: StoredCall, onEnded: (runner: CallRunner) => void): CallRunner {
     const runner = new CallRunner(services, kept.origin, null, kept.own, resumable(kept.call), onEnded);
     runner.#isBusy = true;
     const { reports, legs, ...progress } = kept.progress;
@@ -346,7 +346,7 @@ export class CallRunner {
       case 'three-way':
         return this.#media.mix(effect);
       case 'dial-leg':
-      case 'tell-call':
+      case 'notify-call':
         return this.#legs.perform(effect);
       case 'direct-leg':
         if (effect.isHeld !== null) this.#trace.timeline.moment(effect.isHeld ? 'hold' : 'resume');
@@ -526,14 +526,14 @@ export class CallRunner {
     this.#agent.onAnswerer(event);
   }
 
-  get #told(): CallProgress {
+  get #progressNow(): CallProgress {
     return { ...this.#progress, reports: this.#reports.count, legs: this.#legs.notes };
   }
 
   #keep(answeredAtMs = this.#progress.answeredAtMs): void {
     // A 200 that was on its way when the call ended.
     if (this.#state.name === 'Ended') return;
-    const progress = { ...this.#told, answeredAtMs };
+    const progress = { ...this.#progressNow, answeredAtMs };
     const parts = { origin: this.origin, own: this.own, progress, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
     const snapshot = snapshotCall(this.#state, { ...parts, dialledId: this.#dialog.dialledId, notes: this.#requests.notes });
     if (snapshot !== null) this.services.snapshots.persist(snapshot);
@@ -571,7 +571,7 @@ export class CallRunner {
     const atMs = this.#timeMs();
     await this.#close();
     await within(this.services.clock, TRACE_LIMIT_MS, this.#trace.settled());
-    const call = { origin: this.origin, progress: this.#told, state: this.#state, quality: this.#media.quality };
+    const call = { origin: this.origin, progress: this.#progressNow, state: this.#state, quality: this.#media.quality };
     const parts = { ...call, notes: this.#requests.notes, trace: this.#trace, log: this.#log };
     this.#reports.send('completed', await writeEnd(this.services, parts, { reason, atMs }));
     // Not before the record: killed between the two, the call would leave nothing.

@@ -129,7 +129,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'relay-answered':
       return state.name === 'Answering' ? onRelayAnswered(state, event.sdp) : within(onRelayAnsweredAgain(state, event.sdp));
     case 'relay-offered-to-carrier':
-      return state.name === 'OfferingOutward' ? onOwnOffer(state, event.sdp) : within(onRelayOfferedToCarrier(state, event.sdp));
+      return state.name === 'OfferingToCarrier' ? onOwnOffer(state, event.sdp) : within(onRelayOfferedToCarrier(state, event.sdp));
     case 'relay-answered-from-carrier':
       return state.name === 'Connecting' ? onConnected(state, event.sdp) : within(onRelayMovedIn(state, event.sdp));
     case 'failed':
@@ -430,7 +430,7 @@ function onLost(state: CallState, event: EventOf<'relay-lost'>): CallStep {
     case 'Routing':
     case 'Offering':
     case 'Reserving':
-    case 'OfferingOutward':
+    case 'OfferingToCarrier':
     case 'Dialling':
     case 'HangingUp':
     case 'Ended':

@@ -3,7 +3,7 @@ import type { MediaEncryption } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 import { isReachable, readAnswer, readOffer, readRelaySdp, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
 import { endpointSdp, repeatedOffer, sessionSdp } from '../sdp/sdp-write.js';
-import { agentSideOf, atHome, HELD_PING_MS, isJoined, isSameRelaySide, isSameSide, sideDue, sideTaken, tellSide } from './agent-side.js';
+import { agentSideOf, atHome, HELD_PING_MS, isJoined, isSameRelaySide, isSameSide, sideDue, sideTaken, notifySide } from './agent-side.js';
 import { failJoining } from './second-leg.js';
 import type { AgentSide, AgreedSession, CallEffect, CallEvent, CallState, Exchange } from './state.js';
 
@@ -163,7 +163,7 @@ function agentSideSdpOf(state: CallState, media: CarrierMedia): string {
 /** What the endpoint has to know of a change. */
 function legEffects(state: CallState, media: CarrierMedia, inside: RelaySide): CallEffect[] {
   const { inside: before, session, local, agentSideKey } = state;
-  if (isJoined(state)) return isSameRelaySide(before, inside) ? [] : tellSide(state, inside);
+  if (isJoined(state)) return isSameRelaySide(before, inside) ? [] : notifySide(state, inside);
   if (state.isLegDue && local !== null) return [{ do: 'open-leg', media, inside, reserved: { local, agentSideKey } }];
   const isElsewhere = before?.address !== inside.address || before.rtpPort !== inside.rtpPort || before.rtcpPort !== inside.rtcpPort;
   // With SRTP inside, rtpengine hands the carrier's key through.

@@ -29,7 +29,7 @@ const ACK_AND_BYE = (reason: Reason): readonly CallEffect[] => [{ do: 'acknowled
 
 /** Whether the call is one that we place, before its ACK. */
 export function isPlacing(state: CallState): state is PlacedCall {
-  return state.placing !== null && ['Routing', 'Reserving', 'OfferingOutward', 'Dialling', 'Connecting'].includes(state.name);
+  return state.placing !== null && ['Routing', 'Reserving', 'OfferingToCarrier', 'Dialling', 'Connecting'].includes(state.name);
 }
 
 /** `null`: the event is treated as in a call that came in. */
@@ -52,7 +52,7 @@ export function stepPlacing(state: PlacedCall, event: CallEvent): PlacingStep | 
       return onAsking(state, event);
     case 'Reserving':
       return event.type === 'leg-reserved' ? onReserved(state, event) : null;
-    case 'OfferingOutward':
+    case 'OfferingToCarrier':
       return event.type === 'relay-offered-to-carrier' ? onOffer(state, event.sdp) : null;
     case 'Dialling':
       return onDialling(state, event);
@@ -138,7 +138,7 @@ function hasAgent({ facts: { joins } }: PlacedCall): boolean {
 export function offerOutward(state: CallState, { local, key }: AgentSide): CallStep {
   const sdp = endpointOffer(local, key, offerOf(state));
   return {
-    state: { ...state, name: 'OfferingOutward', local, agentSideKey: key },
+    state: { ...state, name: 'OfferingToCarrier', local, agentSideKey: key },
     effects: [{ do: 'offer-to-carrier', sdp, passesSrtp: key !== null, attempt: state.attempt }],
   };
 }
@@ -161,7 +161,7 @@ function onProceeding(state: PlacedCall, { status, sdp }: EventOf<'dial-proceedi
   const { joins } = state.facts;
   const proceeding = { ...state, placing: { ...state.placing, isProceeding: true } };
   if (joins === undefined || status < 180) return { state: proceeding, effects: NOTHING };
-  const ringing = { do: 'tell-call', callId: joins.callId, event: { type: 'leg-ringing', callId: joins.legId } } as const;
+  const ringing = { do: 'notify-call', callId: joins.callId, event: { type: 'leg-ringing', callId: joins.legId } } as const;
   const media = state.placing.earlyMedia === 'none' && state.placing.givenUp === null ? usableAnswer(state, sdp) : undefined;
   if (media === undefined) return { state: proceeding, effects: [ringing] };
   return {

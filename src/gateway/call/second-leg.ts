@@ -89,7 +89,7 @@ function onTransferStep(state: CallState, { requestId, step }: EventOf<'transfer
     case 'conference':
       return { state, effects: [{ do: 'three-way' }, accepted] };
     case 'complete':
-      return { state, effects: [{ do: 'tell-call', callId: second.callId, event: { type: 'briefed' } }, accepted] };
+      return { state, effects: [{ do: 'notify-call', callId: second.callId, event: { type: 'briefed' } }, accepted] };
     case 'cancel':
       return { state: { ...state, second: null }, effects: [hangUpLeg(second.callId), accepted] };
   }
@@ -104,7 +104,7 @@ const NOBODY_TO_TALK_TO = {
 export function introduction({ isBriefing, facts }: CallState): CallEffect[] {
   const { joins } = facts;
   if (!isBriefing || joins?.briefing !== 'by-agent') return [];
-  return [{ do: 'tell-call', callId: joins.callId, event: { type: 'leg-consulting', callId: joins.legId } }];
+  return [{ do: 'notify-call', callId: joins.callId, event: { type: 'leg-consulting', callId: joins.legId } }];
 }
 
 function onLegAnswered(state: CallState, { callId, side }: EventOf<'leg-answered'>): SecondLegStep {
@@ -216,7 +216,7 @@ export function partingWords(state: CallState, reason: EventOf<'leg-ended'>['rea
   const { second, facts, placing } = state;
   if (facts.joins !== undefined) {
     const { callId, legId } = facts.joins;
-    return [{ do: 'tell-call', callId, event: { type: 'leg-ended', callId: legId, reason, status: placing?.status ?? null } }];
+    return [{ do: 'notify-call', callId, event: { type: 'leg-ended', callId: legId, reason, status: placing?.status ?? null } }];
   }
   return second === null || second.phase === 'leaving' ? [] : [hangUpLeg(second.callId)];
 }
@@ -240,7 +240,7 @@ export function isTooLateFromAgent(state: CallState, { reason }: EventOf<'hangup
 const RING_BACK_OFF: CallEffect = { do: 'ring-back', isOn: false };
 
 export function hangUpLeg(callId: string): CallEffect {
-  return { do: 'tell-call', callId, event: { type: 'hangup', reason: 'PEER_HANGUP' } };
+  return { do: 'notify-call', callId, event: { type: 'hangup', reason: 'PEER_HANGUP' } };
 }
 
 function sideFor({ inside }: CallState, side: EventOf<'leg-answered'>['side']) {

@@ -23,7 +23,7 @@ export type CallStateName =
   /** The carrier made no offer: the media endpoint reserves a port pair. */
   | 'Reserving'
   /** rtpengine makes the offer for the 200. */
-  | 'OfferingOutward'
+  | 'OfferingToCarrier'
   /** A call that we place: our INVITE is out, or its CANCEL. */
   | 'Dialling'
   /** Media and the 200 are ready; the call waits for the agent. */
@@ -381,7 +381,7 @@ export type CallEffect =
   /** Places the second leg, which joins this call. */
   | { readonly do: 'dial-leg'; readonly leg: LegWish; readonly joins: Omit<JoinedCall, 'callId'> }
   /** For the other call of a transfer, on the same gateway. */
-  | { readonly do: 'tell-call'; readonly callId: string; readonly event: CallEvent }
+  | { readonly do: 'notify-call'; readonly callId: string; readonly event: CallEvent }
   /** The caller's direction. `isHeld`: whether the caller holds now; `null`: as before. */
   | { readonly do: 'direct-leg'; readonly direction: MediaDirection; readonly isHeld: boolean | null }
   /** rtpengine's agent side changed its address or key, or the codec or a payload type changed. */

@@ -16,7 +16,7 @@ import { SourceRates } from '../../lib/source-rates.js';
 import { CallRunner } from '../call/call-runner.js';
 import { relayLost } from '../call/call-media.js';
 import type { CallServices, InviteContext } from '../call/call-services.js';
-import { readKeptCall, type KeptCall } from '../call/call-record.js';
+import { readStoredCall, type StoredCall } from '../call/call-record.js';
 import { callerIdentity, claimedCallers, calledUri, type CalledNumberSource } from '../admission/parties.js';
 import {
   hostOf,
@@ -107,7 +107,7 @@ export class Inbound implements LiveCalls {
     const glareDelayMs = (madeCallId: boolean): number => 10 * (madeCallId ? randomInt(210, 401) : randomInt(0, 201));
     const others: OtherCalls = {
       placeLeg: (request, joins) => this.#place(request, joins),
-      tell: (callId, event) => this.#tell(callId, event),
+      tell: (callId, event) => this.#notify(callId, event),
     };
     this.#services = { ...services, others, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs };
     const { maxCallsPerSecond } = options.edge;
@@ -241,9 +241,9 @@ export class Inbound implements LiveCalls {
     }
   }
 
-  #restore(snapshots: readonly CallSnapshot[], changed: (kept: KeptCall) => KeptCall): OrphanedCall[] {
+  #restore(snapshots: readonly CallSnapshot[], changed: (kept: StoredCall) => StoredCall): OrphanedCall[] {
     return snapshots.flatMap((snapshot) => {
-      const read = readKeptCall(snapshot);
+      const read = readStoredCall(snapshot);
       const kept = read === undefined ? undefined : changed(read);
       const runner = kept === undefined ? undefined : this.#runnerOf(kept);
       if (kept === undefined || runner === undefined) {
@@ -267,7 +267,7 @@ export class Inbound implements LiveCalls {
     return this.#place(request, null);
   }
 
-  #tell(callId: string, event: CallEvent): boolean {
+  #notify(callId: string, event: CallEvent): boolean {
     const runner = this.#runners.get(callId);
     runner?.dispatch(event);
     return runner !== undefined;
@@ -467,9 +467,9 @@ export class Inbound implements LiveCalls {
     };
   }
 
-  #runnerOf(kept: KeptCall): CallRunner | undefined {
+  #runnerOf(kept: StoredCall): CallRunner | undefined {
     try {
-      return CallRunner.left(this.#services, kept, (ended) => this.#onEnded(ended));
+      return CallRunner.orphaned(this.#services, kept, (ended) => this.#onEnded(ended));
     } catch {
       // The INVITE is unreadable. Do not log its text: it holds keys.
       return undefined;

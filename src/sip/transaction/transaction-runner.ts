@@ -56,7 +56,7 @@ abstract class Runner<State extends { readonly name: string }, Event, User> {
 
   protected abstract step(state: State, event: Event, context: TransactionContext): Step<State, AnyTimer, User>;
   protected abstract timerEvent(timer: AnyTimer): Event;
-  protected abstract tell(user: User, event: Event): void;
+  protected abstract notify(user: User, event: Event): void;
   protected abstract onTerminated(): void;
 
   protected dispatch(event: Event): void {
@@ -75,7 +75,7 @@ abstract class Runner<State extends { readonly name: string }, Event, User> {
           this.#timers.stop(effect.timer);
           break;
         case 'notify':
-          this.tell(effect.user, event);
+          this.notify(effect.user, event);
           break;
         case 'terminate':
           this.#timers.stopAll();
@@ -193,7 +193,7 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
     return { type: 'timer', timer } as ServerEvent;
   }
 
-  protected override tell(user: ServerUser): void {
+  protected override notify(user: ServerUser): void {
     // The ACK to a 2xx goes to the dialog, not through the transaction.
     if (user !== 'ack') this.owner?.onFailure(user);
   }
@@ -271,7 +271,7 @@ export class ClientTransaction extends Runner<ClientState, ClientEvent, ClientUs
     return { type: 'timer', timer } as ClientEvent;
   }
 
-  protected override tell(user: ClientUser): void {
+  protected override notify(user: ClientUser): void {
     if (user !== 'response') this.owner.onFailure(user);
     else if (this.#response !== undefined) this.owner.onResponse(this.#response);
   }

@@ -83,10 +83,10 @@ export class UserAgentServer implements IncomingOwner {
     if (!transaction.isInvite && (parts.status === 408 || (parts.status > 100 && parts.status < 200))) return 'not-allowed';
     if (reliable?.isWaiting === true && (isReliable || (parts.status >= 200 && parts.status < 300))) {
       // RFC 3262 §3: no second reliable response and no 2xx before the PRACK.
-      reliable.afterPrack(() => this.#sendAndTell(request, parts, isReliable, sent));
+      reliable.afterPrack(() => this.#sendAndNotify(request, parts, isReliable, sent));
       return null;
     }
-    this.#sendAndTell(request, parts, isReliable, sent);
+    this.#sendAndNotify(request, parts, isReliable, sent);
     return null;
   }
 
@@ -181,7 +181,7 @@ export class UserAgentServer implements IncomingOwner {
     if (dialog !== null && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
   }
 
-  #sendAndTell(request: IncomingRequest, parts: ResponseParts, isReliable: boolean, sent: SentCallback): void {
+  #sendAndNotify(request: IncomingRequest, parts: ResponseParts, isReliable: boolean, sent: SentCallback): void {
     const { transaction } = request;
     if (!transaction.isUnanswered) return sent(undefined);
     this.#send(request, parts, isReliable, sent);

@@ -334,8 +334,8 @@ describe('late offer', () => {
     expect(states).toEqual([
       'Routing',
       'Reserving',
-      'OfferingOutward',
-      'OfferingOutward',
+      'OfferingToCarrier',
+      'OfferingToCarrier',
       'AwaitingAck',
       'Connecting',
       'Connecting',

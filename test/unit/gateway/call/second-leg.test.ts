@@ -94,7 +94,7 @@ describe('the change of media', () => {
   it('gives the carrier nothing while rtpengine keeps its side, and ends the agent', () => {
     const played = playOn(dialling(), [ANSWERED, offered(OUTSIDE, 1), over(1)]);
     expect(kinds(played.all)).not.toContain('reinvite');
-    expect(kinds(played.effects)).toEqual(['close-leg', 'start-timer', 'tell-call', 'keep']);
+    expect(kinds(played.effects)).toEqual(['close-leg', 'start-timer', 'notify-call', 'keep']);
     expect(played.state).toMatchObject({ local: { rtpPort: 35_000 }, second: { phase: 'joined' }, agent: { isConnected: false } });
   });
 
@@ -108,7 +108,7 @@ describe('the change of media', () => {
   it('[3261 §14.1] leaves the caller with the agent when its carrier refuses the re-INVITE', () => {
     const no: CallEvent = { type: 'reinvite-answered', status: 488, sdp: '', retryAfterMs: 0, attempt: 1 };
     const played = playOn(dialling(), [ANSWERED, offered(OTHER_OUTSIDE, 1), no]);
-    expect(played.effects).toContainEqual({ do: 'tell-call', callId: LEG, event: { type: 'hangup', reason: 'PEER_HANGUP' } });
+    expect(played.effects).toContainEqual({ do: 'notify-call', callId: LEG, event: { type: 'hangup', reason: 'PEER_HANGUP' } });
     expect(effect(played, 'notify-agent')?.answer).toMatchObject({ state: 'failed', status: 488 });
     const back = playOn(played.state, [offered(OUTSIDE, 2), over(2)]);
     expect(back.state).toMatchObject({ name: 'Talking', second: null, local: { rtpPort: 20_000 }, agent: { isConnected: true } });
@@ -164,8 +164,8 @@ describe('a second leg', () => {
     expect(effect(answered, 'offer-to-carrier')?.sdp).toContain('m=audio 35000 RTP/AVP 8 96');
     expect(answered.state.name).toBe('Talking');
     const there = playOn(answered.state, [offered(OUTSIDE, 1), over(1)]);
-    expect(kinds(there.effects)).toEqual(['close-leg', 'start-timer', 'tell-call', 'keep']);
-    expect(effect(there, 'tell-call')?.event).toMatchObject({ type: 'leg-answered', callId: LEG });
+    expect(kinds(there.effects)).toEqual(['close-leg', 'start-timer', 'notify-call', 'keep']);
+    expect(effect(there, 'notify-call')?.event).toMatchObject({ type: 'leg-answered', callId: LEG });
   });
 
   describe('[3960] with early media', () => {
@@ -178,7 +178,7 @@ describe('a second leg', () => {
 
     it('hands it to the caller, and sends nothing to whoever rings', () => {
       const played = ringing([over(0), OPENED, CONNECTED]);
-      expect(kinds(played.all).slice(-4)).toEqual(['tell-call', 'answer-from-carrier', 'open-leg', 'connect-agent']);
+      expect(kinds(played.all).slice(-4)).toEqual(['notify-call', 'answer-from-carrier', 'open-leg', 'connect-agent']);
       expect(played.all.at(-1)).toEqual({ do: 'connect-agent', choice: 'early-media' });
       expect(played.state).toMatchObject({ name: 'Dialling', agent: { isConnected: false } });
     });
@@ -237,7 +237,7 @@ describe('a second leg', () => {
 
   it('[3264 §6] that answers in another format is ended, and the first call is told', () => {
     const played = playOn(leg([offered(OUTSIDE, 0)]).state, [{ type: 'dial-answered', sdp: ANSWER }]);
-    expect(kinds(played.effects).slice(-4)).toEqual(['acknowledge', 'bye', 'tell-call', 'finish']);
-    expect(effect(played, 'tell-call')?.event).toMatchObject({ type: 'leg-ended', callId: LEG, reason: 'BAD_ANSWER' });
+    expect(kinds(played.effects).slice(-4)).toEqual(['acknowledge', 'bye', 'notify-call', 'finish']);
+    expect(effect(played, 'notify-call')?.event).toMatchObject({ type: 'leg-ended', callId: LEG, reason: 'BAD_ANSWER' });
   });
 });
