@@ -68,6 +68,7 @@ describe('a gateway whose media threads are late', () => {
     await call.hangUp(ok);
     await end.close();
     await expect.poll(async () => (await invited()).status, { timeout: 15_000, interval: 1_500 }).toBe(200);
+    await gateway.logged('gateway', 'gateway.overload.ended');
     const logged = (await gateway.log('gateway')).match(/gateway\.overload\.\w+/g);
     expect(logged?.slice(0, 2)).toEqual(['gateway.overload.began', 'gateway.overload.ended']);
   });
