@@ -1,6 +1,7 @@
 import { cpus } from 'node:os';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { errorText } from '../../src/lib/result.js';
 import { memoryKb } from '../../test/support/processes.js';
 import type { LoadOrder, LoadResult } from '../sip-server/generator.js';
 import { ask, started, type Child } from '../support/child.js';
@@ -90,10 +91,14 @@ const TRIES = 3;
 async function slice(name: string, start: () => Promise<Subject>, peak?: number): Promise<Outcome> {
   for (let tried = 1; ; tried += 1) {
     console.log(`\n${name}`);
-    const outcome = await measure(await start(), peak);
-    const failed = [outcome.most, outcome.half, outcome.quarter].reduce((sum, figures) => sum + (figures?.result.failed ?? 0), 0);
-    if (failed === 0) return outcome;
-    console.log(`  thrown away: ${String(failed)} calls failed`);
+    try {
+      const outcome = await measure(await start(), peak);
+      const failed = [outcome.most, outcome.half, outcome.quarter].reduce((sum, figures) => sum + (figures?.result.failed ?? 0), 0);
+      if (failed === 0) return outcome;
+      console.log(`  thrown away: ${String(failed)} calls failed`);
+    } catch (error) {
+      console.log(`  thrown away: ${errorText(error)}`);
+    }
     if (tried === TRIES) throw new Error(`${name}: calls failed in ${String(TRIES)} slices`);
   }
 }
