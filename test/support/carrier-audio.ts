@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { decodeG711 } from '../../src/rtp/codec/g711.js';
 import { RTP_HEADER_BYTES, RtpView, writeRtpHeader } from '../../src/rtp/rtp-packet.js';
 import { generateSrtpKey, SrtpSession } from '../../src/srtp/srtp.js';
+import { PacketIndices } from './media/packet-indices.js';
 import { telephoneEvent } from './media/packets.js';
 import { offerSdp, type OfferParts } from './sdp.js';
 
@@ -27,6 +28,8 @@ export class CarrierAudio {
   readonly heard: HeardPacket[] = [];
   /** Packets that could not be decrypted with the key of the gateway's last description. */
   bad = 0;
+  /** Of the gateway's packets. */
+  readonly indices = new PacketIndices();
   readonly #key = generateSrtpKey();
   readonly #send = new SrtpSession(this.#key, 'send');
   readonly #view = new RtpView();
@@ -47,7 +50,11 @@ export class CarrierAudio {
     private readonly rtp: Socket,
     private readonly rtcp: Socket,
   ) {
-    rtp.on('message', (data) => this.#onRtp(data));
+    rtp.on('message', (data) => {
+      this.indices.onRtp(data);
+      this.#onRtp(data);
+    });
+    rtcp.on('message', (data) => this.indices.onRtcp(data));
   }
 
   static async open(): Promise<CarrierAudio> {
@@ -79,6 +86,7 @@ export class CarrierAudio {
       this.#receive?.close();
       this.#receive = new SrtpSession(Buffer.from(key, 'base64'), 'receive');
       this.#remoteKey = key;
+      this.indices.addKey(key);
     }
     this.#ticks ??= setInterval(() => this.#say(), FRAME_MS);
   }

@@ -1,10 +1,11 @@
+import { resolve } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { NgProxy } from '../../support/ng-proxy.js';
 import { relayPorts } from '../../support/ports.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
-import { killAndReturn, nothingLeft, recordOf, sessionsOf } from '../../support/trunk.js';
+import { killAndReturn, nothingLeft, recordOf, sessionsOf, timesLogged } from '../../support/trunk.js';
 
 let gateway: RunningGateway;
 let relays: RunningRtpengine[] = [];
@@ -90,6 +91,50 @@ describe('an rtpengine that dies while another one lives', () => {
     }
     await nothingLeft(other.port);
   });
+
+  it(
+    '[3711 §9.1] no packet index is used twice under a key and SSRC, over the deaths of an rtpengine, a media thread and the gateway: RTP and RTCP',
+    { timeout: 120_000 },
+    async () => {
+      await start(2, { NODE_OPTIONS: `--require ${resolve('test/support/end-media-threads.cjs')}` });
+      const call = await talking();
+      const { indices } = call.audio;
+      /** Enough of both sorts that whoever began anew would meet an index that is used. */
+      const sent = async (): Promise<void> => {
+        const [rtp, rtcp] = [indices.count('rtp') + 100, indices.count('rtcp') + 2];
+        await until(() => indices.count('rtp') >= rtp && indices.count('rtcp') >= rtcp, 20_000, 'no RTP and RTCP');
+      };
+      const endThread = async (): Promise<void> => {
+        const replaced = (): Promise<number> => timesLogged(gateway, 'gateway', 'media.worker.replaced');
+        const before = await replaced();
+        process.kill(await gateway.pidOf('gateway'), 'SIGUSR2');
+        await until(async () => (await replaced()) > before, 15_000, 'no thread');
+      };
+      // rtpengine has the keys of both sides.
+      await sent();
+      await endThread();
+      await sent();
+      await killAndReturn(gateway);
+      await sent();
+      // From its move on the keys of a long call pass through rtpengine.
+      call.audio.rollOver(2);
+      await call.echoedAfter(performance.now());
+      const [busy] = await busyFirst();
+      await busy.kill();
+      await call.theirs('INVITE');
+      await sent();
+      await endThread();
+      await sent();
+      await killAndReturn(gateway);
+      await sent();
+      console.log(
+        `indices: ${String(indices.count('rtp'))} of RTP, ${String(indices.count('rtcp'))} of RTCP, ${String(indices.keys)} keys`,
+      );
+      expect(indices.keys).toBe(2);
+      expect(indices.twice).toEqual([]);
+      expect((await call.request('BYE')).status).toBe(200);
+    },
+  );
 
   it('[3261 §14.1] a carrier that answers 491 is asked again', async () => {
     await start(2);
