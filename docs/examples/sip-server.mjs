@@ -2,8 +2,7 @@
 import Srf from 'drachtio-srf';
 import { startSipServer } from 'trunkline/sip-server';
 
-const sipPort = Number(process.argv[2] ?? 5060);
-const server = await startSipServer({ ports: { udp: sipPort }, control: { port: 0, secret: 'cymru' } });
+const server = await startSipServer({ ports: { udp: Number(process.argv[2] ?? 5060) }, control: { port: 0, secret: 'cymru' } });
 const srf = new Srf();
 srf.connect({ host: '127.0.0.1', port: server.controlPort, secret: 'cymru' });
 srf.invite(async (req, res) => {
