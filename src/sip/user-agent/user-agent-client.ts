@@ -274,13 +274,14 @@ export class UserAgentClient implements OutgoingOwner {
       entry.repeatAck(entry.ownInviteSeq);
       return false;
     }
-    this.#endAnswered(entry, 'SIP;cause=200;text="Answered elsewhere"');
+    this.#endAnswered(entry, 'SIP;cause=200;text="Answered elsewhere"', credentialsOf(request.message));
     return false;
   }
 
-  #endAnswered(entry: DialogEntry, reason: string): void {
+  /** @param credentials of the INVITE, for its ACK (RFC 3261 §13.2.2.4, §22.3) */
+  #endAnswered(entry: DialogEntry, reason: string, credentials: readonly Header[]): void {
     entry.isConfirmed = true;
-    this.sendInDialog(entry, { method: 'ACK', headers: [], body: '' });
+    this.sendInDialog(entry, { method: 'ACK', headers: credentials, body: '' });
     this.sendInDialog(entry, { method: 'BYE', headers: [header('Reason', reason)], body: '' });
     this.context.dialogs.forget(entry);
   }
@@ -301,7 +302,7 @@ export class UserAgentClient implements OutgoingOwner {
       const state = uacDialog({ kind: 'request', method: 'INVITE', uri: '', headers: response.headers, body: '' }, response);
       const entry = dialogs.add(state, flow, 'invite', null);
       entry.ownInviteSeq = state.localSeq;
-      this.#endAnswered(entry, 'SIP;cause=503;text="Nobody waits for this answer"');
+      this.#endAnswered(entry, 'SIP;cause=503;text="Nobody waits for this answer"', []);
     };
     const isElsewhere = dialogs.isElsewhere({ ...core, fromTag: toTag, toTag: fromTag });
     if (isElsewhere === false) return end(false);
@@ -377,6 +378,10 @@ export class UserAgentClient implements OutgoingOwner {
     process.nextTick(() => request.transaction?.start());
     return request;
   }
+}
+
+function credentialsOf({ headers }: SipRequest): readonly Header[] {
+  return headers.filter(({ id }) => id === 'authorization' || id === 'proxy-authorization');
 }
 
 /** A peer that is called again and again. */

@@ -124,6 +124,23 @@ describe('createUAC', () => {
     expect((await theirs.ask('BYE')).status).toBe(200);
   });
 
+  it('[3261 §13.2.2.4] [3261 §22.3] the ACK of another fork has the credentials of the INVITE', async () => {
+    peer = await site.udp();
+    const headers = { 'Proxy-Authorization': 'Digest username="a", realm="p"', Authorization: 'Digest username="a", realm="u"' };
+    const call = srf.createUAC(uri(), { localSdp: SDP, headers });
+    const invite = await peer.request('INVITE');
+    respond(peer, invite, '200 OK', { tag: 'c1', body: PEER_SDP });
+    await call;
+    const first = PeerDialog.callee(peer, invite, 'c1');
+    await first.request('ACK');
+    respond(peer, invite, '200 OK', { tag: 'c2', body: PEER_SDP });
+    const fork = PeerDialog.callee(peer, invite, 'c2');
+    const ack = await fork.request('ACK');
+    expect([ack.headers('Proxy-Authorization'), ack.headers('Authorization')]).toEqual(Object.values(headers).map((value) => [value]));
+    respond(peer, await fork.request('BYE'), '200 OK');
+    expect((await first.ask('BYE')).status).toBe(200);
+  });
+
   it('[3261 §13.2.1] noAck: no offer in the INVITE, the answer goes in the ACK', async () => {
     peer = await site.udp();
     const offered = srf.createUAC(uri(), { noAck: true }) as unknown as Promise<{
