@@ -6,6 +6,7 @@ import type { FramePeer } from './control-protocol.js';
 import type { Flow } from '../sip/transport/flow.js';
 import type { QueuedTimer, TimerQueue } from '../lib/timers.js';
 import type { DialogEntry } from '../sip/dialog/dialog-table.js';
+import { ASLEEP_MS } from '../sip/user-agent.js';
 import type { AppConnection } from './applications.js';
 
 /** A dialog and its application. */
@@ -20,8 +21,6 @@ export interface AppDialog {
   /** Nobody took it up in time: it ends as soon as its application is there. */
   readonly isLate?: boolean;
 }
-
-const ASLEEP_MS = 500;
 
 /** Calls that end at a time, unless their application is there, or acts, before. */
 interface Deadline {

@@ -23,7 +23,7 @@ import { UserAgentClient } from './user-agent/user-agent-client.js';
 import { UserAgentServer, type SentCallback } from './user-agent/user-agent-server.js';
 
 /** What falls due while another host may have the dialog waits so long. */
-const ASLEEP_MS = 500;
+export const ASLEEP_MS = 500;
 
 /** The user agent core of RFC 3261: UAC, UAS, and their dialogs. */
 export class UserAgent implements TransactionUser {

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Metrics } from '../../observability/metrics/registry.js';
+import type { AwakeGate } from '../call/awake-gate.js';
 import type { OverloadDetector } from '../admission/overload-detector.js';
 import type { Inbound } from '../drachtio/inbound.js';
 import type { TrunkRegistrar } from '../drachtio/trunk-registrar.js';
@@ -28,6 +29,7 @@ interface Closable {
 }
 
 interface GatewayParts {
+  readonly gate: Pick<AwakeGate, 'close'> | null;
   readonly inbound: Inbound;
   readonly batches: BatchDialling;
   readonly registrar: Pick<TrunkRegistrar, 'stop'>;
@@ -68,7 +70,8 @@ async function retireGateway(clock: Clock, { inbound, batches, registrar, api }:
 
 /** Closes everything in order. Parked calls have media until the process exits. */
 async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
-  const { inbound, batches, registrar, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } = parts;
+  const { gate, inbound, batches, registrar, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } =
+    parts;
   await batches.stop();
   await registrar.stop(how === 'drain');
   if (how === 'park') {
@@ -77,6 +80,7 @@ async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: Gat
     return observers.close();
   }
   await inbound.drain(config.calls.drain_ms, 64 * config.sip.t1_ms + 1_000);
+  gate?.close();
   await api.close();
   srf.disconnect();
   overload.stop();

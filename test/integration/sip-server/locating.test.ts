@@ -7,6 +7,7 @@ import type { SipServer, SipServerOptions } from '../../../src/sip-server/server
 import { PUBLIC_ONLY_HEADER } from '../../../src/lib/own-headers.js';
 import { DnsNames } from '../../../src/sip/transport/dns-names.js';
 import type { TlsMaterial } from '../../../src/sip/transport/tls-server-contexts.js';
+import { offerAlias } from '../../support/alias.js';
 import { ControlClient } from '../../support/control-client.js';
 import { DnsServer, type Zone } from '../../support/dns-server.js';
 import { EventLog } from '../../support/event-log.js';
@@ -267,13 +268,7 @@ describe('our certificate', () => {
         servername: 'carrier.test',
         ...(shown === null ? {} : await pemOf(shown)),
       });
-      const heard = application.sip();
-      carrier.send([
-        'OPTIONS sip:x@127.0.0.1 SIP/2.0',
-        `Via: SIP/2.0/TLS ${sentBy};branch=z9hG4bK-alias`,
-        ...['From: <sip:a@test>;tag=f1', 'To: <sip:x@127.0.0.1>', 'Call-ID: alias', 'CSeq: 1 OPTIONS'],
-      ]);
-      await heard;
+      await offerAlias(carrier, application, sentBy);
       const response = request(`sips:x@${target}`);
       if (isTaken) await answerNext(carrier);
       expect(statusOf(await response)).toBe(isTaken ? 'SIP/2.0 200 OK' : 'SIP/2.0 503 Service Unavailable');
@@ -319,13 +314,7 @@ describe('a request whose peer has to be at a public address', () => {
     const inside = await Peer.listen(forDomain);
     await start({ 'A carrier.test': ['127.0.0.1'] }, { tls: await withClients(forDomain) });
     const carrier = await SipPeer.connect(server.portOf('TLS')!, ca.ca, { servername: 'carrier.test', ...(await pemOf(forDomain)) });
-    const shown = application.sip();
-    carrier.send([
-      'OPTIONS sip:x@127.0.0.1 SIP/2.0',
-      'Via: SIP/2.0/TLS carrier.test;alias;branch=z9hG4bK-alias',
-      ...['From: <sip:a@test>;tag=f1', 'To: <sip:x@127.0.0.1>', 'Call-ID: alias', 'CSeq: 1 OPTIONS'],
-    ]);
-    await shown;
+    await offerAlias(carrier, application, 'carrier.test;alias');
     const sent = ['INVITE sips:x@carrier.test SIP/2.0', 'Call-ID: guarded', ...PUBLIC, '', ''];
     await application.ask(['i|sip|||', ...sent].join('\r\n'));
     const invite = await carrier.request('INVITE');

@@ -4,6 +4,7 @@ import { systemClock } from '../../../src/lib/system-clock.js';
 import type { SipServer } from '../../../src/sip-server/server.js';
 import { TRUNK_TLS_HEADER, writeTrunkTls } from '../../../src/lib/own-headers.js';
 import { DnsNames } from '../../../src/sip/transport/dns-names.js';
+import { offerAlias } from '../../support/alias.js';
 import { ControlClient } from '../../support/control-client.js';
 import { DnsServer } from '../../support/dns-server.js';
 import { TestCa, type CertificatePair } from '../../support/openssl.js';
@@ -225,13 +226,7 @@ describe('an INVITE that a server may have taken', () => {
   it('[5923 §6] is in doubt, too, when the connection that the carrier opened is lost', async () => {
     await start(first.port);
     const carrier = await SipPeer.connect(server.portOf('TLS')!, ca.ca, { servername: 'carrier.test', ...(await pemOf(pair)) });
-    const shown = application.sip();
-    carrier.send([
-      'OPTIONS sip:x@127.0.0.1 SIP/2.0',
-      'Via: SIP/2.0/TLS carrier.test;alias;branch=z9hG4bK-alias',
-      ...['From: <sip:a@test>;tag=f1', 'To: <sip:x@127.0.0.1>', 'Call-ID: alias', 'CSeq: 1 OPTIONS'],
-    ]);
-    await shown;
+    await offerAlias(carrier, application, 'carrier.test;alias');
     const final = new Dialled().final();
     await carrier.request('INVITE');
     carrier.close();

@@ -69,6 +69,16 @@ describe('a route that is remembered', () => {
     await redis.close();
   });
 
+  /** Lets the stores' time pass, a second at a time, until then. */
+  const afterSeconds = (holds: () => boolean): Promise<unknown> =>
+    eventually(
+      () => {
+        clock.advance(1_000);
+        return Promise.resolve(holds());
+      },
+      (is) => is,
+    );
+
   async function attached(options: Parameters<typeof inboundSetting>[0] = {}, agentId: string | null = null): Promise<E164> {
     const made = freshNumber();
     await stores.numbers.attach(orgId, made, { inbound: inboundSetting(options, agentId) });
@@ -174,13 +184,7 @@ describe('a route that is remembered', () => {
     );
     await cli.ping();
     expect(isAnswered).toBe(false);
-    await eventually(
-      () => {
-        clock.advance(1_000);
-        return Promise.resolve(isAnswered);
-      },
-      (is) => is,
-    );
+    await afterSeconds(() => isAnswered);
     await disabled;
     // Nobody has to be waited for.
     await stores.close();
@@ -202,13 +206,7 @@ describe('a route that is remembered', () => {
     );
     await stores.ping();
     expect(isAnswered).toBe(false);
-    await eventually(
-      () => {
-        clock.advance(1_000);
-        return Promise.resolve(isAnswered);
-      },
-      (is) => is,
-    );
+    await afterSeconds(() => isAnswered);
     await detached;
   });
 
