@@ -76,12 +76,23 @@ export class Broker implements UserAgentListener {
 
   /** Call it for each new call: whether every application that takes calls is behind, so that the server should refuse it immediately. */
   isBehind(): boolean {
-    const apps = this.#router.of('invite');
-    this.#behind = new Set(apps.filter((app) => this.#pings.get(app)?.isBehind() === true));
-    if (apps.length === 0 || !apps.every((app) => this.#behind.has(app))) return false;
+    if (this.#router.of('invite').length === 0 || !this.#areAllBehind()) return false;
     if (this.#refusedByDelay === 0) this.options.timers.start(1_000, () => this.#reportDelay());
     this.#refusedByDelay += 1;
     return true;
+  }
+
+  /** Whether a new call would get an application here; another cell takes it otherwise. */
+  takesCalls(): boolean {
+    const apps = this.#router.of('invite');
+    // As of the last call: only those that were behind are asked again.
+    return apps.length > 0 && (this.#behind.size === 0 || !this.#areAllBehind());
+  }
+
+  #areAllBehind(): boolean {
+    const apps = this.#router.of('invite');
+    this.#behind = new Set(apps.filter((app) => this.#pings.get(app)?.isBehind() === true));
+    return apps.every((app) => this.#behind.has(app));
   }
 
   /** One line a second, for all calls. */
