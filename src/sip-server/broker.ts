@@ -46,7 +46,6 @@ export class Broker implements UserAgentListener {
   readonly #takeovers = new Map<string, { readonly app: AppConnection; readonly instance: string }>();
   /** As of the last new call. */
   #behind: ReadonlySet<AppConnection> = new Set();
-  #refusedByDelay = 0;
 
   constructor(
     private readonly userAgent: UserAgent,
@@ -76,29 +75,21 @@ export class Broker implements UserAgentListener {
 
   /** Call it for each new call: whether every application that takes calls is behind, so that the server should refuse it immediately. */
   isBehind(): boolean {
-    if (this.#router.of('invite').length === 0 || !this.#areAllBehind()) return false;
-    if (this.#refusedByDelay === 0) this.options.timers.start(1_000, () => this.#reportDelay());
-    this.#refusedByDelay += 1;
-    return true;
+    const apps = this.#router.of('invite');
+    this.#behind = new Set(apps.filter((app) => this.#pings.get(app)?.isBehind() === true));
+    return apps.length > 0 && apps.every((app) => this.#behind.has(app));
   }
 
   /** Whether a new call would get an application here; another cell takes it otherwise. */
   takesCalls(): boolean {
-    const apps = this.#router.of('invite');
     // As of the last call: only those that were behind are asked again.
-    return apps.length > 0 && (this.#behind.size === 0 || !this.#areAllBehind());
+    return this.#router.of('invite').length > 0 && (this.#behind.size === 0 || !this.isBehind());
   }
 
-  #areAllBehind(): boolean {
-    const apps = this.#router.of('invite');
-    this.#behind = new Set(apps.filter((app) => this.#pings.get(app)?.isBehind() === true));
-    return apps.every((app) => this.#behind.has(app));
-  }
-
-  /** One line a second, for all calls. */
-  #reportDelay(): void {
-    this.options.log.warn({ refused: this.#refusedByDelay }, 'sip_server.applications.behind');
-    this.#refusedByDelay = 0;
+  /** Tells a gateway of calls that the server refused itself: it counts and records them. @param text of `RefusedCalls` */
+  tellRefused(text: string): void {
+    const app = this.#router.of('options').find(({ instance }) => instance !== null);
+    if (app !== undefined) this.#sendPing(app, nextSerialId(), `refused ${text}`);
   }
 
   // ---- from the applications

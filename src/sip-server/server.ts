@@ -21,6 +21,7 @@ import type { DialogStore } from '../sip/dialog/dialog-record.js';
 import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './applications.js';
 import { Broker } from './broker.js';
+import { RefusedCalls } from './refused-calls.js';
 import { formatAnswer, frameTime, type AppCommand } from './control-protocol.js';
 import type { Cell } from './cell.js';
 import { SharedCalls, type CellSettings } from './cells/shared-calls.js';
@@ -90,6 +91,7 @@ const VERSION = 'v0.9.10-trunkline-resume';
 /** The embedded SIP server: SIP on one side, drachtio-server's control protocol on the other. */
 export class SipServer {
   readonly #admission: Admission;
+  readonly #refused: RefusedCalls;
   readonly #stack: SipStack;
   readonly #shared: SharedCalls | null;
   readonly #transports: Transports;
@@ -111,6 +113,7 @@ export class SipServer {
       log,
       dialogCount: () => this.#userAgent.dialogCount,
       isBehind: () => this.#broker.isBehind(),
+      onFull: (uri) => this.#refused.add(uri),
       residentMb: options.residentMb,
     });
     const peerLog = boundedLog(log, clock, PEER_LINES_PER_SECOND);
@@ -123,6 +126,10 @@ export class SipServer {
       reopen: (target) => this.#transports.open(target),
       alias: (flow, sentBy) => this.#transports.alias(flow, sentBy),
       admission: this.#admission,
+    });
+    this.#refused = new RefusedCalls(this.#stack.timers, (refused, text) => {
+      log.warn({ refused }, 'sip_server.calls.refused');
+      this.#broker.tellRefused(text);
     });
     this.#shared = this.#shareCalls(peerLog);
     this.#transports = new Transports({ ...options, udp: this.#shared?.datagrams ?? undefined, log: peerLog }, this.#shared ?? this.#stack);

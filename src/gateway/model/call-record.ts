@@ -161,6 +161,10 @@ export const callRecordSchema = z.object({
   agent_error: text.describe('Last failure of the connection to the agent: URL (without the query), error, after how long; null: none'),
   stale_route: z.boolean().describe('Whether the gateway used a cached route because the store was unavailable'),
   resumed: z.number().describe('How often the gateway was killed during the call and resumed it'),
+  summed_calls: z
+    .number()
+    .nullable()
+    .describe('How many calls the record stands for: those refused in one second of overload; null: one call'),
 });
 
 export type CallRecord = Readonly<z.output<typeof callRecordSchema>>;
