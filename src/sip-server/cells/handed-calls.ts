@@ -98,7 +98,7 @@ interface HandedCallsParts {
   /** Where messages go. */
   readonly stack: FlowListener;
   /** Whether this cell takes a new request. */
-  readonly takes: (text: string) => boolean;
+  readonly takes: (flow: Flow, text: string) => boolean;
   readonly datagrams: HandedDatagrams | null;
   readonly limits: CellLineLimits;
   readonly log: Log;
@@ -169,7 +169,7 @@ export class HandedCalls {
         const flow = datagram === null ? flows.get(id) : datagrams?.flowTo(datagram.peer);
         // One that we closed.
         if (flow?.isOpen !== true) return;
-        if (kind === 'n' && !takes(message)) return line.send('r', id, text);
+        if (kind === 'n' && !takes(flow, message)) return line.send('r', id, text);
         stack.onMessage(flow, message);
       }
     }

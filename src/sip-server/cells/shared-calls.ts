@@ -56,7 +56,7 @@ export class SharedCalls implements FlowListener {
     this.#handed = new HandedCalls({
       path: pathOf(own),
       stack,
-      takes: (text) => this.#takes(text),
+      takes: (flow, text) => this.#takes(flow, text),
       datagrams: this.datagrams,
       limits,
       log,
@@ -117,7 +117,7 @@ export class SharedCalls implements FlowListener {
     const known = newCallId === null || this.#elsewhere.size === 0 ? undefined : this.#elsewhere.get(newCallId)?.cell;
     // A CANCEL is of use only where its INVITE is.
     const isNew = newCallId !== null && !/^(?:CANCEL|ACK) /.test(text);
-    const taker = isNew ? this.#taker(known ?? cell, text) : (known ?? cell);
+    const taker = isNew ? this.#taker(flow, text, known ?? cell) : (known ?? cell);
     if (isNew && taker !== (known ?? cell)) this.#remember(newCallId, taker);
     const neighbour = this.#neighbours.get(taker);
     if (neighbour === undefined) return stack.onMessage(flow, text);
@@ -129,18 +129,19 @@ export class SharedCalls implements FlowListener {
   }
 
   /** The first cell from this one on that takes a new request; without any, this process answers it. */
-  #taker(first: number, text: string): number {
+  #taker(flow: Flow, text: string, first: number): number {
     const { index, count } = this.parts.settings;
     for (let step = 0; step < count; step += 1) {
       const cell = cellAmong(first + step, count);
-      if (cell === index ? this.#takes(text) : this.#neighbours.get(cell)?.takesCalls === true) return cell;
+      if (cell === index ? this.#takes(flow, text) : this.#neighbours.get(cell)?.takesCalls === true) return cell;
     }
     return index;
   }
 
-  /** A retransmission goes on where the request is. */
-  #takes(text: string): boolean {
-    return (!this.#isRetiring && this.parts.takesCalls()) || this.parts.stack.isKnown(text);
+  #takes(flow: Flow, text: string): boolean {
+    const { takesCalls, stack } = this.parts;
+    // A retransmission goes on where the request is.
+    return (!this.#isRetiring && takesCalls()) || (!flow.reliable && stack.isKnown(text));
   }
 
   #remember(callId: string, cell: number): void {
