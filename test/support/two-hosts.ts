@@ -35,10 +35,11 @@ export class TwoHosts {
     private readonly sentinels: TestSentinels | null,
   ) {}
 
-  /** @param ofA settings of the first alone */
+  /** @param ofA settings of the first alone @param ofBoth those of each */
   static async start(
     ofA: (redis: TestRedis) => Promise<Settings> = () => Promise.resolve({}),
     sentinels: TestSentinels | null = null,
+    ofBoth: Settings = {},
   ): Promise<TwoHosts> {
     const redis = sentinels?.primary ?? (await startRedis());
     const url = sentinels?.url ?? redis.url;
@@ -52,6 +53,7 @@ export class TwoHosts {
     const host = async (address: string, settings: Settings): Promise<Host> => {
       const gateway = await RunningGateway.start({
         ...SETTINGS,
+        ...ofBoth,
         TRUNKLINE_BIND_ADDRESS: address,
         TRUNKLINE_REDIS_URL: url,
         ...(sentinels === null ? {} : { TRUNKLINE_REDIS_SENTINEL_NAME: sentinels.name }),
