@@ -16,6 +16,7 @@ import {
   type StreamQuality,
 } from '../model/call-record.js';
 import type { LegFigures, RelayFigures, StreamFigures } from '../model/media.js';
+import { isoTime } from '../../lib/clock.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
 import type { Route } from '../model/records.js';
@@ -65,14 +66,14 @@ export interface CallProgress {
 }
 
 export function beginningOf({ callId, sipCallId, direction, caller, source, startedAtMs, parentCallId }: CallOrigin): BeginningCall {
-  const started_at = new Date(startedAtMs).toISOString();
+  const started_at = isoTime(startedAtMs);
   const parent = parentCallId === undefined ? {} : { parent_call_id: parentCallId };
   return { call_id: callId, sip_call_id: sipCallId, direction, from: caller.number, source, started_at, ...parent };
 }
 
 export function answerOf(state: CallState, { answeredAtMs, resumed, agentError }: CallProgress): CallAnswer {
   return {
-    answered_at: new Date(answeredAtMs ?? 0).toISOString(),
+    answered_at: isoTime(answeredAtMs ?? 0),
     agent_id: agentIdOf(state.route),
     agent_error: agentError,
     ...mediaOf(state),
@@ -123,9 +124,9 @@ export function callRecord(
     reason: end.reason,
     sip_status: answeredAtMs === null ? sipStatusOf(state, end.reason) : 200,
     ...mediaOf(state),
-    started_at: new Date(origin.startedAtMs).toISOString(),
-    answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
-    ended_at: new Date(end.atMs).toISOString(),
+    started_at: isoTime(origin.startedAtMs),
+    answered_at: answeredAtMs === null ? null : isoTime(answeredAtMs),
+    ended_at: isoTime(end.atMs),
     timings: {
       ring_ms: since(origin.startedAtMs, ringingAtMs),
       answer_ms: since(origin.startedAtMs, answeredAtMs),
@@ -153,8 +154,8 @@ export function callRecord(
 function legOf({ callId, to, answeredAtMs, endedAtMs, reason }: LegNote, callEndedAtMs: number): CallLeg {
   return {
     ...{ call_id: callId, to, reason: reason ?? 'PEER_HANGUP' },
-    answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
-    ended_at: new Date(endedAtMs ?? callEndedAtMs).toISOString(),
+    answered_at: answeredAtMs === null ? null : isoTime(answeredAtMs),
+    ended_at: isoTime(endedAtMs ?? callEndedAtMs),
   };
 }
 
