@@ -20,6 +20,7 @@ import type { DialogStore } from '../sip/dialog/dialog-record.js';
 import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './applications.js';
 import { Broker } from './broker.js';
+import { RefusedCalls } from './refused-calls.js';
 import { formatAnswer, frameTime, type AppCommand } from './control-protocol.js';
 import type { Cell } from './cell.js';
 import type { DialogJournal } from './dialog-journal.js';
@@ -84,6 +85,7 @@ const VERSION = 'v0.9.10-trunkline-resume';
 /** The embedded SIP server: SIP on one side, drachtio-server's control protocol on the other. */
 export class SipServer {
   readonly #admission: Admission;
+  readonly #refused: RefusedCalls;
   readonly #stack: SipStack;
   readonly #transports: Transports;
   readonly #userAgent: UserAgent;
@@ -104,6 +106,7 @@ export class SipServer {
       log,
       dialogCount: () => this.#userAgent.dialogCount,
       isBehind: () => this.#broker.isBehind(),
+      onFull: (uri) => this.#refused.add(uri),
       residentMb: options.residentMb,
     });
     const peerLog = boundedLog(log, clock, PEER_LINES_PER_SECOND);
@@ -116,6 +119,10 @@ export class SipServer {
       reopen: (target) => this.#transports.open(target),
       alias: (flow, sentBy) => this.#transports.alias(flow, sentBy),
       admission: this.#admission,
+    });
+    this.#refused = new RefusedCalls(this.#stack.timers, (refused, text) => {
+      log.warn({ refused }, 'sip_server.calls.refused');
+      this.#broker.tellRefused(text);
     });
     this.#transports = new Transports({ ...options, log: peerLog }, this.#stack);
     this.#userAgent = new UserAgent(

@@ -23,6 +23,8 @@ export interface AdmissionOptions {
   readonly dialogCount: () => number;
   /** Whether every application that takes calls is behind. */
   readonly isBehind: () => boolean;
+  /** A call for which there is no capacity, by its Request-URI. */
+  readonly onFull: (uri: string) => void;
   /** Of this process, in MiB. */
   readonly residentMb: () => number;
 }
@@ -114,7 +116,13 @@ export class Admission {
    * Whether the server has no capacity for another call of this source. While the applications are behind, the sources that send most lose
    * their calls; one that sends less than half of an equal share of all new requests keeps its own.
    */
-  isFull(source: string): boolean {
+  isFull(source: string, uri: string): boolean {
+    if (!this.#lacksRoom(source)) return false;
+    this.options.onFull(uri);
+    return true;
+  }
+
+  #lacksRoom(source: string): boolean {
     if (this.options.dialogCount() >= this.options.limits.maxDialogs) return this.#counted('refusedByDialogs');
     if (this.#lacksMemory()) return this.#counted('refusedByMemory');
     return !this.#shares.isModest(source) && this.options.isBehind() && this.#counted('refusedByDelay');

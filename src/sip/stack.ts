@@ -243,7 +243,7 @@ export class SipStack implements FlowListener, TransactionHost {
     if (this.transactionCount >= this.#limits.maxTransactions * (isNew ? 1 : ROOM_IN_DIALOGS)) return 5;
     if (!isNew || this.#admission === undefined) return null;
     if (this.#admission.isOverRate(flow.remote.address)) return 1;
-    return request.method === 'INVITE' && this.#admission.isFull(flow.remote.address) ? 5 : null;
+    return request.method === 'INVITE' && this.#admission.isFull(flow.remote.address, request.uri) ? 5 : null;
   }
 
   #onAck(flow: Flow, request: SipRequest, core: CoreHeaders): void {

@@ -157,6 +157,7 @@ export function callRecord(
     legs: progress.legs.map((leg) => legOf(leg, end.atMs)),
     stale_route: state.isStale,
     resumed: progress.resumed,
+    summed_calls: null,
   };
 }
 

@@ -17,6 +17,7 @@ import { openAhead, type Ahead } from '../call/open-ahead.js';
 import { CallRunner } from '../call/call-runner.js';
 import { relayLost } from '../call/call-media.js';
 import type { CallServices, InviteContext } from '../call/call-services.js';
+import { recordRefused } from '../call/refused-calls.js';
 import { readStoredCall, type StoredCall } from '../call/call-record.js';
 import { callerIdentity, claimedCallers, calledUri, type CalledNumberSource } from '../admission/parties.js';
 import {
@@ -517,6 +518,8 @@ export class Inbound implements LiveCalls {
     const ping = this.#isOwnServer ? request.get(PING_HEADER) : undefined;
     const lost = /^take (.+)$/.exec(ping ?? '')?.[1];
     if (lost !== undefined) return void this.#take(lost, response);
+    const refused = /^refused (.+)$/.exec(ping ?? '')?.[1];
+    if (refused !== undefined) void recordRefused(this.#services, refused);
     const reason = ping === undefined ? this.notReady : this.probe().isOverloaded ? 'OVERLOADED' : null;
     if (reason !== null) return this.#refuse(request, response, reason);
     response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') } });

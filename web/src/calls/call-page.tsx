@@ -9,6 +9,7 @@ import { isOperator, orgName } from '../organizations.js';
 import { reasons } from '../reasons.js';
 import { BASE } from '../routes.js';
 import { ask } from '../session.js';
+import { callers } from './call-list.js';
 import { LadderView } from './ladder-view.js';
 import type { TraceEntry } from './ladder.js';
 import { qualityOf, type QualitySample } from './quality.js';
@@ -68,7 +69,7 @@ function CallView({ call, trace, samples, onStopped }: Shown & { readonly onStop
       <PageHead
         title={
           <>
-            {call.from} → {call.to}
+            {callers(call)} → {call.to}
           </>
         }
       >

@@ -55,6 +55,7 @@ export const EXAMPLE_CALL = {
   legs: [],
   stale_route: false,
   resumed: 0,
+  summed_calls: null,
 };
 
 export const EXAMPLE_CALL_DETAIL = {

@@ -175,5 +175,6 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     legs: [],
     stale_route: null,
     resumed: answer?.resumed ?? 0,
+    summed_calls: null,
   };
 }

@@ -34,7 +34,7 @@ export class CallRecordBuffer implements CallStore {
   /** Rejects when the call can be kept neither in Redis nor in the spool. */
   async write(call: EndedCall): Promise<void> {
     const { record } = call;
-    if (record.answered_at === null && this.#isLimited(record.org_id)) return;
+    if (record.answered_at === null && record.summed_calls === null && this.#isLimited(record.org_id)) return;
     try {
       await this.store.write(call);
     } catch (error) {

@@ -281,6 +281,7 @@ const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]
     answered_by: null,
     parent_call_id: null,
     legs: [],
+    summed_calls: null,
   },
 };
 

@@ -91,6 +91,7 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     legs: [],
     stale_route: false,
     resumed: 0,
+    summed_calls: null,
     ...fields,
   };
 }
