@@ -55,6 +55,8 @@ export interface CallProgress {
   readonly resumed: number;
   /** What went wrong with the connection to the agent last. */
   readonly agentError: string | null;
+  /** The request of ours within the dialog that failed last; an earlier version has none. */
+  readonly signallingError?: string | null;
   /** Status callbacks that went out. */
   readonly reports: number;
   /** Calls of ours to which the caller was, or was to be, transferred. */
@@ -65,17 +67,26 @@ export interface CallProgress {
   readonly answeredBy: Answerer | null;
 }
 
+export const NO_PROGRESS: Omit<CallProgress, 'reports' | 'legs'> = {
+  ringingAtMs: null,
+  answeredAtMs: null,
+  resumed: 0,
+  agentError: null,
+  answeredBy: null,
+};
+
 export function beginningOf({ callId, sipCallId, direction, caller, source, startedAtMs, parentCallId }: CallOrigin): BeginningCall {
   const started_at = isoTime(startedAtMs);
   const parent = parentCallId === undefined ? {} : { parent_call_id: parentCallId };
   return { call_id: callId, sip_call_id: sipCallId, direction, from: caller.number, source, started_at, ...parent };
 }
 
-export function answerOf(state: CallState, { answeredAtMs, resumed, agentError }: CallProgress): CallAnswer {
+export function answerOf(state: CallState, { answeredAtMs, resumed, agentError, signallingError = null }: CallProgress): CallAnswer {
   return {
     answered_at: isoTime(answeredAtMs ?? 0),
     agent_id: agentIdOf(state.route),
     agent_error: agentError,
+    signalling_error: signallingError,
     ...mediaOf(state),
     resumed,
   };
@@ -142,6 +153,7 @@ export function callRecord(
     analysis_error: analysisError(state, notes),
     analysis_rejected: notes.rejected,
     agent_error: progress.agentError,
+    signalling_error: progress.signallingError ?? null,
     answered_by: progress.answeredBy,
     legs: progress.legs.map((leg) => legOf(leg, end.atMs)),
     stale_route: state.isStale,

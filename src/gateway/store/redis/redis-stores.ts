@@ -238,7 +238,7 @@ function openCalls(
     instance,
     clock,
     log,
-    beforeLeft: () => waiting.flush(),
+    beforeLeft: () => waiting.begin(),
     onLeft: async (calls) => {
       for (const call of calls)
         if (call.dial == null) own.resume(call);
