@@ -64,7 +64,7 @@ export const orgRecentDialsKey = (orgId: string, trunk?: string): string => `${o
  */
 export const orgDialDayKey = (orgId: string, day: string, trunk?: string): string => `${orgDialsKey(orgId, trunk)}:${day}`;
 
-/** String, expires: the digest of a request to place a call, and the call, `<sha256> <call id>`. @param digest of its idempotency key */
+/** String, expires: the digest of a request to place a call, and the call, `<sha256> <call id>`, and ` claimed` until there is one. @param digest of its idempotency key */
 export const orgPlacementKey = (orgId: string, digest: string): string => `org:{${orgId}}:placed:${digest}`;
 
 /** Sorted set, all scores 0: numbers whose trunk has a registrar. */
