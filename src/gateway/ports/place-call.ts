@@ -21,7 +21,7 @@ export interface PlaceRequest {
   readonly detectAnswerer: boolean;
   /** The call's length at most; left out: as its agent and the gateway say. */
   readonly timeLimitMs?: number;
-  /** Of the request that has claimed it. */
+  /** The request that placed the call has claimed it. */
   readonly idempotencyKey?: string;
   /** Left out: its agent talks. */
   readonly voice?: VoiceApplication;

@@ -319,7 +319,7 @@ export interface ThroughputLog {
 export interface Placement {
   /** Of its body. */
   readonly digest: string;
-  /** Of a call, or a batch. */
+  /** Also the id of a batch. */
   readonly callId: string;
 }
 
