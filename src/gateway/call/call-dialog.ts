@@ -156,6 +156,12 @@ export class CallDialog {
         this.#dialledId = dialogId;
         this.owner.onDialled();
       },
+      onWithdrawn: (error: string | null) =>
+        this.owner.dispatch({
+          type: 'not-permitted',
+          reason: error === null ? 'DIAL_NOT_ALLOWED' : 'STORE_UNAVAILABLE',
+          detail: error ?? 'it came too late',
+        }),
       onProceeding: (status: number, sdp: string) => this.owner.dispatch({ type: 'dial-proceeding', status, sdp }),
       onAnswered: (dialog: SrfDialog, answer: string, response: InviteResponse) => {
         this.#dialog = dialog;
@@ -188,6 +194,7 @@ export class CallDialog {
     this.#isClosed = true;
     this.#cancelPing?.();
     this.#refresh?.stop();
+    this.#placed?.close();
   }
 
   cancelDial(reason: Reason): void {

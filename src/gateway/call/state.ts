@@ -258,7 +258,7 @@ export type CallEvent =
   | { readonly type: 'placed' }
   | { readonly type: 'permitted'; readonly route: Route; readonly permit: DialPermit }
   /** `detail`: a sentence. */
-  | { readonly type: 'not-permitted'; readonly reason: 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL'; readonly detail: string }
+  | { readonly type: 'not-permitted'; readonly reason: 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL' | 'STORE_UNAVAILABLE'; readonly detail: string }
   /** A provisional response to our INVITE; `sdp`: of its early dialog, '' without one. */
   | { readonly type: 'dial-proceeding'; readonly status: number; readonly sdp: string }
   /** A 2xx to our INVITE. */

@@ -23,6 +23,8 @@ export interface PlaceRequest {
   readonly timeLimitMs?: number;
   /** The request that placed the call has claimed it. */
   readonly idempotencyKey?: string;
+  /** Asked right before the INVITE leaves: false, and it does not. Rejects with `StoreUnavailableError`. */
+  readonly confirm?: () => Promise<boolean>;
   /** Left out: its agent talks. */
   readonly voice?: VoiceApplication;
 }

@@ -22,6 +22,7 @@ import { newBatchEntry } from './batch-entry.js';
 
 const ADD = new RedisScript('batches/add-numbers');
 const TAKE = new RedisScript('batches/take-numbers');
+const CONFIRM = new RedisScript('batches/confirm-attempt');
 const SETTLE = new RedisScript('batches/settle-attempt');
 const MOVE = new RedisScript('batches/move');
 
@@ -141,6 +142,12 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
     this.parts.log.warn({ batch_id: batchId, calls: taken.length }, 'batch.attempts.not_confirmed');
     for (const attempt of taken) await this.release(batchId, attempt);
     return [];
+  }
+
+  async confirm(batchId: string, { token, ...attempt }: BatchAttempt): Promise<boolean> {
+    const { redis, clock } = this.parts;
+    const text = JSON.stringify({ ...attempt, atMs: clock.wallMs() });
+    return (await redis.script(CONFIRM, [batchAttemptsKey(batchId)], [attempt.callId, token, text])) === 1;
   }
 
   async settle(batchId: string, attempt: BatchAttempt, { outcome, answered }: Settlement): Promise<boolean> {
