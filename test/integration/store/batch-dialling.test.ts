@@ -159,6 +159,41 @@ describe.each([
       expect(refused.map(({ payload }) => payload)).toEqual([{ phone_number: numberAt(1), reason: 'DO_NOT_CALL' }]);
     });
 
+    it('names every number that is in doubt or refused, however long its log becomes', async () => {
+      const small = openRedisStores({
+        url: redis.url,
+        cluster: isCluster,
+        clock,
+        log: silentLog,
+        batchRetention: { days: 3, maxEntries: 5 },
+      });
+      await small.ready();
+      await world.close();
+      world = await BatchWorld.open(small, clock);
+      await small.doNotCall.add(world.orgId, [0, 1, 2].map(numberAt));
+      const batchId = await world.batch(220);
+      const gateway = world.gateway('a');
+      const note = (text: string) => small.batches.append(world.orgId, batchId, { event_type: 'note', payload: { text } });
+      await finish(gateway, batchId, (callId) => world.end(callId, 'DIAL_AMBIGUOUS'), 1_000);
+      for (const text of ['one', 'two', 'three', 'four', 'five', 'six']) await note(text);
+      const whole = await world.log(batchId);
+      const of = (type: string) =>
+        whole.filter((entry) => entry.event_type === type).map(({ payload }) => payload['phone_number'] ?? payload['text']);
+      expect(of('refused')).toEqual([0, 1, 2].map(numberAt));
+      expect(of('ambiguous').sort()).toEqual(Array.from({ length: 217 }, (_, index) => numberAt(index + 3)).sort());
+      expect(of('note')).toEqual(['two', 'three', 'four', 'five', 'six']);
+      // Pages of both directions, in the order in which it was written.
+      expect(whole.slice(-5).map(({ event_type: type }) => type)).toEqual(Array.from({ length: 5 }, () => 'note'));
+      const read = (take: number, skip: number, direction: 'asc' | 'desc') => small.batches.read(null, batchId, { take, skip, direction });
+      expect(await read(1_000, 0, 'desc')).toEqual([...whole].reverse());
+      expect(await read(30, 190, 'asc')).toEqual(whole.slice(190, 220));
+      expect(await read(30, 2, 'desc')).toEqual([...whole].reverse().slice(2, 32));
+      expect(await read(30, whole.length, 'asc')).toEqual([]);
+      await world.close();
+      world = await BatchWorld.open(stores, clock);
+      await small.close();
+    });
+
     it('puts whoever presses the digit on the list', async () => {
       await world.batch(1, { do_not_call_digit: '9' });
       const gateway = world.gateway('a');

@@ -142,8 +142,12 @@ export const orgBatchesKey = (orgId: string): string => `org:{${orgId}}:batches`
 /** String, JSON, expires: a batch of calls. */
 export const batchKey = (batchId: string): string => `batch:{${batchId}}`;
 
-/** Stream, trimmed, expires with the batch: its log, JSON in the field `entry`. */
+/**
+ * Streams, expire with the batch: its log, trimmed; and the part of the log that tells what became of single numbers, at most one entry of
+ * each, never trimmed. JSON in the field `entry`.
+ */
 export const batchLogKey = (batchId: string): string => `batch:{${batchId}}:log`;
+export const batchOutcomesKey = (batchId: string): string => `batch:{${batchId}}:outcomes`;
 
 /** Hash, expires with the batch: of a batch that dials, `org_id`, `state`, `plan` (JSON), counts, and the last fencing `token`. */
 export const batchRunKey = (batchId: string): string => `batch:{${batchId}}:run`;

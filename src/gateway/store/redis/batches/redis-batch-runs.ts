@@ -13,6 +13,7 @@ import {
   batchKey,
   batchLogKey,
   batchNumbersKey,
+  batchOutcomesKey,
   batchRecentKey,
   batchRunKey,
   RUNNING_BATCHES_KEY,
@@ -105,7 +106,7 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
   }
 
   async take(batchId: string, steps: readonly NumberStep[], pace: BatchPace): Promise<readonly BatchAttempt[]> {
-    const { redis, retention, instance, clock } = this.parts;
+    const { redis, instance, clock } = this.parts;
     const batch = await this.#batch(batchId);
     if (batch === null || steps.length === 0) return [];
     const atMs = clock.wallMs();
@@ -130,7 +131,7 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
         }
       }
     });
-    const args = [retention.maxEntries, pace.callsPerSecond, pace.maxConcurrentCalls, ...words];
+    const args = [pace.callsPerSecond, pace.maxConcurrentCalls, ...words];
     const tokens = (await redis.script(TAKE, this.#keys(batchId), args)) as readonly number[];
     const taken = steps.flatMap((step, index) => {
       const token = tokens[index] ?? 0;
@@ -181,14 +182,13 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
   }
 
   async #settle(batchId: string, { callId, token, number }: BatchAttempt, words: readonly (string | number)[]): Promise<boolean> {
-    const { redis, retention } = this.parts;
-    return (await redis.script(SETTLE, this.#keys(batchId), [retention.maxEntries, callId, token, number, ...words])) === 1;
+    return (await this.parts.redis.script(SETTLE, this.#keys(batchId), [callId, token, number, ...words])) === 1;
   }
 
   #keys(batchId: string): readonly string[] {
     return [
       ...[batchKey(batchId), batchRunKey(batchId), batchNumbersKey(batchId), batchDueKey(batchId)],
-      ...[batchAttemptsKey(batchId), batchRecentKey(batchId), batchLogKey(batchId)],
+      ...[batchAttemptsKey(batchId), batchRecentKey(batchId), batchOutcomesKey(batchId)],
     ];
   }
 
