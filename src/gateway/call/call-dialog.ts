@@ -3,7 +3,7 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { CallTrace } from './call-trace.js';
 import { PlacedInvite, type DialTarget } from './placed-invite.js';
-import { SessionRefresh } from './session-refresh.js';
+import { SessionRefresh, type RefreshRequests } from './session-refresh.js';
 import { headerValues, TrunkAuthorization, type TrunkCredentials } from './trunk-authorization.js';
 import type { CallEvent } from './state.js';
 import { readInfoDigit, type InfoDigit } from './info-digit.js';
@@ -15,6 +15,7 @@ import {
   type DialogSnapshot,
   type InviteResponse,
   type SrfApp,
+  type SrfAnswer,
   type SrfDialog,
   type OnMessage,
   type RequestInDialog,
@@ -95,6 +96,8 @@ export class CallDialog {
   #hasReferred = false;
   /** `null`: the SIP server does it alone. */
   #refresh: SessionRefresh | null = null;
+  /** A re-INVITE that is to refresh the session: the next one does. */
+  #dueRefresh: { readonly headers: SrfHeaders; readonly begin: Parameters<RefreshRequests['reinvite']>[1] } | null = null;
   #cancelPing: CancelTimer | undefined;
   #isClosed = false;
   /** An earlier process had the dialog. */
@@ -180,13 +183,23 @@ export class CallDialog {
   }
 
   #sessionRefresh({ id }: SrfDialog): SessionRefresh {
-    return new SessionRefresh(this.services.clock, (headers, onAnswer) =>
-      this.#request(id, { method: 'UPDATE', headers: { ...this.#answerHeaders(), ...headers } }, (error, answer) => {
-        if (answer === undefined || answer.status >= 300)
-          this.log.warn({ error: answer?.status ?? errorText(error) }, 'call.session.not_refreshed');
-        onAnswer(answer);
-      }),
-    );
+    return new SessionRefresh(this.services.clock, {
+      update: (headers, onAnswer) =>
+        this.#request(id, { method: 'UPDATE', headers: { ...this.#answerHeaders(), ...headers } }, (error, answer) => {
+          this.#noteRefresh(error, answer);
+          onAnswer(answer);
+        }),
+      reinvite: (headers, begin) => {
+        this.#dueRefresh = { headers, begin };
+        this.owner.dispatch({ type: 'refresh-due' });
+      },
+      glareDelayMs: () => this.services.glareDelayMs(this.owner.isPlaced),
+    });
+  }
+
+  #noteRefresh(error: unknown, answer: SrfAnswer | undefined): void {
+    if (answer === undefined || answer.status >= 300)
+      this.log.warn({ error: answer?.status ?? errorText(error) }, 'call.session.not_refreshed');
   }
 
   /** The call is over: nothing more is sent by itself. */
@@ -259,7 +272,10 @@ export class CallDialog {
     const dialog = this.#dialog;
     if (dialog === null) return;
     dialog.local.sdp = sdp;
-    const request = { method: 'INVITE', headers: this.#answerHeaders(), body: sdp } as const;
+    const refresh = this.#dueRefresh;
+    this.#dueRefresh = null;
+    const onRefreshed = refresh?.begin();
+    const request = { method: 'INVITE', headers: { ...this.#answerHeaders(), ...refresh?.headers }, body: sdp } as const;
     this.#request(
       dialog.id,
       request,
@@ -270,6 +286,8 @@ export class CallDialog {
         // Without Session-Expires the peer decides whether there still is a timer (RFC 4028 §9).
         if (answer !== undefined && answer.status < 300)
           this.#refresh?.settled(sessionExpiresOf({ get: (name) => headerValues(answer.raw, name.toLowerCase())[0] }), undefined, true);
+        if (onRefreshed !== undefined) this.#noteRefresh(error, answer);
+        onRefreshed?.(answer);
         // Without a connection to the SIP server it is tried again later, as after a glare.
         const { status, body } = answer ?? { status: error instanceof ConnectionLostError ? 491 : 408, body: '' };
         this.owner.dispatch({
