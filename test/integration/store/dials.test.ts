@@ -100,6 +100,26 @@ for (const cluster of [false, true]) {
       expect(await live()).toEqual([]);
     });
 
+    it('number and organization are remembered; a change that is answered holds for every gateway', async () => {
+      await allow();
+      for (const stores of [one, other]) expect((await reserve(stores, newUuid())).ok).toBe(true);
+      // Of one node of a cluster.
+      const reads = async (): Promise<number> => Number(/cmdstat_get:calls=(\d+)/.exec(await redis.command('INFO commandstats'))?.[1] ?? 0);
+      const before = await reads();
+      for (let call = 0; call < 40; call += 1) expect((await reserve([one, other][call % 2]!, newUuid())).ok).toBe(true);
+      expect((await reads()) - before).toBeLessThan(40);
+      await allow({ prices: {} });
+      for (const stores of [one, other]) expect(errorOf(await reserve(stores, newUuid()))).toMatch(/no prefix/);
+      await allow();
+      for (const stores of [one, other]) expect((await reserve(stores, newUuid())).ok).toBe(true);
+      await one.numbers.detach(orgId, from, ['outbound']);
+      for (const stores of [one, other]) expect(errorOf(await reserve(stores, newUuid()))).toMatch(/not attached|not a number/);
+      // The next owner's.
+      const next = (await one.orgs.create({ name: 'two', sip_enabled: true })).org_id;
+      await one.numbers.attach(next, from, { outbound: { sip_endpoint: 'a.example' } });
+      for (const stores of [one, other]) expect(errorOf(await reserve(stores, newUuid()))).toMatch(/not a number of the organization/);
+    });
+
     it('the trunk of a number is that of its own organization', async () => {
       expect(await one.ofCalls.dials.trunkOf(orgId, from)).toEqual({ sip_endpoint: 'a.example' });
       expect(await one.ofCalls.dials.trunkOf(newUuid(), from)).toBeNull();

@@ -24,7 +24,6 @@ import {
   orgDialDayKey,
   orgDoNotCallKey,
   orgDialsKey,
-  orgKey,
   orgLeasesKey,
   orgLiveCallsKey,
   orgLiveKey,
@@ -32,6 +31,7 @@ import {
 } from '../keys.js';
 import { decodeRecord, RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
 import type { TurnWrites } from '../turn-writes.js';
+import type { DialRecords } from './dial-records.js';
 import { PLACEMENT_KEPT_S, placementKey } from './redis-placements.js';
 
 const RESERVE = new RedisScript('dials/reserve');
@@ -67,6 +67,7 @@ export class RedisDialLedger implements DialLedger {
 
   constructor(
     private readonly redis: RedisConnection,
+    private readonly records: DialRecords,
     private readonly writes: TurnWrites,
     private readonly leaseMs: number,
     private readonly instance: string,
@@ -76,9 +77,7 @@ export class RedisDialLedger implements DialLedger {
 
   async reserve(request: DialRequest): Promise<Result<PermittedDial, DialRefusal>> {
     const { orgId, from, to, endpoint, call, isReferred = false, maxDurationMs, idempotencyKey } = request;
-    const [numberText, orgText] = await this.redis.getMany([numberKey(from), orgKey(orgId)]);
-    const number = decodeRecord('number', numberText);
-    const org = decodeRecord('org', orgText);
+    const { number, org } = await this.records.read(orgId, from);
     if (org === null || !isOf(orgId, number)) return refused(`${from} is not a number of the organization`);
     const price = mayDial({ org, number }, to);
     if (!price.ok) return refused(price.error);
