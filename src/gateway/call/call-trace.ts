@@ -284,6 +284,8 @@ function happened(event: CallEvent): string {
       return 'the gateway hangs up';
     case 'reoffered':
       return `the carrier changes the session (${event.method === 'INVITE' ? 're-INVITE' : 'UPDATE'})`;
+    case 'refresh-due':
+      return 'the session timer is due';
     case 'reinvite-answered':
       return `the carrier answered our re-INVITE: ${String(event.status)}`;
     case 'transfer-asked':

@@ -54,6 +54,8 @@ export interface DialRequest {
   readonly call: BeginningCall;
   /** The trunk dials it, for our REFER: it counts and costs as any other, but is not listed among the calls in progress. */
   readonly isReferred?: boolean;
+  /** The request that claimed it is kept with the call; refused when another one has it by now. */
+  readonly idempotencyKey?: string;
   /** The cost of so long a call is reserved. */
   readonly maxDurationMs: number;
 }
