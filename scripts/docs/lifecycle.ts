@@ -128,6 +128,7 @@ const EXCHANGE_EVENTS: readonly NamedEvent[] = [
   { name: '`acknowledged`, another answer', event: { type: 'acknowledged', sdp: ANSWER } },
   { name: '`acknowledged`, the same or none', event: { type: 'acknowledged', sdp: '' } },
   { name: '`acknowledged`, unusable', event: { type: 'acknowledged', sdp: 'garbage' } },
+  { name: '`refresh-due`', event: { type: 'refresh-due' } },
   ...[200, 488, 491].map((status) => ({
     name: `\`reinvite-answered\` ${String(status)}`,
     event: { type: 'reinvite-answered', status, sdp: ANSWER, retryAfterMs: 0, attempt: 0 } as const,
@@ -186,6 +187,7 @@ type Named =
   | 'leg-lost'
   | 'timer'
   | 'reoffered'
+  | 'refresh-due'
   | 'reinvite-answered'
   | 'transfer-asked'
   | 'refer-answered'
@@ -259,6 +261,7 @@ function exchangeStates(): NamedState[] {
     [lost, outward],
     [lost, outward, answered(491)],
     [lost, outward, answered(200)],
+    [{ type: 'refresh-due' }],
   ];
   return paths.map((path) => {
     const { state } = playOn(talking, path);

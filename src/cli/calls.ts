@@ -144,6 +144,7 @@ function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
     ['reason', call.reason],
     ['answered by', call.answered_by],
     ['agent error', call.agent_error],
+    ['signalling error', call.signalling_error],
     ['SIP status', call.sip_status === null ? null : String(call.sip_status)],
     ['Call-ID', call.sip_call_id],
     ['source', `${call.source.transport} ${call.source.ip}:${String(call.source.port)}`],

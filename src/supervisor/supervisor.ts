@@ -14,7 +14,7 @@ import { ensureDataDir } from '../config/data-dir.js';
 import { controlAddress, sipServerName, type CellPlace } from '../config/cells.js';
 import { isFirstWorker, otherPlace, workerCount, workerName, type GatewayPlace } from '../config/gateway-worker.js';
 import { nativeFile } from '../config/native-files.js';
-import { askProcess, FACTS_QUESTION, followerName, processSocket } from '../config/process-socket.js';
+import { AHEAD_QUESTION, askProcess, FACTS_QUESTION, followerName, processSocket } from '../config/process-socket.js';
 import { foreignEnvironment, sipServerEnvironment } from './child-environment.js';
 import { systemClock } from '../lib/system-clock.js';
 import { takenPorts, takenRange, type WantedPort, type WantedRange } from './ports-free.js';
@@ -247,6 +247,8 @@ const NODE_OPTIONS = ['--enable-source-maps', '--max-semi-space-size=32'];
 
 /** For the answer of a process of ours, in milliseconds. */
 const ANSWER_LIMIT_MS = 1_000;
+/** For a gateway that opens its connections, beside the time that agents have. */
+const AHEAD_LIMIT_MS = 10_000;
 
 /** Children that stop together, before those of the earlier stages. */
 interface Stage {
@@ -295,6 +297,8 @@ function gatewaySpec(config: Config, directory: string, configFlags: readonly st
   const hasApi = isFirstWorker(place) && !isRetired;
   return {
     ...nodeSpec(directory, workerName(index), args, process.env, config.spare_processes && !isRetired),
+    connectAhead: () =>
+      askProcess(directory, followerName(workerName(index)), AHEAD_QUESTION, config.agents.connect_timeout_ms + AHEAD_LIMIT_MS),
     // It drains; SIGTERM would park its calls for a successor.
     stopSignal: 'SIGINT',
     // A BYE may have to wait for an ACK: 64·T1.

@@ -35,7 +35,10 @@ export class TwoHosts {
     private readonly sentinels: TestSentinels | null,
   ) {}
 
-  /** @param ofA settings of the first alone @param ofBoth those of each */
+  /**
+   * @param ofA settings of the first alone
+   * @param ofBoth settings of both
+   */
   static async start(
     ofA: (redis: TestRedis) => Promise<Settings> = () => Promise.resolve({}),
     sentinels: TestSentinels | null = null,
@@ -53,10 +56,10 @@ export class TwoHosts {
     const host = async (address: string, settings: Settings): Promise<Host> => {
       const gateway = await RunningGateway.start({
         ...SETTINGS,
-        ...ofBoth,
         TRUNKLINE_BIND_ADDRESS: address,
         TRUNKLINE_REDIS_URL: url,
         ...(sentinels === null ? {} : { TRUNKLINE_REDIS_SENTINEL_NAME: sentinels.name }),
+        ...ofBoth,
         ...settings,
       });
       return { address, gateway, trunk: { sipPort: gateway.sipPort, ca: gateway.ca, sipHost: address } };

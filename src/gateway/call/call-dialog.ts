@@ -3,7 +3,8 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { CallTrace } from './call-trace.js';
 import { PlacedInvite, type DialTarget } from './placed-invite.js';
-import { SessionRefresh } from './session-refresh.js';
+import { isUnknownDialog, requestFailure } from './request-failure.js';
+import { SessionRefresh, type RefreshRequests } from './session-refresh.js';
 import { headerValues, TrunkAuthorization, type TrunkCredentials } from './trunk-authorization.js';
 import type { CallEvent } from './state.js';
 import { readInfoDigit, type InfoDigit } from './info-digit.js';
@@ -15,6 +16,7 @@ import {
   type DialogSnapshot,
   type InviteResponse,
   type SrfApp,
+  type SrfAnswer,
   type SrfDialog,
   type OnMessage,
   type RequestInDialog,
@@ -56,6 +58,8 @@ export interface DialogOwner {
   trunkHeaders(): SrfHeaders;
   /** Our INVITE went out: the id of its dialog has to survive us. */
   onDialled(): void;
+  /** A request of ours within the dialog failed. */
+  onSignallingError(text: string): void;
   /** Another host has the call. */
   onTaken(): void;
 }
@@ -95,6 +99,8 @@ export class CallDialog {
   #hasReferred = false;
   /** `null`: the SIP server does it alone. */
   #refresh: SessionRefresh | null = null;
+  /** A re-INVITE that is to refresh the session: the next one does. */
+  #dueRefresh: { readonly headers: SrfHeaders; readonly begin: Parameters<RefreshRequests['reinvite']>[1] } | null = null;
   #cancelPing: CancelTimer | undefined;
   #isClosed = false;
   /** An earlier process had the dialog. */
@@ -156,6 +162,12 @@ export class CallDialog {
         this.#dialledId = dialogId;
         this.owner.onDialled();
       },
+      onWithdrawn: (error: string | null) =>
+        this.owner.dispatch({
+          type: 'not-permitted',
+          reason: error === null ? 'DIAL_NOT_ALLOWED' : 'STORE_UNAVAILABLE',
+          detail: error ?? 'it came too late',
+        }),
       onProceeding: (status: number, sdp: string) => this.owner.dispatch({ type: 'dial-proceeding', status, sdp }),
       onAnswered: (dialog: SrfDialog, answer: string, response: InviteResponse) => {
         this.#dialog = dialog;
@@ -174,13 +186,23 @@ export class CallDialog {
   }
 
   #sessionRefresh({ id }: SrfDialog): SessionRefresh {
-    return new SessionRefresh(this.services.clock, (headers, onAnswer) =>
-      this.#request(id, { method: 'UPDATE', headers: { ...this.#answerHeaders(), ...headers } }, (error, answer) => {
-        if (answer === undefined || answer.status >= 300)
-          this.log.warn({ error: answer?.status ?? errorText(error) }, 'call.session.not_refreshed');
-        onAnswer(answer);
-      }),
-    );
+    return new SessionRefresh(this.services.clock, {
+      update: (headers, onAnswer) =>
+        this.#request(id, { method: 'UPDATE', headers: { ...this.#answerHeaders(), ...headers } }, (error, answer) => {
+          this.#noteRefresh(error, answer);
+          onAnswer(answer);
+        }),
+      reinvite: (headers, begin) => {
+        this.#dueRefresh = { headers, begin };
+        this.owner.dispatch({ type: 'refresh-due' });
+      },
+      glareDelayMs: () => this.services.glareDelayMs(this.owner.isPlaced),
+    });
+  }
+
+  #noteRefresh(error: unknown, answer: SrfAnswer | undefined): void {
+    if (answer === undefined || answer.status >= 300)
+      this.log.warn({ error: answer?.status ?? errorText(error) }, 'call.session.not_refreshed');
   }
 
   /** The call is over: nothing more is sent by itself. */
@@ -188,6 +210,7 @@ export class CallDialog {
     this.#isClosed = true;
     this.#cancelPing?.();
     this.#refresh?.stop();
+    this.#placed?.close();
   }
 
   cancelDial(reason: Reason): void {
@@ -252,7 +275,10 @@ export class CallDialog {
     const dialog = this.#dialog;
     if (dialog === null) return;
     dialog.local.sdp = sdp;
-    const request = { method: 'INVITE', headers: this.#answerHeaders(), body: sdp } as const;
+    const refresh = this.#dueRefresh;
+    this.#dueRefresh = null;
+    const onRefreshed = refresh?.begin();
+    const request = { method: 'INVITE', headers: { ...this.#answerHeaders(), ...refresh?.headers }, body: sdp } as const;
     this.#request(
       dialog.id,
       request,
@@ -263,6 +289,8 @@ export class CallDialog {
         // Without Session-Expires the peer decides whether there still is a timer (RFC 4028 §9).
         if (answer !== undefined && answer.status < 300)
           this.#refresh?.settled(sessionExpiresOf({ get: (name) => headerValues(answer.raw, name.toLowerCase())[0] }), undefined, true);
+        if (onRefreshed !== undefined) this.#noteRefresh(error, answer);
+        onRefreshed?.(answer);
         // Without a connection to the SIP server it is tried again later, as after a glare.
         const { status, body } = answer ?? { status: error instanceof ConnectionLostError ? 491 : 408, body: '' };
         this.owner.dispatch({
@@ -388,6 +416,8 @@ export class CallDialog {
     };
     const settle: typeof onAnswer = (error, answer) => {
       if (answer !== undefined && authorization.answers({ method, uri }, answer.status, answer.raw)) return send();
+      const failure = requestFailure(method, error, answer);
+      if (failure !== null) this.owner.onSignallingError(failure);
       done();
       onAnswer(error, answer);
     };
@@ -464,11 +494,6 @@ export class CallDialog {
   #capabilities(): SrfHeaders {
     return { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') };
   }
-}
-
-/** The SIP server ended it, or never had it. */
-function isUnknownDialog(error: unknown): boolean {
-  return /unable to find dialog/i.test(errorText(error));
 }
 
 function reofferOf(request: SrfRequest): ReturnType<typeof readReoffer> {

@@ -9,6 +9,7 @@ import {
   offerAnswerFailed,
   IDLE,
   onAnswerInAck,
+  onRefreshDue,
   onReinviteAnswered,
   onReinviteTimer,
   onRelayAnsweredAgain,
@@ -149,6 +150,8 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return onHangup(state, event);
     case 'reoffered':
       return within(onReoffered(state, event));
+    case 'refresh-due':
+      return state.name === 'Talking' ? onRefreshDue(state) : { state, effects: NOTHING };
     case 'reinvite-answered':
       return within(onReinviteAnswered(state, event));
     case 'transfer-asked':

@@ -47,6 +47,7 @@ export function onReoffered(state: CallState, event: EventOf<'reoffered'>): Offe
     case 'AwaitingAnswer':
     case 'MovingOut':
     case 'Inviting':
+    case 'Refreshing':
     case 'MovingIn':
       return reject('REQUEST_PENDING');
     case 'Idle':
@@ -205,7 +206,7 @@ export function moveAway(state: CallState, mayMove: boolean): OfferAnswerStep {
   const pending = rejectPending(state, 'INTERNAL_ERROR');
   if (!mayMove || session === null) return { state: { ...state, exchange: IDLE }, effects: pending, lost: 'MEDIA_LOST' };
   // Until the ACK no request of ours may go out; it starts the move. So does the answer to our re-INVITE, whose relay is lost meanwhile.
-  if (state.name === 'AwaitingAck' || ['AwaitingAnswer', 'Inviting', 'Retrying'].includes(exchange.name))
+  if (state.name === 'AwaitingAck' || ['AwaitingAnswer', 'Inviting', 'Refreshing', 'Retrying'].includes(exchange.name))
     return { state: { ...state, isMoveDue: true }, effects: NOTHING };
   return moveOut(state, session, pending);
 }
@@ -271,6 +272,7 @@ function withTag(outside: RelaySide, media: CarrierMedia): RelaySide {
 /** The carrier's final answer to our re-INVITE; drachtio-srf has acknowledged it. */
 export function onReinviteAnswered(state: CallState, event: EventOf<'reinvite-answered'>): OfferAnswerStep {
   const { exchange, session } = state;
+  if (exchange.name === 'Refreshing' && session !== null) return onRefreshed({ ...state, exchange: IDLE }, session, event);
   if (exchange.name !== 'Inviting' || session === null) return { state, effects: NOTHING };
   // RFC 3261 §14.1: glare.
   if (event.status === 491) return retry(state, exchange, event.retryAfterMs);
@@ -285,6 +287,24 @@ export function onReinviteAnswered(state: CallState, event: EventOf<'reinvite-an
     return moveOut({ ...state, session: agreed }, agreed, []);
   }
   return moveIn(state, answer.value, event.sdp, exchange);
+}
+
+/** A re-INVITE that changes nothing. One that cannot be sent now is asked for again. */
+export function onRefreshDue(state: CallState): OfferAnswerStep {
+  const { exchange, session } = state;
+  if (exchange.name !== 'Idle' || session === null || state.isMoveDue) return { state, effects: NOTHING };
+  const attempt = state.attempt + 1;
+  return { state: { ...state, attempt, exchange: { name: 'Refreshing' } }, effects: [{ do: 'reinvite', sdp: session.sentSdp, attempt }] };
+}
+
+/** Whatever comes of a refresh, the call goes on; the carrier's answer may be another one than before. */
+function onRefreshed(idle: CallState, session: AgreedSession, { status, sdp }: EventOf<'reinvite-answered'>): OfferAnswerStep {
+  const answer = status < 300 && sdp !== session.carrierSdp ? readAnswer(sdp, repeatedOffer(session.media)) : undefined;
+  if (answer?.ok !== true || !isReachable(answer.value.address, session.outside.address)) return settle(idle, []);
+  if (isJoined(idle) && isOtherFormat(session.media, answer.value)) return settle(idle, []);
+  if (!idle.isMoveDue) return relayAgain(idle, null, answer.value, sdp);
+  const agreed = { ...session, media: answer.value, carrierSdp: sdp };
+  return moveOut({ ...idle, session: agreed }, agreed, []);
 }
 
 /** The call goes on only where it was about to be joined with another one: it is with its agent again. */

@@ -78,6 +78,9 @@ function onAsking(state: PlacedCall, event: CallEvent): PlacingStep | null {
 
 function onDialling(state: PlacedCall, event: CallEvent): PlacingStep | null {
   switch (event.type) {
+    case 'not-permitted':
+      // The INVITE has not left.
+      return { state: { ...state, lateOffer: null }, effects: NOTHING, ended: state.placing.givenUp ?? event.reason };
     case 'dial-proceeding':
       return onProceeding(state, event);
     case 'relay-answered-from-carrier':

@@ -56,6 +56,8 @@ export type Exchange =
   | { readonly name: 'MovingOut'; readonly to: AgentSide; readonly isMove: boolean }
   /** Our re-INVITE is on its way to the carrier. */
   | { readonly name: 'Inviting'; readonly sdp: string; readonly outside: RelaySide; readonly to: AgentSide }
+  /** Our re-INVITE with the description of before refreshes the session timer. */
+  | { readonly name: 'Refreshing' }
   /** The carrier answered 491: our re-INVITE goes out again. */
   | { readonly name: 'Retrying'; readonly sdp: string; readonly outside: RelaySide; readonly to: AgentSide }
   /** The relay gets the carrier's answer. */
@@ -258,7 +260,7 @@ export type CallEvent =
   | { readonly type: 'placed' }
   | { readonly type: 'permitted'; readonly route: Route; readonly permit: DialPermit }
   /** `detail`: a sentence. */
-  | { readonly type: 'not-permitted'; readonly reason: 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL'; readonly detail: string }
+  | { readonly type: 'not-permitted'; readonly reason: 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL' | 'STORE_UNAVAILABLE'; readonly detail: string }
   /** A provisional response to our INVITE; `sdp`: of its early dialog, '' without one. */
   | { readonly type: 'dial-proceeding'; readonly status: number; readonly sdp: string }
   /** A 2xx to our INVITE. */
@@ -305,6 +307,8 @@ export type CallEvent =
   | { readonly type: 'hangup'; readonly reason: HangupReason }
   /** A re-INVITE or UPDATE that can be read; `sdp` is '' without an offer. */
   | { readonly type: 'reoffered'; readonly requestId: number; readonly method: 'INVITE' | 'UPDATE'; readonly sdp: string }
+  /** The session timer wants a re-INVITE. */
+  | { readonly type: 'refresh-due' }
   /** The final answer to a re-INVITE of ours; 408 when none came. */
   | {
       readonly type: 'reinvite-answered';

@@ -35,7 +35,20 @@ export interface OwnEnd {
 
 /** What one call needs to be placed. @param joins the call that it is a second leg of; `null`: none */
 export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCall | null = null): PlaceContext {
-  const { callId, orgId, from, to, trunk, agent, ringTimeoutMs, detectAnswerer, timeLimitMs = Infinity, voice } = request;
+  const {
+    callId,
+    orgId,
+    from,
+    to,
+    trunk,
+    agent,
+    ringTimeoutMs,
+    detectAnswerer,
+    timeLimitMs = Infinity,
+    voice,
+    idempotencyKey,
+    confirm,
+  } = request;
   const { uri, host, port, hostPort } = trunkUri(trunk.sip_endpoint, to);
   const sipCallId = request.sipCallId ?? newUuid();
   const contact = ownContact(own.contact, { requestUri: uri, topRecordRoute: undefined, contactUri: undefined });
@@ -46,6 +59,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
   };
   return {
     ...{ orgId, from, to, endpoint: trunk.sip_endpoint, agent, ringTimeoutMs, detectAnswerer },
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     origin: {
       ...{ callId, sipCallId, direction: 'outbound', orgId, to, startedAtMs: own.nowMs },
       ...(voice === undefined ? {} : { voice }),
@@ -60,6 +74,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
     own: { contact, warningHost: own.warningHost, peerHost: hostPort },
     target: {
       uri,
+      ...(confirm === undefined ? {} : { confirm }),
       headers: {
         // A trunk knows its customers by numbers in its own domain.
         From: `<sip:${from}@${host}>`,

@@ -54,6 +54,8 @@ export interface DialRequest {
   readonly call: BeginningCall;
   /** The trunk dials it, for our REFER: it counts and costs as any other, but is not listed among the calls in progress. */
   readonly isReferred?: boolean;
+  /** The request that claimed it is kept with the call; refused when another one has it by now. */
+  readonly idempotencyKey?: string;
   /** The cost of so long a call is reserved. */
   readonly maxDurationMs: number;
 }
@@ -205,6 +207,8 @@ export interface SnapshotStore {
    * written has ended: it is forgotten, and not among them. Rejects with `StoreUnavailableError`.
    */
   orphaned(): Promise<readonly CallSnapshot[]>;
+  /** What a process of the same instance has that still runs: nothing is changed. Rejects with `StoreUnavailableError`. */
+  ahead(): Promise<readonly CallSnapshot[]>;
   /** The same of another instance, whose host is lost: its calls are this one's from now on. */
   take(instance: string): Promise<readonly CallSnapshot[]>;
 }

@@ -73,10 +73,11 @@ const frame = async (count: number): Promise<AppFrame> => {
   return server.frames[count - 1]!;
 };
 
-function invite(password: string | null = null): PlacedInvite {
+function invite(password: string | null = null, confirm?: () => Promise<boolean>): PlacedInvite {
   const headers = { From: '<sip:+15550100555@trunk.example>', To: '<sip:+4930123456@trunk.example>', 'Call-ID': CALL_ID };
   const owner = {
     onSent: (dialogId: string) => void (sentAs = dialogId),
+    onWithdrawn: (error: string | null) => void seen.push(`withdrawn ${error ?? 'late'}`),
     onProceeding: (status: number) => void seen.push(`proceeding ${String(status)}`),
     onAnswered: (made: SrfDialog, sdp: string) => {
       dialog = made;
@@ -89,7 +90,8 @@ function invite(password: string | null = null): PlacedInvite {
   };
   const credentials = password === null ? null : { username: 'u', password, realm: null };
   const trace = new CallTrace(systemClock, true);
-  const placed = new PlacedInvite(srf, { uri: URI, headers }, SDP, new TrunkAuthorization(credentials), owner, trace, silentLog);
+  const target = { uri: URI, headers, ...(confirm === undefined ? {} : { confirm }) };
+  const placed = new PlacedInvite(srf, target, SDP, new TrunkAuthorization(credentials), owner, trace, silentLog);
   placed.send();
   return placed;
 }
@@ -111,6 +113,30 @@ describe('an INVITE of ours through drachtio-server', () => {
     srf.request(DIALOG, { method: 'BYE' }, () => undefined);
     const bye = await frame(3);
     expect([bye.text.split(' ')[0], bye.dialog]).toEqual(['BYE', DIALOG]);
+  });
+
+  it.each([
+    ['its turn is over', () => Promise.resolve(false), 'late'],
+    ['the store is away', () => Promise.reject(new Error('away')), 'away'],
+  ])('does not leave when %s', async (_what, confirm, why) => {
+    invite(null, confirm);
+    await expect.poll(() => seen).toEqual([`withdrawn ${why}`]);
+    invite(null, () => Promise.resolve(true));
+    await frame(1);
+    expect(server.frames).toHaveLength(1);
+  });
+
+  it('does not leave when the call is given up, or over, while that is asked', async () => {
+    for (const end of [(placed: PlacedInvite) => placed.cancel('API_STOPPED'), (placed: PlacedInvite) => placed.close()]) {
+      let answer: (isConfirmed: boolean) => void = () => undefined;
+      const placed = invite(null, () => new Promise((resolve) => (answer = resolve)));
+      end(placed);
+      answer(true);
+    }
+    await expect.poll(() => seen).toEqual(['withdrawn late', 'withdrawn late']);
+    invite();
+    expect((await frame(1)).text).toMatch(/^INVITE /);
+    expect(server.frames).toHaveLength(1);
   });
 
   it('[3261 §8.1.3.5] is sent again after a challenge as drachtio-srf does: the same Call-ID and tag, the next CSeq', async () => {

@@ -16,6 +16,7 @@ import { scheduleSweep } from './numbers/number-sweep-schedule.js';
 import { RedisAgentStore } from './agents/redis-agents.js';
 import { RedisAuditLog } from './audit/redis-audit.js';
 import { RedisDialLedger } from './dials/redis-dials.js';
+import { DialRecords } from './dials/dial-records.js';
 import { RedisPlacements } from './dials/redis-placements.js';
 import { RedisBatchLog } from './batches/redis-batches.js';
 import { RedisBatchRuns } from './batches/redis-batch-runs.js';
@@ -231,14 +232,17 @@ function openCalls(
   const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, apiWrites, leaseMs, instance, clock, log) });
   const sessions = new RedisProviderSessions(redis, writes, leaseMs, clock, log);
   const providerUsage = new RedisProviderSessions(api, apiWrites, leaseMs, clock, log);
-  const dials = new RedisDialLedger(redis, writes, leaseMs, instance, clock, log);
+  // Apart: it remembers no agents.
+  const dialled = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
+  const dialRecords = new DialRecords(redis, dialled, routing.records, routing.isFresh, clock);
+  const dials = new RedisDialLedger(redis, dialRecords, writes, leaseMs, instance, clock, log);
   const snapshots = new RedisSnapshotStore({
     redis,
     writes,
     instance,
     clock,
     log,
-    beforeLeft: () => waiting.flush(),
+    beforeLeft: () => waiting.begin(),
     onLeft: async (calls) => {
       for (const call of calls)
         if (call.dial == null) own.resume(call);
@@ -248,7 +252,7 @@ function openCalls(
     onForgotten: (callId) => routes.release(callId),
   });
   const onChange = (key: string): void => {
-    remembered.onChange(key);
+    for (const cache of [remembered, dialled]) cache.onChange(key);
     leases.onChange(key);
   };
   const bus = new RedisGatewayBus(api, instance, onChange, clock, log);
@@ -277,9 +281,11 @@ function openCalls(
     log: log.child({ connection: 'changes' }),
   });
   const onGap = (): void => {
-    remembered.onGap();
+    for (const cache of [remembered, dialled]) cache.onGap();
     heartbeat.begin();
-    dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ error: errorText(error) }, 'redis.invalidation.unchecked'));
+    Promise.all([remembered, dialled].map((cache) => dropOutdated(redis, cache))).catch((error: unknown) =>
+      log.warn({ error: errorText(error) }, 'redis.invalidation.unchecked'),
+    );
   };
   const also = {
     channel: gatewayChannel(instance),

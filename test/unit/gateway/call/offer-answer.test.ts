@@ -249,6 +249,46 @@ describe('a re-INVITE without an offer', () => {
   });
 });
 
+describe('[4028 §7.4] a re-INVITE that refreshes the session', () => {
+  const DUE: CallEvent = { type: 'refresh-due' };
+  const answered = (status: number, sdp = '', attempt = 1): CallEvent => ({
+    type: 'reinvite-answered',
+    status,
+    sdp,
+    retryAfterMs: 0,
+    attempt,
+  });
+
+  it('offers what is agreed, and touches nothing when the answer is the same', () => {
+    const out = playOn(talking, [DUE]);
+    expect(out.effects).toEqual([{ do: 'reinvite', sdp: talking.session?.sentSdp, attempt: 1 }]);
+    const done = playOn(out.state, [answered(200, talking.session?.carrierSdp)]);
+    expect([kinds(done.effects), done.state.exchange.name]).toEqual([['keep'], 'Idle']);
+    expect(done.state.session).toEqual(talking.session);
+  });
+
+  it.each([408, 422, 488, 491, 500])('leaves the call as it is after %i', (status) => {
+    const { state, effects } = playOn(talking, [DUE, answered(status)]);
+    expect([kinds(effects), state.name, state.exchange.name]).toEqual([['keep'], 'Talking', 'Idle']);
+  });
+
+  it('takes another address of the carrier from the answer to rtpengine', () => {
+    const { state, effects } = playOn(talking, [DUE, answered(200, MOVED)]);
+    expect([kinds(effects), state.exchange.name]).toEqual([['stop-timer', 'offer-relay'], 'Offering']);
+  });
+
+  it('waits for an exchange, and makes others wait', () => {
+    expect(playOn(talking, [NEXT(HELD), DUE]).effects).toEqual([]);
+    const refused = playOn(talking, [DUE, NEXT(HELD)]);
+    expect(effect(refused, 'reject')).toMatchObject({ reason: 'REQUEST_PENDING' });
+    const lost = playOn(talking, [DUE, RELAY_LOST, answered(200, talking.session?.carrierSdp)]);
+    expect(kinds(lost.effects)).toContain('leave-relay');
+    const moved = playOn(talking, [DUE, RELAY_LOST, answered(200, MOVED)]);
+    expect(kinds(moved.effects)).toContain('leave-relay');
+    expect(moved.state.session?.carrierSdp).toBe(MOVED);
+  });
+});
+
 describe('a call of another host', () => {
   const RESERVED: CallEvent = {
     type: 'leg-reserved',

@@ -85,6 +85,7 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     analysis_error: null,
     analysis_rejected: null,
     agent_error: null,
+    signalling_error: null,
     answered_by: null,
     parent_call_id: null,
     legs: [],
