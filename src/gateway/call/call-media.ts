@@ -292,6 +292,7 @@ function sumOf(before: LegFigures | null, later: LegFigures | null): LegFigures 
     packetsLost: before.packetsLost + later.packetsLost,
     firstAudioMs: before.firstAudioMs,
     digitsReceived: before.digitsReceived + later.digitsReceived,
+    framesLate: before.framesLate + later.framesLate,
     agentAudioMs: before.agentAudioMs,
     turnDelaysMs: [...before.turnDelaysMs, ...later.turnDelaysMs],
     samples: [...before.samples, ...later.samples],

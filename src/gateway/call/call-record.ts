@@ -208,6 +208,7 @@ function qualityOf(endpoint: LegFigures | null, relay: RelayFigures | null): Cal
             jitter_ms: rounded(endpoint.jitterMs) ?? 0,
             round_trip_ms: rounded(endpoint.roundTripMs),
             digits_received: endpoint.digitsReceived,
+            frames_late: endpoint.framesLate,
           },
     relay: relay === null ? null : { from_carrier: streamQuality(relay.fromCarrier), from_agent: streamQuality(relay.fromAgent) },
   };
