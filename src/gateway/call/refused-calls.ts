@@ -80,7 +80,7 @@ function recordOf(orgId: string | null, to: string, calls: number, at: string): 
     turns: NO_TURNS,
     quality: { endpoint: null, relay: null },
     ...{ samples: [], transcript: [], transcript_state: null, transcript_error: null },
-    ...{ analysis: null, analysis_error: null, analysis_rejected: null, agent_error: null, answered_by: null },
+    ...{ analysis: null, analysis_error: null, analysis_rejected: null, agent_error: null, signalling_error: null, answered_by: null },
     ...{ legs: [], stale_route: false, resumed: 0 },
   };
 }
