@@ -110,6 +110,8 @@ export type LegEvent =
   | { readonly type: 'fork-ended'; readonly streamSid: string; readonly error: string | null }
   /** What the connection to the agent met. */
   | AgentNote
+  /** Marks of the agent's that were not played yet. */
+  | { readonly type: 'agent-marks'; readonly names: readonly string[] }
   /** The provider reported how many tokens it counted. */
   | { readonly type: 'provider-tokens'; readonly tokens: number }
   /** The agent asks for something that is not the leg's business. */
