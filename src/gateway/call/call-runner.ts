@@ -100,7 +100,7 @@ export class CallRunner {
       credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
       trunkHeaders: () =>
         origin.direction === 'inbound' ? {} : trunkHeaders(this.#state.route?.number.outbound, services.trunksArePublic),
-      ...{ onDialled: () => this.#keep(), onTaken: () => this.#drop() },
+      ...{ onDialled: () => this.#keep(), onTaken: () => this.#drop(), dialledId: placed?.target.dialogId ?? null },
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
     this.#requests = new AgentRequests(
