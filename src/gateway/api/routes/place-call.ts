@@ -72,7 +72,8 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
         if (key !== null) await stores.placements.release(orgId, key);
         throw refused('NOT_READY', REASONS[placed.error].explanation);
       }
-      await note(request, 'call.place', callId, Object.keys(body));
+      // Beside the answer: it never rejects.
+      void note(request, 'call.place', callId, Object.keys(body));
       return answered(to, callId);
     },
   });

@@ -62,7 +62,8 @@ export function twilioPlaceCallRoute(app: ZodApp, { stores, sipPolicy, placeCall
         ...limitsOf(body),
       });
       if (!placed.ok) throw new TwilioFailure(503, TWILIO_CODES.internal, REASONS[placed.error].explanation);
-      await note(request, 'call.place', callId, Object.keys(body));
+      // Beside the answer: it never rejects.
+      void note(request, 'call.place', callId, Object.keys(body));
       const call = { callId, direction: 'outbound', from, to, status: 'queued', startedAtMs, answeredAtMs: null, endedAtMs: null } as const;
       return reply.code(201).send(callResource(call, orgId));
     },
