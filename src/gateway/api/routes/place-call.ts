@@ -44,7 +44,7 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
       const [to, from] = [numberOf(body.phone_number), numberOf(body.from)];
       const key = idempotencyKeyOf(request);
       const [number, agent, known, listed] = await Promise.all([
-        stores.numbers.get(orgId, from),
+        stores.callers.get(orgId, from),
         agentOf(request, orgId, body),
         key === null ? null : stores.placements.find(orgId, key),
         stores.doNotCall.find(orgId, [to]),

@@ -43,7 +43,7 @@ export function twilioPlaceCallRoute(app: ZodApp, { stores, sipPolicy, placeCall
       const orgId = orgOf(request, request.params.accountSid);
       const { to, from } = numbersOf(body);
       const { org } = identityOf(request);
-      const number = await stores.numbers.get(orgId, from);
+      const number = await stores.callers.get(orgId, from);
       const trunk = number?.outbound ?? null;
       if (number === null || trunk === null || org.dialling?.callers.includes(from) === false)
         throw new TwilioFailure(
