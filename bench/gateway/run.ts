@@ -28,6 +28,8 @@ const { values } = parseArgs({
     subjects: { type: 'string', default: 'trunkline,kamailio' },
     /** Trunkline alone: calls that it places to those that come in */
     outbound: { type: 'boolean', default: false },
+    /** Trunkline alone: so many cells to one */
+    cells: { type: 'string', default: '1' },
     profile: { type: 'boolean', default: false },
     /** memory of held calls is looked at after a full garbage collection */
     collect: { type: 'boolean', default: false },
@@ -38,7 +40,8 @@ const { values } = parseArgs({
 
 const connections = Number(values.connections);
 const seconds = Number(values.seconds);
-const wants = (name: string): boolean => values.only.split(',').includes(name);
+const isOfCells = Number(values.cells) > 1;
+const wants = (name: string): boolean => values.only.split(',').includes(name) && !(isOfCells && name === 'overload');
 
 interface Figures {
   readonly result: LoadResult;
@@ -259,6 +262,29 @@ async function compareWays(): Promise<void> {
   );
 }
 
+/** One cell, then several, at the same rates: half of one's most over two cells is a quarter of it for each. */
+async function compareCells(): Promise<void> {
+  const rounds: (readonly [Outcome, Outcome])[] = [];
+  const ofCells = (count: string) => () => productSubject({ ...settings(), TRUNKLINE_GATEWAY_WORKERS: count });
+  for (let round = 1; round <= Number(values.rounds); round += 1) {
+    const one = await slice(`One cell, round ${String(round)}`, ofCells('1'));
+    const peak = one.most === undefined ? undefined : perSecond(one.most);
+    rounds.push([await slice(`${values.cells} cells, round ${String(round)}`, ofCells(values.cells), peak), one]);
+  }
+  console.log(`\n${values.cells} cells to one: the median of the rounds, and each of them`);
+  const both =
+    (of: (figures: Figures) => number, name: keyof Outcome, nameOfOne = name) =>
+    (several: Outcome, one: Outcome) => {
+      const [a, b] = [several[name], one[nameOfOne]];
+      return a === undefined || b === undefined ? undefined : of(a) / of(b);
+    };
+  const own = ({ own: ms }: Figures): number => ms;
+  ratios('calls a second                      ', both(perSecond, 'most'), rounds);
+  ratios('CPU a call at the most (goal 1)     ', both(own, 'most'), rounds);
+  ratios('CPU a call at half of one’s most    ', both(own, 'half'), rounds);
+  if (values.cells === '2') ratios('CPU a call at the same rate for each', both(own, 'half', 'quarter'), rounds);
+}
+
 function compare(rounds: readonly (readonly [Outcome, Outcome])[]): void {
   console.log('\nTrunkline to Kamailio: the median of the rounds, and each of them');
   const both = (name: keyof Outcome, of: (figures: Figures) => number) => (ours: Outcome, theirs: Outcome) => {
@@ -294,6 +320,10 @@ function compare(rounds: readonly (readonly [Outcome, Outcome])[]): void {
 console.log(`${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${values.connections} TLS connections`);
 if (values.outbound) {
   await compareWays();
+  process.exit();
+}
+if (isOfCells) {
+  await compareCells();
   process.exit();
 }
 const subjects = values.subjects.split(',');

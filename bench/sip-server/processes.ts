@@ -112,6 +112,20 @@ export async function startAll({ profile, messages, drachtio, collects = false, 
   return { server, application, generator, target, close };
 }
 
+/** Node's own TLS server and a load generator. */
+export async function startBareTls(): Promise<Omit<All, 'application'>> {
+  const directory = mkdtempSync(join(tmpdir(), 'trunkline-bench-'));
+  const [port = 0] = await freePorts(1);
+  const { certFile, keyFile, caFile } = await ensureCertificates(directory, ['localhost', '127.0.0.1'], Date.now());
+  const server = await typescript('bench/sip-server/bare-tls.ts', [String(port), certFile, keyFile]);
+  const generator = await startGenerator();
+  const close = async (): Promise<void> => {
+    for (const { child } of [generator, server]) child.kill('SIGKILL');
+    await rm(directory, { recursive: true });
+  };
+  return { server, generator, target: { port, transport: 'TLS', ca: readFileSync(caFile, 'utf8'), messages: 'sipp' }, close };
+}
+
 type Certificates = Awaited<ReturnType<typeof ensureCertificates>>;
 
 function ownServer(

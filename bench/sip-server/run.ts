@@ -6,11 +6,11 @@ import { applicationAlone } from './application-alone.js';
 import { cpuMs } from '../support/process-figures.js';
 import { dialogCosts } from './dialogs.js';
 import type { LoadOrder, LoadResult, LoadTarget } from './generator.js';
-import { order, settledKb, startAll, type Process } from './processes.js';
+import { order, settledKb, startAll, startBareTls, type Process } from './processes.js';
 
 // The SIP server alone: a load generator that is a carrier, the server as `trunkline sip-server` starts it, with every timer, limit
 // and check, and the least drachtio-srf application. What it is held against in the same run is SIPp's own UAS (C++), over TCP.
-// With `--drachtio <program>` a real drachtio-server does the same in the same run, slice by slice; without it nothing is said of it.
+// With `--drachtio <program>` a real drachtio-server does the same in the same run, in turn with ours; without it nothing is said of it.
 
 const { values } = parseArgs({
   options: {
@@ -25,6 +25,8 @@ const { values } = parseArgs({
     only: { type: 'string' },
     /** The program of a drachtio-server, to be measured in the same run. */
     drachtio: { type: 'string' },
+    /** With `--drachtio`: so often both are measured, in turn. */
+    rounds: { type: 'string', default: '3' },
     /** In place of everything else: what it costs to keep dialogs in a file, and in Redis. Slices of 10 s. */
     dialogs: { type: 'boolean', default: false },
   },
@@ -91,8 +93,15 @@ async function measure(name: string, drachtio: string | null): Promise<Outcome> 
       describe(`${values.rate} calls a second`, steady);
       console.log(`  generator         ${steady.result.maxLateMs.toFixed(1)} ms late at worst`);
     }
-    const kept = wants('memory') ? await memory(generator, server, target) : { heldKb: null, idleKb: null };
-    return { most, ...kept };
+    const heldKb = wants('memory') ? await heldMemory(generator, server, target) : null;
+    const idleKb = wants('memory') || wants('idle') ? await idleMemory(generator, server, target) : null;
+    if (idleKb !== null && drachtio === null) {
+      const bareKb = await bareIdleKb();
+      console.log(
+        `  ratio             ${(idleKb / bareKb).toFixed(2)} times an idle connection of a bare tls.createServer, ${bareKb.toFixed(1)} kB (goal 0.6)`,
+      );
+    }
+    return { most, heldKb, idleKb };
   } finally {
     await close();
   }
@@ -106,19 +115,24 @@ async function main(): Promise<void> {
     `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; one TLS connection, INVITE / 100 / 200 / ACK / BYE / 200`,
   );
   if (values.dialogs) return dialogCosts(values.messages === 'carrier' ? 'carrier' : 'sipp', 10);
-  const ours = await measure('Trunkline: default limits but that of one source, default log', null);
-  if (values.drachtio === undefined) return;
-  const theirs = await measure(`drachtio-server: ${values.drachtio}`, values.drachtio);
+  const pairs: (readonly [Outcome, Outcome])[] = [];
+  const { drachtio } = values;
+  do {
+    const ours = await measure('Trunkline: default limits but that of one source, default log', null);
+    if (drachtio === undefined) return;
+    pairs.push([ours, await measure(`drachtio-server: ${drachtio}`, drachtio)]);
+  } while (pairs.length < Number(values.rounds));
   console.log('\nTrunkline to drachtio-server, in this run');
-  const ratio = (title: string, a: number | null | undefined, b: number | null | undefined): void => {
-    if (a != null && b != null) console.log(`  ${title} ratio ${(a / b).toFixed(2)}`);
+  const ratio = (title: string, goal: string, of: (outcome: Outcome) => number | null | undefined): void => {
+    const all = pairs.map(([ours, theirs]) => (of(ours) ?? Number.NaN) / (of(theirs) ?? Number.NaN)).filter(Number.isFinite);
+    if (all.length === 0) return;
+    const median = all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN;
+    console.log(`  ${title} ratio ${median.toFixed(2)} (${all.map((one) => one.toFixed(2)).join(', ')}; goal ${goal})`);
   };
-  const perSecond = (figures: CpuFigures | null): number | null =>
-    figures === null ? null : figures.result.completed / figures.result.seconds;
-  ratio('calls a second         ', perSecond(ours.most), perSecond(theirs.most));
-  ratio('CPU a call             ', ours.most?.cpu['sip-server'], theirs.most?.cpu['sip-server']);
-  ratio('memory of a held call  ', ours.heldKb, theirs.heldKb);
-  ratio('memory of an idle conn.', ours.idleKb, theirs.idleKb);
+  ratio('calls a second         ', '2.5 or more', ({ most }) => (most === null ? null : most.result.completed / most.result.seconds));
+  ratio('CPU a call             ', '0.5', ({ most }) => most?.cpu['sip-server']);
+  ratio('memory of a held call  ', '1.0', ({ heldKb }) => heldKb);
+  ratio('memory of an idle conn.', '1.2', ({ idleKb }) => idleKb);
 }
 
 async function againstSipp(generator: Process, seconds: number, most: CpuFigures): Promise<void> {
@@ -134,12 +148,12 @@ async function againstSipp(generator: Process, seconds: number, most: CpuFigures
   );
   describe('Baseline: SIPp as UAS over one TCP connection (no TLS, no application)', figures);
   console.log(
-    `  ratio             server and application together cost ${(((most.cpu['sip-server'] ?? 0) + (most.cpu['application'] ?? 0)) / (figures.cpu['sipp'] ?? 1)).toFixed(2)} times SIPp's CPU a call; the server alone ${((most.cpu['sip-server'] ?? 0) / (figures.cpu['sipp'] ?? 1)).toFixed(2)} times`,
+    `  ratio             server and application together cost ${(((most.cpu['sip-server'] ?? 0) + (most.cpu['application'] ?? 0)) / (figures.cpu['sipp'] ?? 1)).toFixed(2)} times SIPp's CPU a call; the server alone ${((most.cpu['sip-server'] ?? 0) / (figures.cpu['sipp'] ?? 1)).toFixed(2)} times (goal 2.4)`,
   );
   child.kill('SIGKILL');
 }
 
-async function memory(generator: Process, server: Process, target: LoadTarget): Promise<Pick<Outcome, 'heldKb' | 'idleKb'>> {
+async function heldMemory(generator: Process, server: Process, target: LoadTarget): Promise<number> {
   // What the calls before have left behind for 64·T1 (RFC 6026) is gone then.
   await new Promise((resolve_) => setTimeout(resolve_, 33_000));
   const empty = await settledKb(server);
@@ -150,19 +164,34 @@ async function memory(generator: Process, server: Process, target: LoadTarget): 
   const settled = await settledKb(server);
   await order(generator, { type: 'release' });
   await new Promise((resolve_) => setTimeout(resolve_, 33_000));
-  const before = await settledKb(server);
-  const idle = Number(values.idle);
-  await order(generator, { type: 'idle', target, count: idle });
   const after = await settledKb(server);
-  await order(generator, { type: 'release' });
-  const [heldKb, idleKb] = [(settled - empty) / count, (after - before) / idle];
+  const heldKb = (settled - empty) / count;
   console.log('\nResident memory, no collection forced');
   console.log(
     `  a held call       ${heldKb.toFixed(1)} kB, ${((young - empty) / count).toFixed(1)} kB in its first 32 s (${String(count)} calls, ${String(held.failed)} failed)`,
   );
-  console.log(`  after they ended  ${((before - empty) / 1_024).toFixed(1)} MB more than before`);
-  console.log(`  an idle TLS conn. ${idleKb.toFixed(1)} kB (${String(idle)} connections)`);
-  return { heldKb, idleKb };
+  console.log(`  after they ended  ${((after - empty) / 1_024).toFixed(1)} MB more than before`);
+  return heldKb;
+}
+
+/** Of an idle TLS connection, in kB. */
+async function idleMemory(generator: Process, server: Process, target: LoadTarget): Promise<number> {
+  const before = await settledKb(server);
+  const count = Number(values.idle);
+  await order(generator, { type: 'idle', target, count });
+  const idleKb = ((await settledKb(server)) - before) / count;
+  await order(generator, { type: 'release' });
+  console.log(`  an idle TLS conn. ${idleKb.toFixed(1)} kB (${String(count)} connections)`);
+  return idleKb;
+}
+
+async function bareIdleKb(): Promise<number> {
+  const { generator, server, target, close } = await startBareTls();
+  try {
+    return await idleMemory(generator, server, target);
+  } finally {
+    await close();
+  }
 }
 
 await main();

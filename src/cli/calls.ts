@@ -27,7 +27,7 @@ export function callsCommand(io: ApiIo): Command {
     const { calls: found, next } = await api.GET('/v1/calls', {
       params: { query: { ...query, ...reason, ...(live === true ? { state: 'live' } : {}) } },
     });
-    const rows = found.map((one) => [one.started_at, one.call_id, one.from, calledOf(one), one.reason ?? one.state, secondsOf(one)]);
+    const rows = found.map((one) => [one.started_at, one.call_id, callersOf(one), calledOf(one), one.reason ?? one.state, secondsOf(one)]);
     const more = next === null ? [] : [`More: --before ${next}`];
     printResult(io, flags, { calls: found, next }, ...table(['BEGAN', 'ID', 'FROM', 'TO', 'WHAT', 'SECONDS'], rows), ...more);
   })
@@ -138,12 +138,13 @@ function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
     ['id', call.call_id],
     ['state', call.state],
     ['direction', call.direction],
-    ['from', call.from],
+    ['from', callersOf(call)],
     ['to', call.to],
     ['agent', agent],
     ['reason', call.reason],
     ['answered by', call.answered_by],
     ['agent error', call.agent_error],
+    ['signalling error', call.signalling_error],
     ['SIP status', call.sip_status === null ? null : String(call.sip_status)],
     ['Call-ID', call.sip_call_id],
     ['source', `${call.source.transport} ${call.source.ip}:${String(call.source.port)}`],
@@ -166,6 +167,11 @@ function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
 /** The called number; an arrow shows that we placed the call. */
 function calledOf({ direction, to }: Pick<Schemas['Call'], 'direction' | 'to'>): string {
   return direction === 'outbound' ? `↗ ${to}` : to;
+}
+
+/** Calls that were refused together have no caller. */
+function callersOf({ from, summed_calls: summed }: Pick<Schemas['Call'], 'from' | 'summed_calls'>): string {
+  return summed === null ? from : `${String(summed)} calls`;
 }
 
 /** Seconds of talk. */

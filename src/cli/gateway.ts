@@ -1,9 +1,10 @@
 import type { Config } from '../config/schema.js';
 import { workerConfig, workerName, type GatewayWorker } from '../config/gateway-worker.js';
-import { RETIRE_QUESTION } from '../config/process-socket.js';
+import { AHEAD_QUESTION, RETIRE_QUESTION } from '../config/process-socket.js';
 import { openEndpoint } from '../gateway/wiring/media.js';
 import { createLogger } from '../observability/log/logger.js';
 import { systemClock } from '../lib/system-clock.js';
+import { NO_PREDECESSOR, type Predecessor } from '../gateway/wiring/predecessor.js';
 import { answerProcesses, followed, onStopSignal } from './process.js';
 
 /** For calls that are on their way to a gateway when it retires. */
@@ -25,14 +26,16 @@ export async function runGateway(config: Config, worker: GatewayWorker | null, a
   const settings = worker === null ? config : workerConfig(config, worker);
   const own = worker ?? { index: 1, count: 1 };
   const loading = import('../gateway/main.js');
-  const place = after === null ? undefined : loading.then(() => followed(config, workerName(own.index), after, log));
+  const predecessor =
+    after === null
+      ? NO_PREDECESSOR
+      : predecessorOf((onAsked) => loading.then(() => followed(config, workerName(own.index), after, log, { [AHEAD_QUESTION]: onAsked })));
   // Callers of an earlier process hear nothing until all this is done: the media threads start while the rest is loaded.
-  const opening = openEndpoint(settings, log, place);
+  const opening = openEndpoint(settings, log, after === null ? undefined : predecessor.ended);
   // Should the start fail before this is awaited, report that failure and not this one.
   opening.catch(() => undefined);
   const { startGateway } = await loading;
-  await place;
-  const gateway = await startGateway(settings, systemClock, log, own, opening);
+  const gateway = await startGateway(settings, systemClock, log, own, opening, predecessor);
   log.info({}, 'gateway.ready');
   onStopSignal(log, { SIGTERM: () => gateway.shutdown('park'), SIGINT: () => gateway.shutdown('drain') });
   const leaveWhenIdle = (): void => {
@@ -48,4 +51,17 @@ export async function runGateway(config: Config, worker: GatewayWorker | null, a
   };
   answerProcesses(config, gateway.metrics, facts, log, { [RETIRE_QUESTION]: retire });
   if (own.isRetired === true) await retire();
+}
+
+/** @param follow resolves when it has ended; answers the question for agents ahead with what it gets */
+function predecessorOf(follow: (onAsked: () => Promise<null>) => Promise<void>): Predecessor {
+  let onReady = (): void => undefined;
+  const ready = new Promise<null>((resolve) => (onReady = () => resolve(null)));
+  let onAsked = (): void => undefined;
+  const asked = new Promise<true>((resolve) => (onAsked = () => resolve(true)));
+  const ended = follow(() => {
+    onAsked();
+    return ready;
+  });
+  return { ended, isAskedAhead: Promise.race([asked, ended.then(() => false)]), onReady };
 }

@@ -27,9 +27,12 @@ export function answerProcesses(
 /** The supervisor tells it by a signal, unless it has died too. */
 const FOLLOW_POLL_MS = 250;
 
-/** Resolves when the process that this one follows has ended. Meanwhile it answers the supervisor that it has loaded. */
-export async function followed(config: Config, name: string, pid: number, log: Log): Promise<void> {
-  const answers = { [FACTS_QUESTION]: () => ({ pid: process.pid }) };
+/**
+ * Resolves when the process that this one follows has ended. Meanwhile it answers the supervisor that it has loaded.
+ * @param others what else it answers
+ */
+export async function followed(config: Config, name: string, pid: number, log: Log, others: ProcessAnswers = {}): Promise<void> {
+  const answers = { ...others, [FACTS_QUESTION]: () => ({ pid: process.pid }) };
   const unserve = serveProcess(ensureDataDir(config), followerName(name), answers, (reason) =>
     log.error({ reason }, 'process.socket.not_opened'),
   );

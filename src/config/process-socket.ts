@@ -15,6 +15,9 @@ export const RELOAD_QUESTION = 'reload';
 /** A gateway takes no more calls, and ends when those that it has have ended; the answer comes when its successor may open the control API. */
 export const RETIRE_QUESTION = 'retire';
 
+/** A gateway that waits for the end of the one that it follows connects the agents of that one's calls, and answers when it has. */
+export const AHEAD_QUESTION = 'ahead';
+
 /** Whom to ask for a process that waits for the end of the one that it follows. */
 export function followerName(name: string): string {
   return `${name}-next`;

@@ -19,6 +19,7 @@ import { openHttpClients } from './wiring/http-clients.js';
 import { inboundOptions, inboundSettings, overloadDetector } from './wiring/inbound-options.js';
 import { connectSipServer, retirePredecessor } from './wiring/sip-server.js';
 import { openObservers } from './wiring/observers.js';
+import { orphanedCalls, type Predecessor } from './wiring/predecessor.js';
 import { openRegistrations } from './wiring/registrations.js';
 import { headroomShare, openRelay } from './wiring/relay.js';
 import { running, type Gateway } from './wiring/shutdown.js';
@@ -33,17 +34,18 @@ export async function startGateway(
   log: Log,
   worker: GatewayWorker,
   opening: Promise<MediaService>,
+  predecessor: Predecessor,
 ): Promise<Gateway> {
+  await predecessor.isAskedAhead;
   const instance = workerInstance(gatewayInstance(config), worker);
   const metrics = new Metrics(workerName(worker.index));
   beginGateway(metrics);
   const observers = await openObservers(config, instance, clock, log, metrics);
-  const stores = await openStores(config, instance, worker, clock, log);
+  const { stores, openSpool } = openStores(config, instance, worker, clock, log);
   await stores.ready();
   const relay = await openRelay(config, worker, instance, clock, log);
   for (const { name: node } of relay.nodes()) metrics.begin({ node });
-  // Callers of an earlier process hear nothing until their legs are open: what that needs goes first, and together.
-  const [endpoint, identities, orphaned] = await Promise.all([opening, openStirVerifier(config.stir, clock), stores.snapshots.orphaned()]);
+  const [endpoint, identities] = await Promise.all([opening, openStirVerifier(config.stir, clock)]);
   const overload = overloadDetector(config, endpoint, clock, log);
   const srf = createSrfApp(publicTrunks(clock));
   const clients = openHttpClients(config, clock);
@@ -62,6 +64,7 @@ export async function startGateway(
     log,
   );
   relay.onNodeLost((_node, callIds) => inbound.relayLost(callIds, config.rtpengine.on_node_loss === 'move' && relay.isUp));
+  const orphaned = await orphanedCalls(predecessor, { snapshots: stores.snapshots, openSpool, endpoint, inbound, log });
   inbound.adopt(orphaned);
   const [demo] = await Promise.all([
     // Somebody else's Redis gets no demo organization.
@@ -70,7 +73,7 @@ export async function startGateway(
     relay.reconcile(new Set(orphaned.map(({ call_id: callId }) => callId))),
   ]);
   stores.bus.onRequest((body) => answerGateway(inbound, body));
-  await connectSipServer(config, instance, srf, inbound);
+  await connectSipServer(config, worker, instance, srf, inbound);
   const headroom = (): number => headroomShare(worker, relay, endpoint);
   collectGateway(metrics, { inbound, relay, endpoint, stores, headroom, isFirst: isFirstWorker(worker) });
   await retirePredecessor(config, worker);

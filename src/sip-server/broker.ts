@@ -46,7 +46,6 @@ export class Broker implements UserAgentListener {
   readonly #takeovers = new Map<string, { readonly app: AppConnection; readonly instance: string }>();
   /** As of the last new call. */
   #behind: ReadonlySet<AppConnection> = new Set();
-  #refusedByDelay = 0;
 
   constructor(
     private readonly userAgent: UserAgent,
@@ -78,16 +77,19 @@ export class Broker implements UserAgentListener {
   isBehind(): boolean {
     const apps = this.#router.of('invite');
     this.#behind = new Set(apps.filter((app) => this.#pings.get(app)?.isBehind() === true));
-    if (apps.length === 0 || !apps.every((app) => this.#behind.has(app))) return false;
-    if (this.#refusedByDelay === 0) this.options.timers.start(1_000, () => this.#reportDelay());
-    this.#refusedByDelay += 1;
-    return true;
+    return apps.length > 0 && apps.every((app) => this.#behind.has(app));
   }
 
-  /** One line a second, for all calls. */
-  #reportDelay(): void {
-    this.options.log.warn({ refused: this.#refusedByDelay }, 'sip_server.applications.behind');
-    this.#refusedByDelay = 0;
+  /** Whether a new call would get an application here; another cell takes it otherwise. */
+  takesCalls(): boolean {
+    // As of the last call: only those that were behind are asked again.
+    return this.#router.of('invite').length > 0 && (this.#behind.size === 0 || !this.isBehind());
+  }
+
+  /** Tells a gateway of calls that the server refused itself: it counts and records them. @param text of `RefusedCalls` */
+  tellRefused(text: string): void {
+    const app = this.#router.of('options').find(({ instance }) => instance !== null);
+    if (app !== undefined) this.#sendPing(app, nextSerialId(), `refused ${text}`);
   }
 
   // ---- from the applications

@@ -23,6 +23,8 @@ export interface AdmissionOptions {
   readonly dialogCount: () => number;
   /** Whether every application that takes calls is behind. */
   readonly isBehind: () => boolean;
+  /** A call for which there is no capacity, by its Request-URI. */
+  readonly onFull: (uri: string) => void;
   /** Of this process, in MiB. */
   readonly residentMb: () => number;
 }
@@ -104,17 +106,28 @@ export class Admission {
     return isOne;
   }
 
-  /** Call it for a request outside dialogs that is not a retransmission. */
-  isOverRate(source: string): boolean {
+  /** Call it for a request outside dialogs that is not a retransmission. @param isAdmitted another process counted it against the rate */
+  isOverRate(source: string, isAdmitted = false): boolean {
     this.#shares.count(source);
-    return !this.#newRequests.take(source) && this.#counted('refusedByRate');
+    return !isAdmitted && !this.#newRequests.take(source) && this.#counted('refusedByRate');
+  }
+
+  /** Counts a request that another process gets. False: it is over the rate, and is to be refused here. */
+  admits(source: string): boolean {
+    return this.#newRequests.take(source);
   }
 
   /**
    * Whether the server has no capacity for another call of this source. While the applications are behind, the sources that send most lose
    * their calls; one that sends less than half of an equal share of all new requests keeps its own.
    */
-  isFull(source: string): boolean {
+  isFull(source: string, uri: string): boolean {
+    if (!this.#lacksRoom(source)) return false;
+    this.options.onFull(uri);
+    return true;
+  }
+
+  #lacksRoom(source: string): boolean {
     if (this.options.dialogCount() >= this.options.limits.maxDialogs) return this.#counted('refusedByDialogs');
     if (this.#lacksMemory()) return this.#counted('refusedByMemory');
     return !this.#shares.isModest(source) && this.options.isBehind() && this.#counted('refusedByDelay');

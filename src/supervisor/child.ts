@@ -25,6 +25,8 @@ export interface ChildSpec {
   readonly mustAnswer: boolean;
   /** The same for one that was started with `--after PID`: it has loaded everything and waits for the end of that process. `null`: it cannot. */
   readonly followerReadiness: ((pid: number) => Promise<Readiness>) | null;
+  /** Asks such a one to connect what it needs before it replaces this one; left out: nothing. Rejects when it does not answer in time. */
+  readonly connectAhead?: () => Promise<unknown>;
   /** Whether such a one is kept ready, in case this one dies. */
   readonly hasSpare: boolean;
   readonly stopSignal: NodeJS.Signals;
@@ -196,6 +198,10 @@ export class SupervisedChild {
     if (!this.#isReady || old === undefined) return;
     this.#dropFollower();
     const follower = await this.#loadFollower(old);
+    await this.#spec
+      .connectAhead?.()
+      .catch((error: unknown) => this.log.warn({ child: this.#spec.name, error: (error as Error).message }, 'supervisor.child.not_ahead'));
+    if (!follower.isAlive) throw new Error(`${this.#spec.name} was not replaced: its successor has died\n${this.#logTail()}`);
     if (this.#isStopping || this.#running !== old) return;
     this.#isReplacing = true;
     // SIGTERM parks the calls; the signal that stops it would end them.

@@ -18,6 +18,7 @@ export const ANSWERED: CallAnswer = {
   answered_at: '2026-01-01T00:00:01.000Z',
   agent_id: null,
   agent_error: null,
+  signalling_error: null,
   codec: 'PCMU',
   crypto_suite: null,
   resumed: 0,

@@ -58,6 +58,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
       delete: () => undefined,
       flush: () => Promise.resolve(),
       orphaned: () => Promise.resolve([]),
+      ahead: () => Promise.resolve([]),
       take: () => Promise.resolve([]),
       ...played.snapshots,
     },

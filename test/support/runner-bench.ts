@@ -223,6 +223,7 @@ export class RunnerBench {
         },
         flush: () => Promise.resolve(),
         orphaned: () => Promise.resolve([]),
+        ahead: () => Promise.resolve([]),
         take: () => Promise.resolve([]),
       },
       relay: {

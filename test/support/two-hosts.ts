@@ -35,10 +35,14 @@ export class TwoHosts {
     private readonly sentinels: TestSentinels | null,
   ) {}
 
-  /** @param ofA settings of the first alone */
+  /**
+   * @param ofA settings of the first alone
+   * @param ofBoth settings of both
+   */
   static async start(
     ofA: (redis: TestRedis) => Promise<Settings> = () => Promise.resolve({}),
     sentinels: TestSentinels | null = null,
+    ofBoth: Settings = {},
   ): Promise<TwoHosts> {
     const redis = sentinels?.primary ?? (await startRedis());
     const url = sentinels?.url ?? redis.url;
@@ -55,6 +59,7 @@ export class TwoHosts {
         TRUNKLINE_BIND_ADDRESS: address,
         TRUNKLINE_REDIS_URL: url,
         ...(sentinels === null ? {} : { TRUNKLINE_REDIS_SENTINEL_NAME: sentinels.name }),
+        ...ofBoth,
         ...settings,
       });
       return { address, gateway, trunk: { sipPort: gateway.sipPort, ca: gateway.ca, sipHost: address } };

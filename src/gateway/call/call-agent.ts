@@ -36,7 +36,7 @@ export interface AgentServices {
 interface CallParts {
   readonly origin: CallOrigin;
   readonly state: () => CallState;
-  readonly media: CallMedia;
+  readonly media: Pick<CallMedia, 'connectAgent' | 'start' | 'startFork' | 'stopFork'>;
   readonly requests: AgentRequests;
   readonly scope: Scope;
   readonly trace: CallTrace;

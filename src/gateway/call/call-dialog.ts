@@ -3,6 +3,7 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { CallTrace } from './call-trace.js';
 import { PlacedInvite, type DialTarget } from './placed-invite.js';
+import { isUnknownDialog, requestFailure } from './request-failure.js';
 import { SessionRefresh, type RefreshRequests } from './session-refresh.js';
 import { headerValues, TrunkAuthorization, type TrunkCredentials } from './trunk-authorization.js';
 import type { CallEvent } from './state.js';
@@ -59,6 +60,8 @@ export interface DialogOwner {
   readonly dialledId: string | null;
   /** Our INVITE went out: the id of its dialog has to survive us. */
   onDialled(): void;
+  /** A request of ours within the dialog failed. */
+  onSignallingError(text: string): void;
   /** Another host has the call. */
   onTaken(): void;
 }
@@ -417,6 +420,8 @@ export class CallDialog {
     };
     const settle: typeof onAnswer = (error, answer) => {
       if (answer !== undefined && authorization.answers({ method, uri }, answer.status, answer.raw)) return send();
+      const failure = requestFailure(method, error, answer);
+      if (failure !== null) this.owner.onSignallingError(failure);
       done();
       onAnswer(error, answer);
     };
@@ -493,11 +498,6 @@ export class CallDialog {
   #capabilities(): SrfHeaders {
     return { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') };
   }
-}
-
-/** The SIP server ended it, or never had it. */
-function isUnknownDialog(error: unknown): boolean {
-  return /unable to find dialog/i.test(errorText(error));
 }
 
 function reofferOf(request: SrfRequest): ReturnType<typeof readReoffer> {

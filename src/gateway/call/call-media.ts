@@ -143,7 +143,9 @@ export class CallMedia {
     const { inside, reserved } = effect;
     const agentSideKey =
       reserved === null ? (inside.crypto === null ? null : cryptoLine(this.services.newKey(), inside.crypto.tag)) : reserved.agentSideKey;
-    const local = await this.#open(effect, agentSideKey, { watchesAnswerer });
+    this.#ownLeg();
+    const leg = legOf(this.callId, this.sipCallId, { ...effect, agentSideKey }, reserved?.local.rtpPort ?? null);
+    const local = await this.services.endpoint.open({ ...leg, watchesAnswerer }, this.#take);
     return { type: 'leg-opened', local, agentSideKey };
   }
 
@@ -163,16 +165,17 @@ export class CallMedia {
   }
 
   async #reopen(node: string | null, state: CallState): Promise<boolean | null> {
-    const { session, inside, local, agentSideKey } = state;
-    if (session === null || inside === null || local === null) return null;
+    const { session, inside } = state;
+    const leg = keptLeg(this.callId, this.sipCallId, state);
+    if (session === null || inside === null || leg === null) return null;
     const { media } = session;
     const isJoinedCall = isJoined(state);
     this.#isEncrypted = media.crypto !== null;
     if (!isJoinedCall) this.#passesSrtp = inside.crypto !== null;
     const isHere = node !== null && this.services.relay.adopt(this.callId, node);
     if (!isHere || isJoinedCall) return isHere;
-    const opening = { do: 'open-leg', media, inside, reserved: { local, agentSideKey } } as const;
-    await this.#open(opening, agentSideKey, { startsAs: media.direction });
+    this.#ownLeg();
+    await this.services.endpoint.open(leg, this.#take);
     return true;
   }
 
@@ -202,27 +205,6 @@ export class CallMedia {
     const srtp = keysOf(inside, agentSideKey);
     await this.services.endpoint.change(this.callId, { remote: addressOf(inside), srtp, format: formatOf(media) });
     return null;
-  }
-
-  async #open(
-    { media, inside, reserved }: Opening,
-    agentSideKey: CryptoLine | null,
-    more: Pick<LegDescription, 'watchesAnswerer' | 'startsAs'>,
-  ): Promise<MediaAddress> {
-    this.#ownLeg();
-    return this.services.endpoint.open(
-      {
-        callId: this.callId,
-        sipCallId: this.sipCallId,
-        localRtpPort: reserved?.local.rtpPort ?? null,
-        remote: addressOf(inside),
-        ...formatOf(media),
-        srtp: keysOf(inside, agentSideKey),
-        carrierSuite: media.crypto === null ? null : SUITE,
-        ...more,
-      },
-      this.#take,
-    );
   }
 
   get #relayCall(): RelayCall {
@@ -266,6 +248,29 @@ export class CallMedia {
     const flags = `${agentSideSrtp ? 'SRTP' : 'RTP'} inside, ${carrierSideSrtp ? 'SRTP' : 'RTP'} outside`;
     return this.trace.relay(`${command} (${flags})`, sdp, ask(sdp));
   }
+}
+
+/** The leg of a call that an earlier process had, at the address that rtpengine has; silent until its agent starts. `null`: it has none. */
+export function keptLeg(callId: string, sipCallId: string, { session, inside, local, agentSideKey }: CallState): LegDescription | null {
+  if (session === null || inside === null || local === null) return null;
+  const { media } = session;
+  return { ...legOf(callId, sipCallId, { media, inside, agentSideKey }, local.rtpPort), startsAs: media.direction };
+}
+
+interface LegSides {
+  readonly media: CarrierMedia;
+  readonly inside: RelaySide;
+  readonly agentSideKey: CryptoLine | null;
+}
+
+function legOf(callId: string, sipCallId: string, { media, inside, agentSideKey }: LegSides, localRtpPort: number | null): LegDescription {
+  return {
+    ...{ callId, sipCallId, localRtpPort },
+    remote: addressOf(inside),
+    ...formatOf(media),
+    srtp: keysOf(inside, agentSideKey),
+    carrierSuite: media.crypto === null ? null : SUITE,
+  };
 }
 
 /** A call's rtpengine is gone. */

@@ -16,6 +16,7 @@ import {
   type StreamQuality,
 } from '../model/call-record.js';
 import type { LegFigures, RelayFigures, StreamFigures } from '../model/media.js';
+import { isoTime } from '../../lib/clock.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
 import type { Route } from '../model/records.js';
@@ -54,6 +55,8 @@ export interface CallProgress {
   readonly resumed: number;
   /** What went wrong with the connection to the agent last. */
   readonly agentError: string | null;
+  /** The request of ours within the dialog that failed last; an earlier version has none. */
+  readonly signallingError?: string | null;
   /** Status callbacks that went out. */
   readonly reports: number;
   /** Calls of ours to which the caller was, or was to be, transferred. */
@@ -64,17 +67,26 @@ export interface CallProgress {
   readonly answeredBy: Answerer | null;
 }
 
+export const NO_PROGRESS: Omit<CallProgress, 'reports' | 'legs'> = {
+  ringingAtMs: null,
+  answeredAtMs: null,
+  resumed: 0,
+  agentError: null,
+  answeredBy: null,
+};
+
 export function beginningOf({ callId, sipCallId, direction, caller, source, startedAtMs, parentCallId }: CallOrigin): BeginningCall {
-  const started_at = new Date(startedAtMs).toISOString();
+  const started_at = isoTime(startedAtMs);
   const parent = parentCallId === undefined ? {} : { parent_call_id: parentCallId };
   return { call_id: callId, sip_call_id: sipCallId, direction, from: caller.number, source, started_at, ...parent };
 }
 
-export function answerOf(state: CallState, { answeredAtMs, resumed, agentError }: CallProgress): CallAnswer {
+export function answerOf(state: CallState, { answeredAtMs, resumed, agentError, signallingError = null }: CallProgress): CallAnswer {
   return {
-    answered_at: new Date(answeredAtMs ?? 0).toISOString(),
+    answered_at: isoTime(answeredAtMs ?? 0),
     agent_id: agentIdOf(state.route),
     agent_error: agentError,
+    signalling_error: signallingError,
     ...mediaOf(state),
     resumed,
   };
@@ -123,9 +135,9 @@ export function callRecord(
     reason: end.reason,
     sip_status: answeredAtMs === null ? sipStatusOf(state, end.reason) : 200,
     ...mediaOf(state),
-    started_at: new Date(origin.startedAtMs).toISOString(),
-    answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
-    ended_at: new Date(end.atMs).toISOString(),
+    started_at: isoTime(origin.startedAtMs),
+    answered_at: answeredAtMs === null ? null : isoTime(answeredAtMs),
+    ended_at: isoTime(end.atMs),
     timings: {
       ring_ms: since(origin.startedAtMs, ringingAtMs),
       answer_ms: since(origin.startedAtMs, answeredAtMs),
@@ -141,10 +153,12 @@ export function callRecord(
     analysis_error: analysisError(state, notes),
     analysis_rejected: notes.rejected,
     agent_error: progress.agentError,
+    signalling_error: progress.signallingError ?? null,
     answered_by: progress.answeredBy,
     legs: progress.legs.map((leg) => legOf(leg, end.atMs)),
     stale_route: state.isStale,
     resumed: progress.resumed,
+    summed_calls: null,
   };
 }
 
@@ -152,8 +166,8 @@ export function callRecord(
 function legOf({ callId, to, answeredAtMs, endedAtMs, reason }: LegNote, callEndedAtMs: number): CallLeg {
   return {
     ...{ call_id: callId, to, reason: reason ?? 'PEER_HANGUP' },
-    answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
-    ended_at: new Date(endedAtMs ?? callEndedAtMs).toISOString(),
+    answered_at: answeredAtMs === null ? null : isoTime(answeredAtMs),
+    ended_at: isoTime(endedAtMs ?? callEndedAtMs),
   };
 }
 

@@ -11,7 +11,7 @@ import { CallAgent } from './call-agent.js';
 import { AgentRequests, tracedTools } from './agent-requests.js';
 import { CallDialog, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, relayLost } from './call-media.js';
-import { beginningOf, type CallOrigin, type CallProgress, snapshotCall, type StoredCall } from './call-record.js';
+import { beginningOf, type CallOrigin, type CallProgress, NO_PROGRESS, snapshotCall, type StoredCall } from './call-record.js';
 import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
 import { CallTrace, answerSummary, eventSummary, legSummary, sipWatch } from './call-trace.js';
@@ -52,13 +52,7 @@ export class CallRunner {
   readonly #legs: CallLegs;
   /** Wall time at the zero of monotonic time, as the call began: setting the clock during a call does not change its duration. */
   readonly #zeroMs: number;
-  #progress: Omit<CallProgress, 'reports' | 'legs'> = {
-    ringingAtMs: null,
-    answeredAtMs: null,
-    resumed: 0,
-    agentError: null,
-    answeredBy: null,
-  };
+  #progress = NO_PROGRESS;
   #kept: StoredCall['dialog'] | null = null;
   #wasRefused = false;
   /** Another host has the call. */
@@ -100,6 +94,10 @@ export class CallRunner {
       credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
       trunkHeaders: () =>
         origin.direction === 'inbound' ? {} : trunkHeaders(this.#state.route?.number.outbound, services.trunksArePublic),
+      onSignallingError: (signallingError: string) => {
+        this.#progress = { ...this.#progress, signallingError };
+        this.#keep();
+      },
       ...{ onDialled: () => this.#keep(), onTaken: () => this.#drop(), dialledId: placed?.target.dialogId ?? null },
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);

@@ -13,9 +13,11 @@ import { newUuid } from '../../lib/ids.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { SourceRates } from '../../lib/source-rates.js';
+import { openAhead, type Ahead } from '../call/open-ahead.js';
 import { CallRunner } from '../call/call-runner.js';
 import { relayLost } from '../call/call-media.js';
 import type { CallServices, InviteContext } from '../call/call-services.js';
+import { recordRefused } from '../call/refused-calls.js';
 import { readStoredCall, type StoredCall } from '../call/call-record.js';
 import { callerIdentity, claimedCallers, calledUri, type CalledNumberSource } from '../admission/parties.js';
 import {
@@ -84,6 +86,8 @@ export class Inbound implements LiveCalls {
   readonly #runners = new Map<string, CallRunner>();
   readonly #rate: SourceRates | null;
   #left: readonly OrphanedCall[] = [];
+  /** Calls whose agents were connected while another process had them. */
+  readonly #ahead = new Set<string>();
   /** Calls that were in progress when the connection to the SIP server broke. */
   readonly #interrupted = new Set<CallRunner>();
   #own: readonly OwnAddress[] = [];
@@ -221,7 +225,26 @@ export class Inbound implements LiveCalls {
    */
   adopt(snapshots: readonly CallSnapshot[]): void {
     this.#left = this.#restore(snapshots, (kept) => kept);
+    // These have ended meanwhile.
+    for (const callId of this.#ahead) if (!this.#runners.has(callId)) void this.#services.endpoint.close(callId);
+    this.#ahead.clear();
     for (const { runner, node } of this.#left) runner.reopen(node);
+  }
+
+  /**
+   * Makes the legs of calls ready that another process still has, and connects their agents. An agent that cannot be connected now is
+   * connected when its call is ours.
+   */
+  async openAhead(snapshots: readonly CallSnapshot[], ahead: Ahead): Promise<void> {
+    const connected = await Promise.allSettled(
+      snapshots.map(async (snapshot) => {
+        const kept = readStoredCall(snapshot);
+        this.#ahead.add(snapshot.call_id);
+        if (kept !== undefined) await openAhead(this.#services, kept, ahead);
+      }),
+    );
+    const failures = connected.filter(({ status }) => status === 'rejected');
+    this.log.info({ calls: connected.length, failures: failures.length }, 'gateway.calls.ahead');
   }
 
   /** The calls of a gateway whose host is lost. The SIP server has their dialogs, and gives us these with our answer. */
@@ -495,6 +518,8 @@ export class Inbound implements LiveCalls {
     const ping = this.#isOwnServer ? request.get(PING_HEADER) : undefined;
     const lost = /^take (.+)$/.exec(ping ?? '')?.[1];
     if (lost !== undefined) return void this.#take(lost, response);
+    const refused = /^refused (.+)$/.exec(ping ?? '')?.[1];
+    if (refused !== undefined) void recordRefused(this.#services, refused);
     const reason = ping === undefined ? this.notReady : this.probe().isOverloaded ? 'OVERLOADED' : null;
     if (reason !== null) return this.#refuse(request, response, reason);
     response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') } });

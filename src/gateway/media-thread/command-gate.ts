@@ -1,15 +1,15 @@
-import type { WorkerCommand } from './worker-messages.js';
+import type { CallCommand } from './worker-messages.js';
 
-const NEED_AGENTS: readonly WorkerCommand['type'][] = ['connect-agent', 'start-fork'];
+const NEED_AGENTS: readonly CallCommand['type'][] = ['connect-agent', 'start-fork'];
 
 /** Commands of a thread that has not loaded its agents yet: those that need them wait, and so does what follows in the same call. */
 export class CommandGate {
-  #waiting: WorkerCommand[] | null = [];
+  #waiting: CallCommand[] | null = [];
   readonly #calls = new Set<string>();
 
-  constructor(private readonly carryOut: (command: WorkerCommand) => void) {}
+  constructor(private readonly carryOut: (command: CallCommand) => void) {}
 
-  take(command: WorkerCommand): void {
+  take(command: CallCommand): void {
     const callId = callOf(command);
     if (command.type === 'shut-down') this.#waiting?.splice(0);
     if (this.#waiting === null || (!NEED_AGENTS.includes(command.type) && (callId === null || !this.#calls.has(callId))))
@@ -26,7 +26,7 @@ export class CommandGate {
   }
 }
 
-function callOf(command: WorkerCommand): string | null {
-  if (command.type === 'open') return command.leg.callId;
+function callOf(command: CallCommand): string | null {
+  if (command.type === 'open' || command.type === 'open-ahead') return command.leg.callId;
   return 'callId' in command ? command.callId : null;
 }

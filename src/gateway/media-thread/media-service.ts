@@ -25,10 +25,19 @@ export interface MediaServiceOptions {
   /** Path or name of the speech program; default `espeak-ng`. */
   readonly speechCommand?: string;
   readonly agents: AgentConnectionLimits;
-  /** The sockets are bound when it resolves: another process has the ports until then. */
+  /** Another process has the ports until it resolves. */
   readonly bindAfter?: Promise<void>;
   /** Gets the RTCP of all legs, if set. */
   readonly onRtcp?: ((seen: RtcpSeen) => void) | undefined;
+}
+
+export interface MediaAhead {
+  /** The leg is opened together with the sockets, and `open` takes it. Throws `MediaUnavailableError` without such a port. */
+  open(leg: LegDescription): void;
+  /** After `open`; `connectAgent` takes it. Rejects with `AgentUnavailableError` or `MediaUnavailableError`. */
+  connectAgent(callId: string, agent: AgentDescription): Promise<void>;
+  /** The sockets are bound as soon as the other process has closed its own, before it has ended. */
+  bindWhenFree(): void;
 }
 
 /** Sums over all workers; `maxLateMs` and `receiveBufferBytes` are the worst. */
@@ -55,6 +64,10 @@ export interface MediaService extends MediaEndpoint {
   readonly capacity: number;
   /** Legs that are open or have a reserved port pair. */
   readonly legs: number;
+  /** Resolves when the sockets are bound. Rejects with `MediaUnavailableError` when a worker has no usable port. */
+  ready(): Promise<void>;
+  /** What is done for calls that another process still has, before the sockets are bound. */
+  readonly ahead: MediaAhead;
   /** Sends digits as telephone-events (RFC 4733), one after the other; nothing if they were not negotiated. */
   sendDigits(callId: string, events: readonly number[], durationMs?: number): void;
   counters(): Promise<MediaCounters>;
@@ -63,6 +76,8 @@ export interface MediaService extends MediaEndpoint {
    * drops datagrams that a thread did not read in time, or while a thread hangs.
    */
   readonly frameDelayMs: number;
+  /** Closes the sockets for the next process, which has the calls: neither their peers nor their agents are told. Never rejects. */
+  leave(): Promise<void>;
   /** Closes all legs, sockets and threads. */
   shutdown(): Promise<void>;
 }
@@ -107,7 +122,7 @@ interface WorkerSlot {
   readonly waiting: Set<() => void>;
 }
 
-/** Starts the worker threads and binds their sockets. Rejects with `MediaUnavailableError` when a worker has no usable port. */
+/** Starts the worker threads, and binds their sockets unless another process has the ports. Rejects as `ready` does. */
 export async function createMediaService(options: MediaServiceOptions, log: Log, clock: Clock = systemClock): Promise<MediaService> {
   const shares = sharePorts(options);
   const service = new ThreadedMediaService(
@@ -124,12 +139,7 @@ export async function createMediaService(options: MediaServiceOptions, log: Log,
     log,
     clock,
   );
-  try {
-    await service.ready();
-  } catch (error) {
-    await service.shutdown();
-    throw error;
-  }
+  if (options.bindAfter === undefined) await service.ready();
   return service;
 }
 
@@ -151,7 +161,23 @@ class ThreadedMediaService implements MediaService {
   readonly #dropWatch: KernelDropWatch;
   #workerRestarts = 0;
   #isShuttingDown = false;
+  readonly ahead: MediaAhead = {
+    open: (leg) => {
+      const slot = this.#slotOf(leg.localRtpPort);
+      if (slot === undefined) throw new MediaUnavailableError(`no media worker has port ${String(leg.localRtpPort)}`);
+      this.#enter(leg.callId, { slot, onEvent: () => undefined, state: 'waiting', hasAgent: false });
+      slot.worker.send({ type: 'open-ahead', leg });
+    },
+    connectAgent: async (callId, agent) => {
+      const slot = this.#legs.get(callId)?.slot;
+      if (slot !== undefined) await this.#askForAgent(slot, callId, agent, true);
+    },
+    bindWhenFree: () => {
+      for (const { worker } of this.#slots) worker.send({ type: 'bind', isWhenFree: true });
+    },
+  };
   #cancelWatch: CancelTimer | undefined;
+  #ready: Promise<void> | undefined;
 
   constructor(
     settings: readonly WorkerSettings[],
@@ -192,7 +218,15 @@ class ThreadedMediaService implements MediaService {
     return Math.max(this.#dropWatch.isDropping ? DROPPING_DELAY_MS : 0, ...silences, ...this.#slots.map((slot) => slot.frameDelayMs));
   }
 
-  async ready(): Promise<void> {
+  ready(): Promise<void> {
+    this.#ready ??= this.#bound().catch(async (error: unknown) => {
+      await this.shutdown();
+      throw error;
+    });
+    return this.#ready;
+  }
+
+  async #bound(): Promise<void> {
     for (const slot of this.#slots) {
       slot.capacity = await slot.worker.ready;
       slot.reportedMs = this.clock.nowMs();
@@ -219,11 +253,19 @@ class ThreadedMediaService implements MediaService {
     // A port pair reserved earlier has no listener.
     if (present !== undefined) present.onEvent = onEvent;
     const slot = present?.slot ?? this.#waitingSlot(callId, onEvent);
-    const reply = await slot.worker.request((requestId) => ({ type: 'connect-agent', requestId, callId, agent }));
-    if (reply.type === 'agent-unavailable') throw new AgentUnavailableError(reply.message);
-    if (reply.type !== 'agent-connected') throw new MediaUnavailableError(reply.type === 'refused' ? reply.message : 'unexpected reply');
+    await this.#askForAgent(slot, callId, agent, false);
     const leg = this.#legs.get(callId);
     if (leg !== undefined) leg.hasAgent = true;
+  }
+
+  async #askForAgent({ worker }: WorkerSlot, callId: string, agent: AgentDescription, isAhead: boolean): Promise<void> {
+    const reply = await worker.request((requestId) => ({ type: 'connect-agent', requestId, callId, agent, isAhead }));
+    if (reply.type === 'agent-unavailable') throw new AgentUnavailableError(reply.message);
+    if (reply.type !== 'agent-connected') throw new MediaUnavailableError(reply.type === 'refused' ? reply.message : 'unexpected reply');
+  }
+
+  #slotOf(localRtpPort: number | null): WorkerSlot | undefined {
+    return this.#slots.find(({ settings }) => localRtpPort !== null && settings.rtpPorts.includes(localRtpPort));
   }
 
   startFork(callId: string, fork: ForkSettings, onEvent: (event: LegEvent) => void): void {
@@ -343,6 +385,11 @@ class ThreadedMediaService implements MediaService {
     };
   }
 
+  async leave(): Promise<void> {
+    this.#isShuttingDown = true;
+    await Promise.allSettled(this.#slots.map(({ worker }) => worker.request((requestId) => ({ type: 'leave', requestId }))));
+  }
+
   async shutdown(): Promise<void> {
     this.#isShuttingDown = true;
     this.#dropWatch.stop();
@@ -379,7 +426,7 @@ class ThreadedMediaService implements MediaService {
   /** The worker that has this port, once it runs; `null`: any. */
   async #slotWith(localRtpPort: number | null): Promise<WorkerSlot> {
     if (localRtpPort === null) return this.#chooseSlot();
-    const slot = this.#slots.find(({ settings }) => settings.rtpPorts.includes(localRtpPort));
+    const slot = this.#slotOf(localRtpPort);
     if (slot?.capacity === 0) await this.#replacementOf(slot);
     if (slot === undefined || isFull(slot))
       throw new MediaUnavailableError(`port ${String(localRtpPort)} has no media worker with capacity`);
@@ -436,7 +483,7 @@ class ThreadedMediaService implements MediaService {
       },
       this.log,
     );
-    void this.options.bindAfter?.then(() => worker.send({ type: 'bind' }));
+    void this.options.bindAfter?.then(() => worker.send({ type: 'bind', isWhenFree: false }));
     return worker;
   }
 

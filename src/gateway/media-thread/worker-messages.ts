@@ -18,15 +18,26 @@ export interface WorkerSettings {
   readonly tellsRtcp: boolean;
 }
 
-/** To a worker. A request has an id, which its one reply repeats. */
-export type WorkerCommand =
-  | { readonly type: 'bind' }
+/** To a worker. */
+export type WorkerCommand = { readonly type: 'bind'; readonly isWhenFree: boolean } | CallCommand;
+
+/** A request has an id, which its one reply repeats. */
+export type CallCommand =
   | { readonly type: 'reserve'; readonly requestId: number; readonly callId: string }
-  | { readonly type: 'connect-agent'; readonly requestId: number; readonly callId: string; readonly agent: AgentDescription }
+  | {
+      readonly type: 'connect-agent';
+      readonly requestId: number;
+      readonly callId: string;
+      readonly agent: AgentDescription;
+      /** Another process still has the call. */
+      readonly isAhead: boolean;
+    }
   | { readonly type: 'notify-agent'; readonly callId: string; readonly answer: AgentAnswer }
   | { readonly type: 'start-fork'; readonly callId: string; readonly fork: ForkSettings }
   | { readonly type: 'stop-fork'; readonly callId: string; readonly streamSid: string }
   | { readonly type: 'open'; readonly requestId: number; readonly leg: LegDescription }
+  /** Another process still has the call. */
+  | { readonly type: 'open-ahead'; readonly leg: LegDescription }
   | { readonly type: 'start'; readonly callId: string }
   | { readonly type: 'direct'; readonly callId: string; readonly direction: MediaDirection }
   | { readonly type: 'ring-back'; readonly callId: string; readonly isOn: boolean }
@@ -37,6 +48,8 @@ export type WorkerCommand =
   | { readonly type: 'figures'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'close'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'counters'; readonly requestId: number }
+  /** Another process has the calls. */
+  | { readonly type: 'leave'; readonly requestId: number }
   | { readonly type: 'shut-down' };
 
 export type WorkerReply =
@@ -45,6 +58,7 @@ export type WorkerReply =
   | { readonly type: 'agent-unavailable'; readonly message: string }
   | { readonly type: 'opened'; readonly address: MediaAddress }
   | { readonly type: 'changed' }
+  | { readonly type: 'left' }
   | { readonly type: 'refused'; readonly message: string }
   | { readonly type: 'figures'; readonly figures: LegFigures | null }
   | { readonly type: 'counted'; readonly counters: EndpointCounters };

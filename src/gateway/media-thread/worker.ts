@@ -1,8 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import { AnswererWatch } from '../media/answerer-watch.js';
-import type { AgentDescription } from '../model/agent.js';
 import type { LegDescription, LegEvent, MediaAddress } from '../model/media.js';
 import { AgentUnavailableError } from '../ports/ports.js';
 import { assertNever, errorText } from '../../lib/result.js';
@@ -14,7 +12,7 @@ import { FrameDelay } from '../media/slot-clock.js';
 import { noAgentCounters } from '../media/leg-agent.js';
 import type { ThreadAgents } from './agents.js';
 import { CommandGate } from './command-gate.js';
-import type { LogLevel, WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';
+import type { CallCommand, LogLevel, WorkerCommand, WorkerMessage, WorkerReply, WorkerSettings } from './worker-messages.js';
 
 // A worker thread of the media service: it owns sockets, pacing and agents, apart from signalling.
 
@@ -22,6 +20,8 @@ if (parentPort === null) throw new Error('this module runs as a worker thread of
 const port = parentPort;
 const settings = workerData as WorkerSettings;
 
+/** Between attempts to bind the ports of a process that is about to end: callers hear nothing meanwhile. */
+const BIND_AGAIN_MS = 4;
 /** How often the lateness of frames is read. */
 const DELAY_WINDOW_MS = 500;
 
@@ -50,11 +50,9 @@ function workerLog(bindings: object): Log {
   };
 }
 
-function handle(endpoint: RtpEndpoint, newFork: ThreadAgents['newFork'], command: WorkerCommand): void {
+function handle(endpoint: RtpEndpoint, newFork: ThreadAgents['newFork'], command: CallCommand): void {
   const reply = (requestId: number, answer: WorkerReply): void => post({ type: 'reply', requestId, reply: answer });
   switch (command.type) {
-    case 'bind':
-      break;
     case 'reserve':
       reply(
         command.requestId,
@@ -62,7 +60,7 @@ function handle(endpoint: RtpEndpoint, newFork: ThreadAgents['newFork'], command
       );
       break;
     case 'connect-agent':
-      void connectAgent(endpoint, command.callId, command.agent).then((answer) => reply(command.requestId, answer));
+      void connectAgent(endpoint, command).then((answer) => reply(command.requestId, answer));
       break;
     case 'notify-agent':
       endpoint.notifyAgent(command.callId, command.answer);
@@ -82,6 +80,11 @@ function handle(endpoint: RtpEndpoint, newFork: ThreadAgents['newFork'], command
         orRefused(() => ({ type: 'opened', address: open(endpoint, command.leg) })),
       );
       break;
+    case 'open-ahead': {
+      const { callId } = command.leg;
+      endpoint.openAhead(command.leg, (event) => post({ type: 'leg-event', callId, event }));
+      break;
+    }
     case 'change':
       reply(
         command.requestId,
@@ -118,6 +121,10 @@ function handle(endpoint: RtpEndpoint, newFork: ThreadAgents['newFork'], command
     case 'counters':
       reply(command.requestId, { type: 'counted', counters: endpoint.counters() });
       break;
+    case 'leave':
+      endpoint.leave();
+      reply(command.requestId, { type: 'left' });
+      break;
     case 'shut-down':
       // Without sockets, timers and the port, nothing keeps the thread alive.
       endpoint.close();
@@ -128,9 +135,13 @@ function handle(endpoint: RtpEndpoint, newFork: ThreadAgents['newFork'], command
   }
 }
 
-async function connectAgent(endpoint: RtpEndpoint, callId: string, agent: AgentDescription): Promise<WorkerReply> {
+async function connectAgent(
+  endpoint: RtpEndpoint,
+  { callId, agent, isAhead }: Extract<WorkerCommand, { type: 'connect-agent' }>,
+): Promise<WorkerReply> {
+  const emit = (event: LegEvent): void => post({ type: 'leg-event', callId, event });
   try {
-    await endpoint.connectAgent(callId, agent, (event) => post({ type: 'leg-event', callId, event }));
+    await (isAhead ? endpoint.connectAhead(callId, agent, emit) : endpoint.connectAgent(callId, agent, emit));
     return { type: 'agent-connected' };
   } catch (error) {
     const message = errorText(error);
@@ -180,13 +191,10 @@ async function run(): Promise<void> {
     if (agents === undefined) throw new Error('agents are not loaded');
     return agents;
   };
-  // A spare process has everything loaded when its turn comes.
-  if (settings.waitsToBind) {
-    agents = await loadAgents(agentCounters);
-    await once(port, 'message');
-  }
+  // A spare process has everything loaded when its turn comes, and agents connected ahead of it.
+  if (settings.waitsToBind) agents = await loadAgents(agentCounters);
   const frameDelay = new FrameDelay();
-  const endpoint = RtpEndpoint.open(settings, {
+  const endpoint = new RtpEndpoint(settings, {
     clock: systemClock,
     log: workerLog({}),
     random32: () => randomInt(2 ** 32),
@@ -196,11 +204,25 @@ async function run(): Promise<void> {
     ...(settings.tellsRtcp ? { onRtcp: (seen) => post({ type: 'rtcp', seen }) } : {}),
   });
   const gate = new CommandGate((command) => handle(endpoint, (...given) => loaded().newFork(...given), command));
+  let isBound = false;
+  const bind = (isWhenFree: boolean): void => {
+    if (isBound) return;
+    try {
+      if (!isWhenFree) endpoint.bind();
+      else if (!endpoint.bindIfFree()) return void setTimeout(bind, BIND_AGAIN_MS, true).unref();
+    } catch (error) {
+      return fail(error);
+    }
+    isBound = true;
+    reportDelays(frameDelay);
+    post({ type: 'ready', capacity: endpoint.capacity });
+  };
   port.on('message', (commands: readonly WorkerCommand[]) => {
-    for (const command of commands) gate.take(command);
+    for (const command of commands)
+      if (command.type === 'bind') bind(command.isWhenFree);
+      else gate.take(command);
   });
-  reportDelays(frameDelay);
-  post({ type: 'ready', capacity: endpoint.capacity });
+  if (!settings.waitsToBind) bind(false);
   // Half of what a thread loads: callers of an earlier process have their legs meanwhile.
   try {
     agents ??= await loadAgents(agentCounters);
@@ -211,7 +233,9 @@ async function run(): Promise<void> {
   gate.open();
 }
 
-run().catch((error: unknown) => {
+function fail(error: unknown): void {
   post({ type: 'failed', message: error instanceof Error ? error.message : 'unknown' });
   closePort();
-});
+}
+
+run().catch(fail);

@@ -1,4 +1,5 @@
 import { isIP, SocketAddress } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
 import { isNote } from '../model/media.js';
@@ -86,6 +87,11 @@ interface OpenLeg {
   readonly onEvent: (event: LegEvent) => void;
 }
 
+interface LegAhead {
+  readonly description: LegDescription;
+  readonly onEvent: (event: LegEvent) => void;
+}
+
 /** A pair of sockets and the peers that use it. */
 interface PortPair {
   readonly pair: SocketPair;
@@ -108,6 +114,9 @@ export class RtpEndpoint {
   readonly #agents = new Map<string, LegAgent>();
   /** Those that cannot be started yet. */
   readonly #connecting = new Set<LegAgent>();
+  /** Agents of calls that another process still has, and legs that are opened with the sockets. */
+  readonly #agentsAhead = new Map<string, Promise<void>>();
+  readonly #legsAhead = new Map<string, LegAhead>();
   /** Forks of calls whose leg is not open yet. */
   readonly #waitingForks = new Map<string, Map<string, LegFork>>();
   /** Of legs that may send. */
@@ -123,7 +132,8 @@ export class RtpEndpoint {
   /** Totals of closed legs and released agents. */
   readonly #closed = { packetsSent: 0, packetsReceived: 0, packetsLost: 0, packetsLate: 0 };
 
-  private constructor(
+  /** Until `bind` agents can be connected, and nothing else. */
+  constructor(
     private readonly options: EndpointOptions,
     private readonly dependencies: EndpointDependencies,
   ) {
@@ -141,10 +151,43 @@ export class RtpEndpoint {
    */
   static open(options: EndpointOptions, dependencies: EndpointDependencies): RtpEndpoint {
     const endpoint = new RtpEndpoint(options, dependencies);
-    for (const rtpPort of options.rtpPorts) endpoint.#openPortPair(rtpPort);
-    if (endpoint.#portPairs.length === 0) throw new EndpointFullError('no port of the media endpoint could be bound');
-    endpoint.#growReceiveBuffers();
+    endpoint.bind();
     return endpoint;
+  }
+
+  /** @throws EndpointFullError if no socket can be bound */
+  bind(): void {
+    for (const rtpPort of this.options.rtpPorts) {
+      const error = this.#openPortPair(rtpPort);
+      if (error !== null) this.#warnOfPort(rtpPort, error);
+    }
+    if (this.#portPairs.length === 0) throw new EndpointFullError('no port of the media endpoint could be bound');
+    this.#onBound();
+  }
+
+  /** The same, but only if all ports are free; false: the other process still has them. */
+  bindIfFree(): boolean {
+    if (this.options.rtpPorts.every((rtpPort) => this.#openPortPair(rtpPort) === null)) {
+      this.#onBound();
+      return true;
+    }
+    for (const { pair } of this.#portPairs.splice(0)) pair.close();
+    return false;
+  }
+
+  #onBound(): void {
+    this.#growReceiveBuffers();
+    for (const [callId, { description, onEvent }] of this.#legsAhead)
+      try {
+        this.#openLeg(description, onEvent);
+      } catch (error) {
+        this.dependencies.log.warn({ call_id: callId, error: errorText(error) }, 'media.leg.not_opened_ahead');
+      }
+  }
+
+  /** The leg of a call that another process still has: it is opened as soon as the sockets are ours, and `openLeg` takes it. */
+  openAhead(description: LegDescription, onEvent: (event: LegEvent) => void): void {
+    this.#legsAhead.set(description.callId, { description, onEvent });
   }
 
   /** Capacity of the sockets, in calls. */
@@ -164,11 +207,29 @@ export class RtpEndpoint {
     return addressOf(portPair);
   }
 
+  /** Connects the agent of a call that another process still has; `connectAgent` takes it. Rejects with `AgentUnavailableError`. */
+  connectAhead(callId: string, description: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
+    const connected = this.#connect(callId, description, (event) => {
+      // One that ends before the call is ours is of no use.
+      if (isNote(event) || !this.#agentsAhead.delete(callId)) onEvent(event);
+    });
+    this.#agentsAhead.set(callId, connected);
+    return connected;
+  }
+
   /**
-   * Creates a call's agent, in place of an earlier one, and connects it.
+   * Creates a call's agent, in place of an earlier one, and connects it; or takes the one that `connectAhead` connects.
    * Rejects with `AgentUnavailableError`.
    */
-  async connectAgent(callId: string, description: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
+  connectAgent(callId: string, description: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
+    const ahead = this.#agentsAhead.get(callId);
+    this.#agentsAhead.delete(callId);
+    return ahead === undefined
+      ? this.#connect(callId, description, onEvent)
+      : ahead.catch(() => this.#connect(callId, description, onEvent));
+  }
+
+  async #connect(callId: string, description: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
     this.#dismiss(callId);
     const host: AgentHost = {
       // An agent that was released only notes what was heard of it.
@@ -205,7 +266,8 @@ export class RtpEndpoint {
   /** Starts a call's leg, and its agent once that is connected: silence until then. */
   start(callId: string): void {
     const agent = this.#agents.get(callId);
-    this.with(callId, (leg) => leg.start(agent === undefined || !this.#connecting.has(agent)));
+    const isReady = agent === undefined || !(this.#connecting.has(agent) || this.#agentsAhead.has(callId));
+    this.with(callId, (leg) => leg.start(isReady));
   }
 
   /** Copies the call's audio to a WebSocket from now on, or from the start of its leg. */
@@ -232,6 +294,17 @@ export class RtpEndpoint {
    * @throws EndpointFullError without a free port pair; RangeError if the description is not usable
    */
   openLeg(description: LegDescription, onEvent: (event: LegEvent) => void): MediaAddress {
+    const { callId } = description;
+    const ahead = this.#legsAhead.get(callId);
+    this.#legsAhead.delete(callId);
+    const leg = ahead === undefined ? undefined : this.#legs.get(callId);
+    if (leg !== undefined && isDeepStrictEqual(ahead?.description, description)) return addressOf(leg.portPair);
+    // The call has changed meanwhile.
+    if (leg !== undefined) this.#shut(leg);
+    return this.#openLeg(description, onEvent);
+  }
+
+  #openLeg(description: LegDescription, onEvent: (event: LegEvent) => void): MediaAddress {
     const { callId, sipCallId } = description;
     const { onRtcp } = this.dependencies;
     if (this.#legs.has(callId)) throw new EndpointFullError('the call has a leg already');
@@ -321,10 +394,15 @@ export class RtpEndpoint {
   closeLeg(callId: string): LegFigures | null {
     this.#unreserve(callId);
     this.#waitingForks.delete(callId);
+    this.#agentsAhead.delete(callId);
+    this.#legsAhead.delete(callId);
     this.#dismiss(callId);
     const leg = this.#legs.get(callId);
-    if (leg === undefined) return null;
-    this.#legs.delete(callId);
+    return leg === undefined ? null : this.#shut(leg);
+  }
+
+  #shut(leg: OpenLeg): LegFigures {
+    this.#legs.delete(leg.callId);
     this.#frames.remove(leg.ticking);
     this.#heldTicks.remove(leg.ticking);
     const figures = leg.media.close();
@@ -359,14 +437,20 @@ export class RtpEndpoint {
     };
   }
 
+  /** Closes the sockets for another process, which has the calls from now on: neither their peers nor their agents are told. */
+  leave(): void {
+    for (const { ticking } of this.#legs.values()) for (const clock of [this.#frames, this.#heldTicks]) clock.remove(ticking);
+    for (const { pair } of this.#portPairs) pair.close();
+  }
+
   /** Closes all legs and sockets. */
   close(): void {
     for (const callId of [...this.#agents.keys(), ...this.#legs.keys()]) this.closeLeg(callId);
     for (const { pair } of this.#portPairs) pair.close();
   }
 
-  #openPortPair(rtpPort: number): void {
-    const { log } = this.dependencies;
+  /** `null`: both ports are bound. */
+  #openPortPair(rtpPort: number): unknown {
     const byRtp = new Map<number, OpenLeg>();
     const byRtcp = new Map<number, OpenLeg>();
     try {
@@ -377,17 +461,16 @@ export class RtpEndpoint {
         (peer, datagram) => this.#receive(byRtcp.get(peer), 'receiveRtcp', datagram),
       );
       this.#portPairs.push({ pair, byRtp, byRtcp, reserved: 0, resting: new RestingPeers() });
+      return null;
     } catch (error) {
-      log.warn(
-        {
-          address: this.options.address,
-          rtp_port: rtpPort,
-          error: errorText(error),
-          hint: 'set media.port_min and media.port_max to a free range',
-        },
-        'media.port.not_usable',
-      );
+      return error;
     }
+  }
+
+  #warnOfPort(rtpPort: number, error: unknown): void {
+    const { address } = this.options;
+    const hint = 'set media.port_min and media.port_max to a free range';
+    this.dependencies.log.warn({ address, rtp_port: rtpPort, error: errorText(error), hint }, 'media.port.not_usable');
   }
 
   #growReceiveBuffers(): void {

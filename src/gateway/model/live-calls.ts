@@ -9,7 +9,10 @@ export interface BeginningCall extends Pick<CallRecord, 'call_id' | 'sip_call_id
 }
 
 /** What is known more of a call that was answered. `codec` null: the carrier made no offer, and its answer is not there yet. */
-export interface CallAnswer extends Pick<CallRecord, 'agent_id' | 'agent_error' | 'codec' | 'crypto_suite' | 'resumed'> {
+export interface CallAnswer extends Pick<
+  CallRecord,
+  'agent_id' | 'agent_error' | 'signalling_error' | 'codec' | 'crypto_suite' | 'resumed'
+> {
   /** ISO 8601. */
   readonly answered_at: string;
 }

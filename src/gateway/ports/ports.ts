@@ -207,6 +207,8 @@ export interface SnapshotStore {
    * written has ended: it is forgotten, and not among them. Rejects with `StoreUnavailableError`.
    */
   orphaned(): Promise<readonly CallSnapshot[]>;
+  /** What a process of the same instance has that still runs: nothing is changed. Rejects with `StoreUnavailableError`. */
+  ahead(): Promise<readonly CallSnapshot[]>;
   /** The same of another instance, whose host is lost: its calls are this one's from now on. */
   take(instance: string): Promise<readonly CallSnapshot[]>;
 }

@@ -62,9 +62,9 @@ const HTTP_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', '
 
 /** One call that ended, from its record: nothing of it is computed while it lasts. */
 function countCall(counts: MetricCounts, record: CallRecord): void {
-  const { reason, answered_at, timings, turns, quality, identity, stale_route, resumed } = record;
+  const { reason, answered_at, timings, turns, quality, identity, stale_route, resumed, summed_calls: summed } = record;
   const { fault } = REASONS[reason as Reason];
-  counts.count(answered_at === null ? 'trunkline_calls_refused_total' : 'trunkline_calls_ended_total', { reason, fault });
+  counts.count(answered_at === null ? 'trunkline_calls_refused_total' : 'trunkline_calls_ended_total', { reason, fault }, summed ?? 1);
   if (timings.answer_ms !== null) counts.observe('trunkline_call_answer_seconds', {}, seconds(timings.answer_ms));
   if (timings.first_audio_ms !== null) counts.observe('trunkline_call_first_audio_seconds', {}, seconds(timings.first_audio_ms));
   for (const delayMs of turns.delays_ms) counts.observe('trunkline_call_turn_seconds', {}, seconds(delayMs));

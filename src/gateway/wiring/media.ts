@@ -6,7 +6,7 @@ import type { AgentConnectionLimits } from '../model/agent.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import { publish } from '../ports/events.js';
 
-/** Starts the media threads, with the ports of one worker, which are bound when `bindAfter` resolves. */
+/** Starts the media threads, with the ports of one worker, which another process has until `bindAfter` resolves. */
 export async function openEndpoint(config: Config, log: Log, bindAfter?: Promise<void>): Promise<MediaService> {
   const { port_min: portMin, port_max: portMax, workers, timeout_ms: mediaTimeoutMs } = config.media;
   const address = config.rtpengine.address === null ? '127.0.0.1' : config.bind_address;

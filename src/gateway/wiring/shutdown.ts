@@ -68,7 +68,7 @@ async function retireGateway(clock: Clock, { inbound, batches, registrar, api }:
   await Promise.all([batches.stop(), registrar.stop(false), closed]);
 }
 
-/** Closes everything in order. Parked calls have media until the process exits. */
+/** Closes everything in order. Parked calls have media until the last. */
 async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
   const { gate, inbound, batches, registrar, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } =
     parts;
@@ -77,7 +77,8 @@ async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: Gat
   if (how === 'park') {
     await inbound.park(PARK_MS);
     srf.disconnect();
-    return observers.close();
+    await observers.close();
+    return endpoint.leave();
   }
   await inbound.drain(config.calls.drain_ms, 64 * config.sip.t1_ms + 1_000);
   gate?.close();

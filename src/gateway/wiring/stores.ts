@@ -13,12 +13,18 @@ export function callsDirectory(config: Config): string {
   return join(ensureDataDir(config), 'calls');
 }
 
-export async function openStores(config: Config, instance: string, worker: GatewayWorker, clock: Clock, log: Log): Promise<RedisStores> {
-  const spool = await openSpool(config, worker, log);
+interface GatewayStores {
+  readonly stores: RedisStores;
+  /** Opens the file of records that Redis could not take: no other process has it any more. Never rejects. */
+  readonly openSpool: () => Promise<void>;
+}
+
+export function openStores(config: Config, instance: string, worker: GatewayWorker, clock: Clock, log: Log): GatewayStores {
+  const spool = new CallSpool(join(callsDirectory(config), `waiting.${workerName(worker.index)}`));
   const url = config.redis.url ?? `redis://127.0.0.1:${String(config.redis.port)}`;
   const { retention_days: days, trace_retention_days: traceDays, max_stored_mb: maxMb, stale_route_ms: staleRouteMs } = config.calls;
   const batchRetention = { days: config.batches.retention_days, maxEntries: config.batches.max_entries };
-  return openRedisStores({
+  const stores = openRedisStores({
     url,
     cluster: config.redis.cluster,
     sentinel: sentinelOf(config.redis),
@@ -31,13 +37,11 @@ export async function openStores(config: Config, instance: string, worker: Gatew
     batchRetention,
     confirmedBy: confirmingReplicas(config),
   });
-}
-
-async function openSpool(config: Config, worker: GatewayWorker, log: Log): Promise<CallSpool | null> {
-  try {
-    return await CallSpool.open(join(callsDirectory(config), `waiting.${workerName(worker.index)}`));
-  } catch (error) {
-    log.error({ error: errorText(error), hint: 'call records are lost while Redis is unavailable' }, 'call.spool.not_opened');
-    return null;
-  }
+  const openSpool = (): Promise<void> =>
+    spool
+      .open()
+      .catch((error: unknown) =>
+        log.error({ error: errorText(error), hint: 'call records are lost while Redis is unavailable' }, 'call.spool.not_opened'),
+      );
+  return { stores, openSpool };
 }

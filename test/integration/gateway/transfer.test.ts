@@ -63,6 +63,7 @@ describe('a transfer on the wire', () => {
     await expect.poll(() => gateway.told).toEqual([progress('failed', 603)]);
     await call.hangUp(ok);
     await ended('CALLER_HANGUP');
+    expect(gateway.records[0]?.signalling_error).toBe('REFER: answered with 603');
   });
 
   it('whose target is busy is told to the agent, and the call goes on: the next one is a REFER again', async () => {

@@ -302,7 +302,7 @@ describe('an application that is behind with its work', () => {
     const call = application.next((frame) => frame.includes('\r\nINVITE '));
     peer.send(lines('INVITE'));
     await call;
-    expect((await log.next('sip_server.applications.behind')).fields['refused']).toBe(1);
+    expect((await log.next('sip_server.calls.refused')).fields['refused']).toBe(1);
   });
 
   it('by its own answer gets no new call until the next answer is another', async () => {

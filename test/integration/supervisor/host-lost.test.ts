@@ -24,12 +24,13 @@ beforeAll(async () => {
 
 afterAll(() => carrier.close());
 
-beforeEach(async () => {
-  hosts = await TwoHosts.start(async ({ port }) => {
+async function start(ofBoth: Readonly<Record<string, string>> = {}): Promise<void> {
+  const ofA = async ({ port }: { readonly port: number }): Promise<Record<string, string>> => {
     lineOfA = await TcpLine.open(port);
     return { TRUNKLINE_REDIS_URL: `redis://127.0.0.1:${String(lineOfA.port)}` };
-  });
-});
+  };
+  hosts = await TwoHosts.start(ofA, null, ofBoth);
+}
 
 afterEach(async () => {
   for (const call of calls) call.close();
@@ -68,13 +69,13 @@ const ngPort = ({ gateway }: Host): number => Number(gateway.environment['TRUNKL
 const version = ({ body }: Pick<WireMessage, 'body'>): number => Number(/^o=\S+ \S+ (\d+)/m.exec(body)?.[1]);
 const cseq = (message: WireMessage): number => Number(message.header('CSeq')?.split(' ')[0]);
 
-/** The new owner's re-INVITE. */
-async function movedTo({ trunk }: Host, call: CarrierCall): Promise<WireMessage> {
+/** The new owner's re-INVITE. @param contact of which it has this part */
+async function movedTo({ trunk }: Host, call: CarrierCall, contact = `${trunk.sipHost}:${String(trunk.sipPort)}`): Promise<WireMessage> {
   await until(() => call.has('INVITE'), 10_000, 'no re-INVITE');
   const [invite] = call.peer.received.filter(
     (message) => message.startLine.startsWith('INVITE ') && message.header('Call-ID') === call.signalling.callId,
   );
-  expect(invite?.header('Contact')).toContain(`${trunk.sipHost}:${String(trunk.sipPort)}`);
+  expect(invite?.header('Contact')).toContain(contact);
   return invite!;
 }
 
@@ -84,6 +85,8 @@ async function endsWell(call: CarrierCall): Promise<void> {
 }
 
 describe('a host that is lost', () => {
+  beforeEach(() => start());
+
   it('leaves its calls to another one, which reaches the carriers over a connection of its own', async () => {
     const held = [await talking(), await talking(), await talking()];
     await areStored(held.length);
@@ -219,4 +222,45 @@ describe('a host that is lost', () => {
     await call.heardAfter(performance.now());
     await endsWell(call);
   });
+});
+
+describe('a host that shares its name with another one', () => {
+  /** Without a port: carriers look up SRV records (RFC 3263 §4.2). */
+  const CONTACT = /<sips?:localhost(?:;[^>]*)?>/;
+  beforeEach(() => start({ TRUNKLINE_SIP_HOST: 'localhost', TRUNKLINE_SIP_CONTACT_PORT: 'false' }));
+
+  it(
+    'keeps the calls of carriers that resolve it again or accept a connection; those of any other end as MEDIA_LOST',
+    { timeout: 120_000 },
+    async () => {
+      const [returning, reached, unreachable] = [await talking(false), await talking(), await talking(false)];
+      for (const { answer } of [returning, reached, unreachable]) expect(answer.header('Contact')).toMatch(CONTACT);
+      await areStored(3);
+      const atMs = signalHost(hosts.a, 'SIGKILL');
+      returning.over(await SipPeer.connect(hosts.b.trunk.sipPort, hosts.b.trunk.ca, { host: hosts.b.address }));
+      await until(async () => (await returning.request('OPTIONS')).status === 200, 10_000, 'no takeover', 200);
+      const silences: number[] = [];
+      for (const call of [returning, reached]) {
+        expect((await movedTo(hosts.b, call, '')).header('Contact')).toMatch(CONTACT);
+        await call.heardAfter(atMs + 1_000);
+        silences.push(call.audio.longestGapSince(atMs));
+      }
+      console.log(`host lost, shared name: ${silences.join(', ')} ms of silence`);
+      expect(Math.max(...silences)).toBeLessThan(LONGEST_SILENCE_MS);
+
+      await until(async () => (await recordsOf(unreachable)).length > 0, 45_000, 'no record', 500);
+      expect(await recordOf(unreachable)).toMatchObject({
+        reason: 'MEDIA_LOST',
+        sip_status: 200,
+        resumed: 1,
+        // Its re-INVITE failed before.
+        signalling_error: 'BYE: answered with 503',
+      });
+      expect(unreachable.has('INVITE')).toBe(false);
+      for (const call of [returning, reached]) {
+        await call.echoedAfter(performance.now());
+        await endsWell(call);
+      }
+    },
+  );
 });

@@ -474,6 +474,10 @@ class MemorySnapshotStore implements SnapshotStore {
     return left;
   }
 
+  ahead(): Promise<readonly CallSnapshot[]> {
+    return Promise.resolve([...this.#snapshots.values()]);
+  }
+
   /** There is no other instance. */
   take(): Promise<readonly CallSnapshot[]> {
     return Promise.resolve([]);

@@ -9,7 +9,9 @@ let clock: VirtualClock;
 let log: EventLog;
 let dialogs: number;
 let resident: number;
+const URI = 'sip:+15550100100@example.com';
 let isBehind: boolean;
+let full: string[];
 
 beforeEach(() => {
   clock = new VirtualClock();
@@ -17,6 +19,7 @@ beforeEach(() => {
   dialogs = 0;
   resident = 100;
   isBehind = false;
+  full = [];
 });
 
 function admission(limits: Partial<AdmissionLimits> = {}): Admission {
@@ -34,6 +37,7 @@ function admission(limits: Partial<AdmissionLimits> = {}): Admission {
     log,
     dialogCount: () => dialogs,
     isBehind: () => isBehind,
+    onFull: (uri) => full.push(uri),
     residentMb: () => resident,
   });
 }
@@ -81,10 +85,10 @@ describe('admission', () => {
   it('has no room for a call at the limit of dialogs', () => {
     const gate = admission();
     dialogs = 4;
-    expect(gate.isFull('a')).toBe(false);
+    expect(gate.isFull('a', URI)).toBe(false);
     dialogs = 5;
-    expect(gate.isFull('a')).toBe(true);
-    expect(gate.totals.refusedByDialogs).toBe(1);
+    expect(gate.isFull('a', URI)).toBe(true);
+    expect([gate.totals.refusedByDialogs, full]).toEqual([1, [URI]]);
   });
 
   it('has no room for a call while memory is short, and says so once for each crossing', () => {
@@ -93,7 +97,7 @@ describe('admission', () => {
     for (const megabytes of [900, 1_001, 1_500, 1_500, 999, 1_001]) {
       resident = megabytes;
       clock.advance(1_000);
-      answers.push(gate.isFull('a'), gate.isFull('a'));
+      answers.push(gate.isFull('a', URI), gate.isFull('a', URI));
     }
     expect(answers).toEqual([false, false, true, true, true, true, true, true, false, false, true, true]);
     expect(log.events.map(({ event, fields }) => [event, fields['resident_mb']])).toEqual([
@@ -106,18 +110,18 @@ describe('admission', () => {
 
   it('looks at memory once a second at most', () => {
     const gate = admission();
-    expect(gate.isFull('a')).toBe(false);
+    expect(gate.isFull('a', URI)).toBe(false);
     resident = 2_000;
     clock.advance(999);
-    expect(gate.isFull('a')).toBe(false);
+    expect(gate.isFull('a', URI)).toBe(false);
     clock.advance(1);
-    expect(gate.isFull('a')).toBe(true);
+    expect(gate.isFull('a', URI)).toBe(true);
   });
 
   describe('while the applications are behind', () => {
     const isRefused = (gate: Admission, source: string): boolean => {
       gate.isOverRate(source);
-      return gate.isFull(source);
+      return gate.isFull(source, URI);
     };
     const refused = (gate: Admission, source: string, calls: number): number =>
       Array.from({ length: calls }, () => isRefused(gate, source)).filter(Boolean).length;

@@ -88,3 +88,8 @@ function merged(one: readonly Call[], other: readonly Call[]): readonly Call[] {
     all.push(isNewer(a, b) ? a : b);
   }
 }
+
+/** Who called; calls that were refused together have no caller. */
+export function callers({ from, summed_calls: summed }: Pick<Call, 'from' | 'summed_calls'>): string {
+  return summed === null ? from : `${String(summed)} calls`;
+}

@@ -9,6 +9,7 @@ import { isOperator, orgName } from '../organizations.js';
 import { reasons } from '../reasons.js';
 import { BASE } from '../routes.js';
 import { ask } from '../session.js';
+import { callers } from './call-list.js';
 import { LadderView } from './ladder-view.js';
 import type { TraceEntry } from './ladder.js';
 import { qualityOf, type QualitySample } from './quality.js';
@@ -68,7 +69,7 @@ function CallView({ call, trace, samples, onStopped }: Shown & { readonly onStop
       <PageHead
         title={
           <>
-            {call.from} → {call.to}
+            {callers(call)} → {call.to}
           </>
         }
       >
@@ -110,10 +111,17 @@ function CallView({ call, trace, samples, onStopped }: Shown & { readonly onStop
   );
 }
 
-function Why({ call: { reason, state, agent_error: agentError } }: { readonly call: CallDetail }): JSX.Element | null {
+function Why({
+  call: { reason, state, agent_error: agentError, signalling_error: signallingError },
+}: {
+  readonly call: CallDetail;
+}): JSX.Element | null {
   const facts = reason === null ? undefined : reasons.value.get(reason);
-  const failure = agentError !== null && <p>The connection to the agent: {agentError}</p>;
-  if (reason === null && failure !== false) return <section class="card why">{failure}</section>;
+  const failures = [
+    ...(agentError === null ? [] : [`The connection to the agent: ${agentError}`]),
+    ...(signallingError === null ? [] : [`A request to the carrier: ${signallingError}`]),
+  ].map((text) => <p key={text}>{text}</p>);
+  if (reason === null && failures.length > 0) return <section class="card why">{failures}</section>;
   if (reason === null || facts === undefined) return state === 'ended' ? <p>{reason}</p> : null;
   return (
     <section class="card why" aria-label="Why it ended">
@@ -121,7 +129,7 @@ function Why({ call: { reason, state, agent_error: agentError } }: { readonly ca
         <strong>{facts.explanation}</strong>
         {facts.retryable && ' The same call may succeed later.'}
       </p>
-      {failure}
+      {failures}
       <p>{facts.advice}</p>
     </section>
   );

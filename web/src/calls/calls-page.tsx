@@ -10,7 +10,7 @@ import { usePolling } from '../polling.js';
 import { reasons } from '../reasons.js';
 import { orgName, showsOrgs } from '../organizations.js';
 import { callPath } from '../routes.js';
-import { rowsOf, type Call } from './call-list.js';
+import { callers, rowsOf, type Call } from './call-list.js';
 import { CallsStore } from './calls-store.js';
 import { filtersOf, isFiltered, searchOf, type CallFilters } from './filters.js';
 import { StatePill } from './state-pill.js';
@@ -76,7 +76,7 @@ function CallCells({ call }: { readonly call: Call }): JSX.Element {
         </a>
       </span>
       <span role="gridcell" class="from">
-        {call.direction === 'outbound' && <abbr title="Placed by us">↗</abbr>} {call.from}
+        {call.direction === 'outbound' && <abbr title="Placed by us">↗</abbr>} {callers(call)}
       </span>
       <span role="gridcell" class="to">
         {call.to}

@@ -50,10 +50,12 @@ export const EXAMPLE_CALL = {
   analysis: { guest_name: 'Kim', arrival: '2026-12-24', wants_breakfast: true },
   analysis_error: null,
   agent_error: null,
+  signalling_error: null,
   answered_by: null,
   legs: [],
   stale_route: false,
   resumed: 0,
+  summed_calls: null,
 };
 
 export const EXAMPLE_CALL_DETAIL = {

@@ -168,11 +168,13 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     quality: { endpoint: null, relay: null },
     analysis: null,
     analysis_error: null,
-    // An earlier version's snapshot has none.
+    // An earlier version's snapshot has neither.
     agent_error: answer?.agent_error ?? null,
+    signalling_error: answer?.signalling_error ?? null,
     answered_by: null,
     legs: [],
     stale_route: null,
     resumed: answer?.resumed ?? 0,
+    summed_calls: null,
   };
 }

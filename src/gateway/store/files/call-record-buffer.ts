@@ -19,15 +19,13 @@ export class CallRecordBuffer implements CallStore {
   #cancelSecond: CancelTimer | undefined;
   #cancelRetry: CancelTimer | undefined;
 
-  /** @param spool `null`: calls that cannot be written are the caller's to keep. What an earlier process left in it is written at once. */
+  /** @param spool `null`: calls that cannot be written are the caller's to keep */
   constructor(
     private readonly store: CallStore,
     private readonly spool: CallSpool | null,
     private readonly clock: Clock,
     private readonly log: Log,
-  ) {
-    if (this.size > 0) this.#cancelRetry = clock.setTimer(0, () => void this.#retry());
-  }
+  ) {}
 
   get size(): number {
     return this.spool?.size ?? 0;
@@ -36,7 +34,7 @@ export class CallRecordBuffer implements CallStore {
   /** Rejects when the call can be kept neither in Redis nor in the spool. */
   async write(call: EndedCall): Promise<void> {
     const { record } = call;
-    if (record.answered_at === null && this.#isLimited(record.org_id)) return;
+    if (record.answered_at === null && record.summed_calls === null && this.#isLimited(record.org_id)) return;
     try {
       await this.store.write(call);
     } catch (error) {
@@ -46,8 +44,14 @@ export class CallRecordBuffer implements CallStore {
     }
   }
 
+  /** Writes what an earlier process left, now or once the store takes it. Never rejects. */
+  begin(): Promise<void> {
+    this.#cancelRetry?.();
+    return this.#retry();
+  }
+
   /** Writes what waits, as far as it can be written now. Never rejects. */
-  flush(): Promise<void> {
+  #flush(): Promise<void> {
     // One at a time: two would each take the other's call away.
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = undefined;
@@ -59,13 +63,13 @@ export class CallRecordBuffer implements CallStore {
   async close(): Promise<void> {
     this.#cancelRetry?.();
     this.#cancelSecond?.();
-    await this.flush();
+    await this.#flush();
     if (this.size > 0) this.log.warn({ calls: this.size }, 'call.record.spooled');
     await this.spool?.close();
   }
 
   async #retry(): Promise<void> {
-    await this.flush();
+    await this.#flush();
     this.#cancelRetry = this.size === 0 ? undefined : this.clock.setTimer(RETRY_MS, () => void this.#retry());
   }
 

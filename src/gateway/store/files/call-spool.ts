@@ -25,24 +25,29 @@ export interface SpoolOptions {
 export class CallSpool {
   readonly #waiting: Line[] = [];
   #end = 0;
+  #file: FileHandle | undefined;
   /** One operation on the file after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(
-    private readonly file: FileHandle,
-    private readonly reservedBytes: number,
-    private readonly maxBytes: number,
+  constructor(
+    private readonly path: string,
+    private readonly options: SpoolOptions = {},
   ) {}
 
   /** Opens the file, or makes it, with what an earlier process left in it. Rejects when it cannot be written. */
-  static async open(path: string, { reservedBytes = RESERVED_BYTES, maxBytes = MAX_BYTES }: SpoolOptions = {}): Promise<CallSpool> {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    // `r+` fails where there is none, `w+` empties the one that there is.
-    const file = await open(path, 'r+', 0o600).catch(() => open(path, 'w+', 0o600));
-    const spool = new CallSpool(file, reservedBytes, maxBytes);
-    await spool.#findLines();
-    await spool.#reserve();
+  static async open(path: string, options: SpoolOptions = {}): Promise<CallSpool> {
+    const spool = new CallSpool(path, options);
+    await spool.open();
     return spool;
+  }
+
+  /** As `CallSpool.open`: nothing can be appended before. */
+  async open(): Promise<void> {
+    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
+    // `r+` fails where there is none, `w+` empties the one that there is.
+    this.#file = await open(this.path, 'r+', 0o600).catch(() => open(this.path, 'w+', 0o600));
+    await this.#findLines();
+    await this.#reserve();
   }
 
   /** Calls that wait. */
@@ -55,8 +60,9 @@ export class CallSpool {
     return this.#inTurn(async () => {
       const line = Buffer.from(`${JSON.stringify(call)}\n\0`);
       const length = line.length - 1;
-      if (this.#end + line.length > this.maxBytes) throw new Error(`the spool file is full (${String(this.maxBytes)} bytes)`);
-      await writeAll(this.file, line, this.#end);
+      const { maxBytes = MAX_BYTES } = this.options;
+      if (this.#end + line.length > maxBytes) throw new Error(`the spool file is full (${String(maxBytes)} bytes)`);
+      await writeAll(this.#opened, line, this.#end);
       this.#waiting.push({ position: this.#end, length });
       this.#end += length;
     });
@@ -79,21 +85,30 @@ export class CallSpool {
   }
 
   async close(): Promise<void> {
-    await this.#inTurn(() => this.file.close());
+    await this.#inTurn(async () => this.#file?.close());
+  }
+
+  get #opened(): FileHandle {
+    if (this.#file === undefined) throw new Error('the spool file is not open');
+    return this.#file;
+  }
+
+  get #reservedBytes(): number {
+    return this.options.reservedBytes ?? RESERVED_BYTES;
   }
 
   async #empty(): Promise<void> {
     await this.#inTurn(async () => {
       if (this.#waiting.length > 0 || this.#end === 0) return;
-      await this.file.truncate(this.reservedBytes);
-      await writeAll(this.file, Buffer.of(0), 0);
+      await this.#opened.truncate(this.#reservedBytes);
+      await writeAll(this.#opened, Buffer.of(0), 0);
       this.#end = 0;
     });
   }
 
   async #read({ position, length }: Line): Promise<string> {
     const line = Buffer.alloc(length);
-    await this.file.read(line, 0, length, position);
+    await this.#opened.read(line, 0, length, position);
     return line.toString();
   }
 
@@ -101,7 +116,7 @@ export class CallSpool {
   async #findLines(): Promise<void> {
     const chunk = Buffer.alloc(CHUNK_BYTES);
     for (let at = 0; ;) {
-      const { bytesRead } = await this.file.read(chunk, 0, chunk.length, at);
+      const { bytesRead } = await this.#opened.read(chunk, 0, chunk.length, at);
       const nul = chunk.subarray(0, bytesRead).indexOf(0);
       const text = chunk.subarray(0, nul < 0 ? bytesRead : nul);
       for (let end = text.indexOf(LINE_END); end >= 0; end = text.indexOf(LINE_END, end + 1)) {
@@ -115,11 +130,11 @@ export class CallSpool {
   }
 
   async #reserve(): Promise<void> {
-    const { size } = await this.file.stat();
+    const { size } = await this.#opened.stat();
     // Zeros that are written, and not a hole, which has no room on the disk.
-    if (size >= this.reservedBytes) return;
+    if (size >= this.#reservedBytes) return;
     // On a disk that is full already there is nothing to reserve.
-    await writeAll(this.file, Buffer.alloc(this.reservedBytes - size), size).catch(() => undefined);
+    await writeAll(this.#opened, Buffer.alloc(this.#reservedBytes - size), size).catch(() => undefined);
   }
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {

@@ -131,7 +131,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     options,
   );
   const throughput = new RedisThroughput(redis, api, clock);
-  const written = meteredCalls(waiting, (orgId, kind) => throughput.count(orgId, kind));
+  const written = meteredCalls(waiting, (orgId, kind, calls) => throughput.count(orgId, kind, calls));
   let stopSweeping = (): void => undefined;
   const calls = withWriter(new RedisCallLog(api, writes, clock, log, retention), written);
   const meteredRouteStore = meteredRoutes(routes, (orgId, kind) => throughput.count(orgId, kind));
@@ -244,7 +244,7 @@ function openCalls(
     instance,
     clock,
     log,
-    beforeLeft: () => waiting.flush(),
+    beforeLeft: () => waiting.begin(),
     onLeft: async (calls) => {
       for (const call of calls)
         if (call.dial == null) own.resume(call);

@@ -277,9 +277,11 @@ const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]
     analysis: null,
     analysis_rejected: null,
     agent_error: null,
+    signalling_error: null,
     answered_by: null,
     parent_call_id: null,
     legs: [],
+    summed_calls: null,
   },
 };
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { CommandGate } from '../../../../src/gateway/media-thread/command-gate.js';
-import type { WorkerCommand } from '../../../../src/gateway/media-thread/worker-messages.js';
+import type { CallCommand } from '../../../../src/gateway/media-thread/worker-messages.js';
 
-const of = (type: 'start' | 'connect-agent' | 'close' | 'reserve', callId: string): WorkerCommand =>
-  ({ type, callId, requestId: 1 }) as WorkerCommand;
+const of = (type: 'start' | 'connect-agent' | 'close' | 'reserve', callId: string): CallCommand =>
+  ({ type, callId, requestId: 1 }) as CallCommand;
 
 function gated(): { readonly gate: CommandGate; readonly seen: string[] } {
   const seen: string[] = [];

@@ -481,10 +481,10 @@ describe('media service, its life', () => {
     const options = await optionsOf({ workers: 2 });
     const other = await createMediaService(options, silentLog);
     let isOver: () => void = () => undefined;
-    const opening = createMediaService({ ...options, bindAfter: new Promise((resolve) => (isOver = resolve)) }, silentLog);
+    const service = await createMediaService({ ...options, bindAfter: new Promise((resolve) => (isOver = resolve)) }, silentLog);
     await other.shutdown();
     isOver();
-    const service = await opening;
+    await service.ready();
     expect(service.capacity).toBe(128);
     await service.shutdown();
   }, 15_000);

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
-import type { LegDescription, MediaAddress } from '../../../../src/gateway/model/media.js';
+import type { LegDescription, LegEvent, MediaAddress } from '../../../../src/gateway/model/media.js';
 import { silentLog } from '../../../../src/lib/log.js';
 import { CALLS_PER_SOCKET_PAIR, EndpointFullError, RtpEndpoint } from '../../../../src/gateway/media/endpoint.js';
+import type { AgentHost, LegAgent } from '../../../../src/gateway/media/leg-agent.js';
 import { systemClock } from '../../../../src/lib/system-clock.js';
 import { rtpPacket } from '../../../support/media/packets.js';
 import { TestPeer } from '../../../support/media/test-peer.js';
@@ -369,4 +370,87 @@ describe('the next call of a peer on the same sockets', () => {
     endpoint.with(callId, (leg) => (packets = leg.figures().packetsReceived));
     return packets;
   }
+});
+
+describe('a call that another process still has', () => {
+  const LEG: LegDescription = {
+    ...{ callId: 'a', sipCallId: 'a', localRtpPort: FIRST + 4, remote: far(1_000), codec: 'PCMU', payloadType: 0 },
+    ...{ telephoneEventPayloadType: null, srtp: null, carrierSuite: null, startsAs: 'sendrecv' },
+  };
+  const DESCRIPTION = { kind: 'test-line' } as AgentDescription;
+  let clock: VirtualClock;
+  let own: RtpEndpoint;
+  let hosts: AgentHost[];
+  let starts: number[];
+  let closed: number;
+
+  beforeEach(() => {
+    clock = new VirtualClock();
+    [hosts, starts, closed] = [[], [], 0];
+    const newAgent = (_description: unknown, host: AgentHost): LegAgent => {
+      const index = hosts.push(host) - 1;
+      return { ...AGENT, start: () => void starts.push(index), close: () => void (closed += 1) };
+    };
+    own = new RtpEndpoint(
+      { address: '127.0.0.1', rtpPorts: [FIRST + 4], mediaTimeoutMs: 60_000 },
+      { clock, log: silentLog, random32: () => 7, newAgent },
+    );
+  });
+
+  afterEach(() => {
+    own.close();
+  });
+
+  async function ahead(): Promise<LegEvent[]> {
+    const events: LegEvent[] = [];
+    own.openAhead(LEG, (event) => events.push(event));
+    await own.connectAhead('a', DESCRIPTION, (event) => events.push(event));
+    own.bind();
+    return events;
+  }
+
+  it('has its leg with the sockets, and its agent speaks as soon as the call is here', async () => {
+    await ahead();
+    clock.advance(100);
+    expect([own.figures('a')?.packetsSent, starts]).toEqual([6, []]);
+    expect(own.openLeg(LEG, () => undefined).rtpPort).toBe(FIRST + 4);
+    await own.connectAgent('a', DESCRIPTION, () => undefined);
+    own.start('a');
+    expect([own.figures('a')?.packetsSent, starts, hosts.length]).toEqual([6, [0], 1]);
+  });
+
+  it('gets another agent when the first one ended before', async () => {
+    const events = await ahead();
+    hosts[0]!.emit({ type: 'agent-hangup' });
+    own.openLeg(LEG, () => undefined);
+    await own.connectAgent('a', DESCRIPTION, (event) => events.push(event));
+    own.start('a');
+    expect([starts, closed, events]).toEqual([[1], 1, []]);
+    hosts[1]!.emit({ type: 'agent-hangup' });
+    expect(events).toEqual([{ type: 'agent-hangup' }]);
+  });
+
+  it('gets another leg when it has changed, and keeps its agent', async () => {
+    await ahead();
+    own.openLeg({ ...LEG, remote: far(2_000) }, () => undefined);
+    await own.connectAgent('a', DESCRIPTION, () => undefined);
+    own.start('a');
+    expect([own.figures('a')?.packetsSent, starts, closed]).toEqual([0, [0], 0]);
+  });
+
+  it('that has ended meanwhile leaves nothing', async () => {
+    await ahead();
+    own.closeLeg('a');
+    expect([own.figures('a'), closed, own.counters().legs]).toEqual([null, 1, 0]);
+  });
+
+  it('waits until all ports are free', () => {
+    const other = RtpEndpoint.open(
+      { address: '127.0.0.1', rtpPorts: [FIRST + 4], mediaTimeoutMs: 60_000 },
+      { clock, log: silentLog, random32: () => 7, newAgent: () => AGENT },
+    );
+    expect(own.bindIfFree()).toBe(false);
+    other.leave();
+    expect([own.bindIfFree(), own.capacity]).toEqual([true, 64]);
+  });
 });

@@ -85,11 +85,13 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     analysis_error: null,
     analysis_rejected: null,
     agent_error: null,
+    signalling_error: null,
     answered_by: null,
     parent_call_id: null,
     legs: [],
     stale_route: false,
     resumed: 0,
+    summed_calls: null,
     ...fields,
   };
 }

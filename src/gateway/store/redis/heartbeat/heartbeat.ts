@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { Cluster } from 'ioredis';
 import type { CancelTimer, Clock } from '../../../../lib/clock.js';
 import { gatewayChannel, GATEWAYS_KEY } from '../keys.js';
@@ -18,7 +19,8 @@ const PREFIX = 'beat ';
 export class Heartbeat {
   /** Number of the current subscription; 0: there is none. */
   #session = 0;
-  #sessions = 0;
+  /** Its successor has the same channel for a moment. */
+  #sessions = randomInt(2 ** 32);
   /** By primary, when its last beat that came back was sent. */
   readonly #sentMs = new Map<string, number>();
   /** Through which the last beat was sent; a single Redis has no name. */

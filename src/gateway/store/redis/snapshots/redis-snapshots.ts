@@ -82,6 +82,10 @@ export class RedisSnapshotStore implements SnapshotStore {
     return going;
   }
 
+  async ahead(): Promise<readonly CallSnapshot[]> {
+    return (await this.#read(this.parts.instance, () => undefined)).going;
+  }
+
   async take(instance: string): Promise<readonly CallSnapshot[]> {
     const { going } = await this.#read(instance, () => undefined);
     for (const snapshot of going) this.persist(snapshot);

@@ -26,8 +26,8 @@ export class RedisThroughput implements ThroughputLog {
     private readonly clock: Clock,
   ) {}
 
-  count(orgId: string, kind: Counted): void {
-    this.#counts.add({ orgId, kind, atMs: intervalOf(this.clock.wallMs()), calls: 1 });
+  count(orgId: string, kind: Counted, calls = 1): void {
+    this.#counts.add({ orgId, kind, atMs: intervalOf(this.clock.wallMs()), calls });
     this.#flushSoon();
   }
 
@@ -171,7 +171,7 @@ export function intervalsUntil(nowMs: number, countOf: (atMs: number, kind: Coun
 
 // Where calls are counted for the throughput: at the look-up of their number and at the writing of their record.
 
-export type CountCall = (orgId: string, kind: Counted) => void;
+export type CountCall = (orgId: string, kind: Counted, calls?: number) => void;
 
 export function meteredRoutes(routes: RouteStore, count: CountCall): RouteStore {
   return {
@@ -188,8 +188,11 @@ export function meteredRoutes(routes: RouteStore, count: CountCall): RouteStore 
 export function meteredCalls(calls: CallStore, count: CountCall): CallStore {
   return {
     write: (call) => {
-      const { org_id: orgId, answered_at: answeredAt } = call.record;
-      if (orgId !== null) count(orgId, answeredAt === null ? 'refused' : 'ended');
+      const { org_id: orgId, answered_at: answeredAt, summed_calls: summed } = call.record;
+      if (orgId === null) return calls.write(call);
+      // Nobody looked up the number of each.
+      if (summed !== null) count(orgId, 'begun', summed);
+      count(orgId, answeredAt === null ? 'refused' : 'ended', summed ?? 1);
       return calls.write(call);
     },
   };

@@ -1,0 +1,63 @@
+import { expect, it } from 'vitest';
+import type { RunningGateway } from '../../support/gateway.js';
+import { HandMadeCall } from '../../support/invite.js';
+import type { SipPeer } from '../../support/sip-peer.js';
+import { offerSdp } from '../../support/sdp.js';
+import { parseExposition } from '../../support/prometheus-text.js';
+import { withGateway } from '../../support/with-gateway.js';
+
+// What the SIP server refuses without the gateway leaves counters, and one record a second and organization.
+
+let gateway: RunningGateway;
+let peer: SipPeer;
+
+withGateway(
+  (site) => {
+    ({ gateway, peer } = site);
+  },
+  { TRUNKLINE_SIP_MAX_DIALOGS: '1' },
+);
+
+const ATTACHED = '+15550100100';
+const NOBODYS = '+15550199999';
+
+it('calls that the SIP server has no room for are counted, and summed in one record', async () => {
+  const held = new HandMadeCall(peer, ATTACHED);
+  const ok = await held.answered(offerSdp());
+  const statuses = await Promise.all(
+    [ATTACHED, ATTACHED, NOBODYS, ATTACHED, 'nobody'].map(async (to) => {
+      const call = new HandMadeCall(peer, to);
+      call.invite(offerSdp());
+      return (await call.final()).status;
+    }),
+  );
+  expect(statuses).toEqual([503, 503, 503, 503, 503]);
+  await gateway.logged('sip-server', 'sip_server.calls.refused');
+  await expect
+    .poll(async () => (await gateway.log('gateway')).split('\n').filter((line) => line.includes('call.refused.summed')).length)
+    .toBe(2);
+  await expect.poll(async () => (await refusals()).length).toBe(1);
+  const [summed] = await refusals();
+  expect(summed).toMatchObject({ summed_calls: 3, to: ATTACHED, sip_status: 503, reason: 'OVERLOADED', answered_at: null, from: '' });
+  const metrics = parseExposition(await (await fetch(`${gateway.ready.http}/metrics`)).text());
+  expect(metrics.sum('trunkline_calls_refused_total', { reason: 'OVERLOADED' })).toBe(5);
+  await expect.poll(throughput, { timeout: 5_000 }).toEqual({ begun: 4, refused: 3 });
+  await held.hangUp(ok);
+});
+
+interface Listed {
+  readonly calls: readonly { readonly reason: string | null; readonly summed_calls: number | null }[];
+}
+
+async function refusals(): Promise<Listed['calls']> {
+  const { calls } = (await gateway.api('GET', '/v1/calls?state=ended')).json as unknown as Listed;
+  return calls.filter(({ reason }) => reason === 'OVERLOADED');
+}
+
+/** Of the last minutes. */
+async function throughput(): Promise<{ begun: number; refused: number }> {
+  const { json } = await gateway.api('GET', '/v1/throughput');
+  const { intervals } = json as { readonly intervals: readonly { readonly begun: number; readonly refused: number }[] };
+  const sum = (of: 'begun' | 'refused'): number => intervals.reduce((total, interval) => total + interval[of], 0);
+  return { begun: sum('begun'), refused: sum('refused') };
+}

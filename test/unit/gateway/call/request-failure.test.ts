@@ -1,0 +1,63 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { requestFailure } from '../../../../src/gateway/call/request-failure.js';
+import { RunnerBench } from '../../../support/runner-bench.js';
+
+describe('a request of ours within the dialog', () => {
+  it.each([
+    ['BYE', 481, 'BYE: answered with 481'],
+    ['BYE', 200, null],
+    ['REFER', 603, 'REFER: answered with 603'],
+    ['INVITE', 488, 'INVITE: answered with 488'],
+    // It is sent again.
+    ['INVITE', 491, null],
+    ['UPDATE', 422, 'UPDATE: answered with 422'],
+    ['OPTIONS', 408, 'OPTIONS: answered with 408'],
+    // Says nothing of the call.
+    ['OPTIONS', 405, null],
+    ['OPTIONS', 501, null],
+  ])('%s, answered with %d', (method, status, told) => {
+    expect(requestFailure(method, null, { status })).toBe(told);
+  });
+
+  it('that was not sent', () => {
+    expect(requestFailure('BYE', new Error('no route'), undefined)).toBe('BYE: no route');
+  });
+});
+
+describe('the record of a call', () => {
+  let bench: RunnerBench;
+  const settle = (method: string, succeeds: boolean): Promise<void> =>
+    bench.settle(
+      bench.pending.findIndex(({ name }) => name === method),
+      succeeds,
+    );
+
+  beforeEach(async () => {
+    bench = new RunnerBench(false);
+    await bench.connect('');
+    bench.runner.serverBack(0);
+  });
+
+  it('has the request that failed last, also over a restart', async () => {
+    await settle('OPTIONS', false);
+    const successor = bench.restart();
+    await bench.settle(0, true);
+    successor.dispatch({ type: 'bye', reason: 'CALLER_HANGUP' });
+    await bench.drain();
+    expect(bench.records.map(({ signalling_error: text }) => text)).toEqual(['OPTIONS: not sent']);
+  });
+
+  it('has the BYE that could not be sent', async () => {
+    bench.runner.dispatch({ type: 'hangup', reason: 'AGENT_HANGUP' });
+    await settle('BYE', false);
+    await bench.drain();
+    expect(bench.records.map(({ signalling_error: text }) => text)).toEqual(['BYE: not sent']);
+  });
+
+  it('has none of a call in which nothing failed', async () => {
+    await settle('OPTIONS', true);
+    bench.say('destroy');
+    await bench.drain();
+    expect(bench.records.map(({ signalling_error: text }) => text)).toEqual([null]);
+  });
+});
