@@ -52,7 +52,7 @@ export interface DialRequest {
   /** Where its INVITE goes: the trunk's `sip_endpoint`. */
   readonly endpoint: string;
   readonly call: BeginningCall;
-  /** The trunk dials it, for our REFER: it counts and costs as any other, but is not listed among the calls in progress. */
+  /** The trunk dials it, for our REFER, which ends a call of ours: it counts and costs as any other, but takes no slot of its own. */
   readonly isReferred?: boolean;
   /** The request that claimed it is kept with the call; refused when another one has it by now. */
   readonly idempotencyKey?: string;
