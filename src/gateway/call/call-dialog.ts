@@ -56,6 +56,8 @@ export interface DialogOwner {
   credentials(): TrunkCredentials | null;
   /** Each request to that trunk has them. */
   trunkHeaders(): SrfHeaders;
+  /** Id of the dialog that our INVITE will have; `null`: not known before it leaves. */
+  readonly dialledId: string | null;
   /** Our INVITE went out: the id of its dialog has to survive us. */
   onDialled(): void;
   /** A request of ours within the dialog failed. */
@@ -93,7 +95,7 @@ export class CallDialog {
   #nextRequestId = 1;
   #dialog: SrfDialog | null = null;
   #placed: PlacedInvite | null = null;
-  #dialledId: string | null = null;
+  #dialledId: string | null;
   #byeAnswered: Promise<void> = Promise.resolve();
   /** Only our REFER creates a subscription in a call. */
   #hasReferred = false;
@@ -112,7 +114,9 @@ export class CallDialog {
     private readonly owner: DialogOwner,
     private readonly trace: CallTrace,
     private readonly log: Log,
-  ) {}
+  ) {
+    this.#dialledId = owner.dialledId;
+  }
 
   /** Resolves when the last BYE was answered, or at once when there was none. */
   get byeAnswered(): Promise<void> {

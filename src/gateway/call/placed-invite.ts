@@ -21,6 +21,8 @@ export interface DialTarget {
   readonly uri: string;
   /** From, To, Call-ID, Contact and what we support. */
   readonly headers: SrfHeaders;
+  /** Id of the dialog that it makes; `null`: not known before. */
+  readonly dialogId: string | null;
   /** Asked right before it leaves; left out: it may. Rejects with `StoreUnavailableError`. */
   readonly confirm?: () => Promise<boolean>;
 }

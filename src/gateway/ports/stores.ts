@@ -391,6 +391,8 @@ export interface Stores {
   readonly registrations: RegistrationStore;
   readonly outbox: Outbox;
   readonly numbers: NumberStore;
+  /** The same numbers, remembered: for calls that come from them. */
+  readonly callers: { get(orgId: string, number: E164): Promise<NumberRecord | null> };
   readonly orgs: OrgStore;
   readonly keys: ApiKeyStore;
   readonly agents: AgentStore;

@@ -90,7 +90,7 @@ function invite(password: string | null = null, confirm?: () => Promise<boolean>
   };
   const credentials = password === null ? null : { username: 'u', password, realm: null };
   const trace = new CallTrace(systemClock, true);
-  const target = { uri: URI, headers, ...(confirm === undefined ? {} : { confirm }) };
+  const target = { uri: URI, headers, dialogId: null, ...(confirm === undefined ? {} : { confirm }) };
   const placed = new PlacedInvite(srf, target, SDP, new TrunkAuthorization(credentials), owner, trace, silentLog);
   placed.send();
   return placed;

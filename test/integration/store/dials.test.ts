@@ -75,29 +75,29 @@ for (const cluster of [false, true]) {
       expect(await live()).toEqual([]);
     });
 
-    it('what the trunk dials for a REFER counts and costs, but is not listed; it is settled to nothing, or keeps its cost', async () => {
-      await allow({ max_concurrent_calls: 1, max_cost_per_day: 0.2 });
+    it('what the trunk dials for a REFER counts and costs, but takes no slot and is not listed: it ends a call; it is settled to nothing, or keeps its cost', async () => {
+      await allow({ max_concurrent_calls: 1, max_calls_per_day: 5, max_cost_per_day: 0.3, per_trunk: { max_concurrent_calls: 1 } });
       const referred = (callId: string): Promise<Result<PermittedDial, DialRefusal>> =>
         one.ofCalls.dials.reserve({
           ...{ orgId, from, to: TO, maxDurationMs: MINUTES * 60_000, endpoint: 'a.example', isReferred: true },
           call: begun(callId, { direction: 'outbound' }),
         });
-      const [failed, done] = [newUuid(), newUuid()];
+      const [call, failed, done] = [newUuid(), newUuid(), newUuid()];
+      expect(errorOf(await reserve(one, call))).toBe('');
       expect(errorOf(await referred(failed))).toBe('');
-      expect(await live()).toEqual([]);
+      expect(await live()).toEqual([call]);
       expect(errorOf(await reserve(other, newUuid()))).toMatch(/as many placed calls in progress/);
       one.ofCalls.dials.settle(failed, 0);
       const isEmpty = (text: string): boolean => text === '';
       await eventually(async () => errorOf(await referred(done)), isEmpty);
       one.ofCalls.dials.settle(done, MINUTES * 60_000);
-      const call = newUuid();
-      await eventually(async () => errorOf(await reserve(other, call)), isEmpty);
-      other.ofCalls.dials.settle(call, MINUTES * 60_000);
-      await eventually(
-        async () => errorOf(await reserve(other, newUuid())),
-        (text) => text.includes('cost'),
-      );
-      expect(await live()).toEqual([]);
+      one.ofCalls.dials.settle(call, MINUTES * 60_000);
+      await eventually(live, (ids) => ids.length === 0);
+      expect(errorOf(await reserve(other, newUuid()))).toBe('');
+      expect(errorOf(await referred(newUuid()))).toMatch(/cost/);
+      await allow({ max_calls_per_day: 5 });
+      expect(errorOf(await referred(newUuid()))).toBe('');
+      expect(errorOf(await referred(newUuid()))).toMatch(/calls today/);
     });
 
     it('number and organization are remembered; a change that is answered holds for every gateway', async () => {

@@ -83,6 +83,7 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
   const snapshots = new MemorySnapshotStore(own, calls);
   return {
     numbers,
+    callers: numbers,
     orgs,
     keys: new MemoryApiKeyStore(clock),
     agents,

@@ -44,7 +44,7 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
       const [to, from] = [numberOf(body.phone_number), numberOf(body.from)];
       const key = idempotencyKeyOf(request);
       const [number, agent, known, listed] = await Promise.all([
-        stores.numbers.get(orgId, from),
+        stores.callers.get(orgId, from),
         agentOf(request, orgId, body),
         key === null ? null : stores.placements.find(orgId, key),
         stores.doNotCall.find(orgId, [to]),
@@ -72,7 +72,8 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
         if (key !== null) await stores.placements.release(orgId, key);
         throw refused('NOT_READY', REASONS[placed.error].explanation);
       }
-      await note(request, 'call.place', callId, Object.keys(body));
+      // Beside the answer: it never rejects.
+      void note(request, 'call.place', callId, Object.keys(body));
       return answered(to, callId);
     },
   });

@@ -126,7 +126,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const writes = new TurnWrites(redis);
   const records = new RedisCallLog(redis, writes, clock, log, retention);
   const waiting = new CallRecordBuffer(withOutbox(records, new RedisOutbox(redis, clock), clock), options.spool ?? null, clock, log);
-  const { routes, checkedRoutes, snapshots, sessions, dials, providerUsage, bus, stop, figures } = openCalls(
+  const { routes, checkedRoutes, snapshots, sessions, dials, dialRecords, providerUsage, bus, stop, figures } = openCalls(
     { redis, writes, api, instance, waiting },
     options,
   );
@@ -146,6 +146,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   });
   return {
     numbers,
+    callers: { get: async (orgId, number) => (await dialRecords.read(orgId, number)).number },
     orgs: new RedisOrgStore(api, clock),
     keys: new RedisApiKeyStore(api, clock),
     agents: new RedisAgentStore(api, clock),
@@ -216,6 +217,7 @@ function openCalls(
 ): Pick<RedisStores, 'routes' | 'checkedRoutes' | 'snapshots' | 'providerUsage' | 'bus'> & {
   readonly sessions: RedisProviderSessions;
   readonly dials: RedisDialLedger;
+  readonly dialRecords: DialRecords;
   readonly stop: () => Promise<void>;
   readonly figures: () => Pick<StoreFigures, 'slots' | 'snapshots'>;
 } {
@@ -257,7 +259,7 @@ function openCalls(
   };
   const bus = new RedisGatewayBus(api, instance, onChange, clock, log);
   const figures = () => ({ slots: own.all.size, snapshots: snapshots.size });
-  const opened = { routes, checkedRoutes, snapshots, sessions, dials, providerUsage, bus, figures };
+  const opened = { routes, checkedRoutes, snapshots, sessions, dials, dialRecords, providerUsage, bus, figures };
   const waitForAll = (): Promise<void> => new Promise((resolve) => clock.setTimer(CONFIRM_LIMIT_MS, resolve));
   if (options.instance === undefined) {
     // Nothing can be confirmed to a program without a channel: after this time nobody uses what was before.

@@ -15,7 +15,7 @@ export class DialRecords {
     private readonly clock: Clock,
   ) {}
 
-  /** Rejects with `StoreUnavailableError`. */
+  /** `number`: of this organization. Rejects with `StoreUnavailableError`. */
   async read(orgId: string, from: E164): Promise<{ readonly number: NumberRecord | null; readonly org: OrgRecord | null }> {
     const { remembered, records, clock } = this;
     const known = this.isFresh() ? remembered.getTrue(from, clock.nowMs()) : undefined;
@@ -27,7 +27,7 @@ export class DialRecords {
       const [number, org] = [records.decode('number', numberText), records.decode('org', orgText)];
       if (numberText !== null && orgText !== null && number?.org_id === orgId && org !== null)
         remembered.keep({ number, org, agent: null }, { number: numberText, org: orgText, agent: null }, clock.nowMs(), watch);
-      return { number, org };
+      return { number: number?.org_id === orgId ? number : null, org };
     } finally {
       remembered.endWatch(watch);
     }

@@ -78,7 +78,7 @@ export class RedisDialLedger implements DialLedger {
   async reserve(request: DialRequest): Promise<Result<PermittedDial, DialRefusal>> {
     const { orgId, from, to, endpoint, call, isReferred = false, maxDurationMs, idempotencyKey } = request;
     const { number, org } = await this.records.read(orgId, from);
-    if (org === null || !isOf(orgId, number)) return refused(`${from} is not a number of the organization`);
+    if (org === null || number === null) return refused(`${from} is not a number of the organization`);
     const price = mayDial({ org, number }, to);
     if (!price.ok) return refused(price.error);
     const { dialling } = org;
@@ -144,14 +144,13 @@ export class RedisDialLedger implements DialLedger {
 
   /** Keeps the slots for another lease; takes again those that Redis lost. */
   async renew(): Promise<void> {
-    const commands = [...this.#own.values()].flatMap((own) => {
+    const withSlot = [...this.#own.values()].filter(({ isReferred }) => isReferred !== true);
+    const commands = withSlot.flatMap((own) => {
       const { orgId, to, call } = own;
       const { callId, member, text } = liveEntry(call, to, this.instance);
-      const isListed = own.isReferred !== true;
-      const slots = [...dialsKeys(own), ...(isListed ? [orgLeasesKey(orgId)] : [])].map(
+      const slots = [...dialsKeys(own), orgLeasesKey(orgId)].map(
         (key) => ['eval', RENEW_SLOTS.source, 1, key, this.leaseMs, callId] as const,
       );
-      if (!isListed) return slots;
       return [...slots, ['eval', LIST_AGAIN.source, 2, orgLiveKey(orgId), orgLiveCallsKey(orgId), this.leaseMs, member, text] as const];
     });
     if (commands.length > 0) await this.redis.pipeline(commands);
