@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RunningGateway } from '../../support/gateway.js';
-import { cellOfAnswer, cellOfCall, CELLS, connectionOf, inCell } from '../../support/cells.js';
+import { areWhole, cellOfAnswer, cellOfCall, CELLS, connectionOf, inCell } from '../../support/cells.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import type { NgProxy } from '../../support/ng-proxy.js';
 import { freePorts } from '../../support/ports.js';
@@ -145,6 +145,15 @@ describe('two cells of one `trunkline up`', () => {
       const call = await callIn(cell);
       const ok = await call.answered(offerSdp());
       expect(cellOfAnswer(ok)).toBe(3 - cell);
+      await areWhole(gateway);
+      // Its tag says where it is, whatever its Call-ID.
+      for (const owner of [1, 2]) {
+        const other = await connectionOf(gateway, owner);
+        call.over(other);
+        expect((await call.request('OPTIONS', ok)).status).toBe(200);
+        call.over(peer);
+        other.close();
+      }
       await call.hangUp(ok);
       await expect.poll(() => gateway.record(call.callId).catch(() => null)).toMatchObject({ reason: 'CALLER_HANGUP' });
     });
