@@ -31,7 +31,7 @@ export async function runGateway(config: Config, worker: GatewayWorker | null, a
       ? NO_PREDECESSOR
       : predecessorOf((onAsked) => loading.then(() => followed(config, workerName(own.index), after, log, { [AHEAD_QUESTION]: onAsked })));
   // Callers of an earlier process hear nothing until all this is done: the media threads start while the rest is loaded.
-  const opening = openEndpoint(settings, log, after === null ? undefined : predecessor.ended);
+  const opening = openEndpoint(settings, log, after === null ? undefined : predecessor.ended.then(() => undefined));
   // Should the start fail before this is awaited, report that failure and not this one.
   opening.catch(() => undefined);
   const { startGateway } = await loading;
@@ -62,6 +62,6 @@ function predecessorOf(follow: (onAsked: () => Promise<null>) => Promise<void>):
   const ended = follow(() => {
     onAsked();
     return ready;
-  });
+  }).then(() => Date.now());
   return { ended, isAskedAhead: Promise.race([asked, ended.then(() => false)]), onReady };
 }

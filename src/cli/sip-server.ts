@@ -6,11 +6,11 @@ import { configOptions } from '../sip-server/config-options.js';
 import { DialogJournal } from '../sip-server/dialog-journal.js';
 import { SipServer } from '../sip-server/server.js';
 import { createLogger } from '../observability/log/logger.js';
-import { cellIndexOf, cellName, controlAddress, journalName, sipServerName, type CellPlace } from '../config/cells.js';
+import { cellIndexOf, cellName, controlAddress, journalName, journalsLeft, sipServerName, type CellPlace } from '../config/cells.js';
 import { processSocket } from '../config/process-socket.js';
 import { prefixTags } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
-import { cellAmong, cellPrefix } from '../sip/message/cell-of.js';
+import { cellAmong, cellPrefix } from '../lib/cells.js';
 import { controlSecret, ensureDataDir, gatewayInstance } from '../config/data-dir.js';
 import { openMetricsServer } from '../observability/metrics/metrics-server.js';
 import { watchProcess } from '../observability/metrics/process-metrics.js';
@@ -52,7 +52,12 @@ export async function runSipServer(config: Config, place: CellPlace, after: numb
     control: { address: controlAddress(index), port: drachtio.port, secret: controlSecret(config) },
     cell: await openCell(config, place, log),
     cells: count === 1 ? null : { ...place, pathOf: (cell) => processSocket(directory, `cell-${String(cell)}`) },
-    journal: new DialogJournal({ file: join(directory, journalName(index)), clock: systemClock, log }),
+    journal: new DialogJournal({
+      file: join(directory, journalName(index)),
+      left: journalsLeft(directory, place),
+      clock: systemClock,
+      log,
+    }),
     log,
   });
   await server.listen();

@@ -1,3 +1,6 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { cellAmong } from '../lib/cells.js';
 import type { GatewayPlace } from './gateway-worker.js';
 
 /**
@@ -12,7 +15,7 @@ export interface CellPlace {
 
 /** The cell of a gateway: both of its places belong to it. */
 export function cellOfGateway({ index, count }: GatewayPlace): number {
-  return ((index - 1) % count) + 1;
+  return cellAmong(index, count);
 }
 
 /** The SIP server's name in logs and metrics. */
@@ -28,6 +31,12 @@ export function controlAddress(index: number): string {
 /** Where a cell keeps its dialogs, in the data directory. */
 export function journalName(index: number): string {
   return index === 1 ? 'dialogs.journal' : `dialogs-${String(index)}.journal`;
+}
+
+/** The journals in the directory of cells that are no more, and whose calls are now this cell's. */
+export function journalsLeft(directory: string, { index, count }: CellPlace): string[] {
+  const indexes = readdirSync(directory).map((name) => Number(/^dialogs-(\d+)\.journal$/.exec(name)?.[1] ?? 0));
+  return indexes.filter((left) => left > count && cellAmong(left, count) === index).map((left) => join(directory, journalName(left)));
 }
 
 /** The cell's name among those of all hosts. */

@@ -16,6 +16,13 @@ const host = z
   .string()
   .regex(/^[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$/, 'must be a host name or an address')
   .max(253);
+const tlsName = z
+  .string()
+  .min(1)
+  .max(320)
+  .refine((text) => !text.includes('=') || (isSourceAddress(text.split('=')[0] ?? '') && /^[^=]+=[^=]+$/.test(text)), {
+    error: 'must be a name, or ADDRESS=NAME with an IP address or a CIDR block',
+  });
 const hostPort = z.string().regex(/^([a-z]+:\/\/)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, 'must be host:port');
 /** Providers' names in URLs and headers. */
 const plainText = z.string().regex(/^[\x21-\x7e]{1,200}$/, 'must be printable characters without a space');
@@ -87,7 +94,7 @@ export const configSchema = z
         pass_tls: z.boolean(),
         proxy_protocol_from: z.array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block')).max(100),
         verify_peers: z.boolean(),
-        tls_names: z.array(z.string().min(1).max(253)).max(100),
+        tls_names: z.array(tlsName).max(100),
         called_number_from: z.enum(['request-uri', 'to', 'p-called-party-id', 'diversion']),
         refer_status: z.union([z.literal(603), z.literal(405)], 'must be 603 or 405'),
         ringing_after_ms: milliseconds,

@@ -64,8 +64,8 @@ export async function startGateway(
     log,
   );
   relay.onNodeLost((_node, callIds) => inbound.relayLost(callIds, config.rtpengine.on_node_loss === 'move' && relay.isUp));
-  const orphaned = await orphanedCalls(predecessor, { snapshots: stores.snapshots, openSpool, endpoint, inbound, log });
-  inbound.adopt(orphaned);
+  const { orphaned, endedMs } = await orphanedCalls(predecessor, { snapshots: stores.snapshots, openSpool, endpoint, inbound, log });
+  inbound.adopt(orphaned, endedMs);
   const [demo] = await Promise.all([
     // Somebody else's Redis gets no demo organization.
     config.redis.url === null && isFirstWorker(worker) ? ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null,

@@ -255,7 +255,7 @@ export class SipServer {
       records: () => this.#userAgent.records(),
       restore: (records, awayMs) => {
         for (const record of records) this.#broker.restore(this.#userAgent.restore(record), awayMs);
-        this.#restored = records.length;
+        this.#restored += records.length;
         this.#userAgent.isComplete = true;
         // Where the file could not be read at the start.
         for (const app of this.#apps) if (app.isAuthenticated) this.#broker.onAppHere(app);

@@ -133,7 +133,7 @@ export class RunnerBench {
   restart(): CallRunner {
     const kept = this.#kept === null ? undefined : readStoredCall(JSON.parse(JSON.stringify(this.#kept)) as CallSnapshot);
     if (kept === undefined) throw new Error('nothing was kept of the call');
-    const runner = CallRunner.orphaned(this.#services(), kept, () => (this.ended += 1));
+    const runner = CallRunner.orphaned(this.#services(), kept, this.clock.wallMs(), () => (this.ended += 1));
     void runner.resume(kept.node);
     return runner;
   }

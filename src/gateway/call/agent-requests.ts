@@ -23,6 +23,8 @@ export interface CallNotes {
   readonly analysis: Readonly<Record<string, unknown>> | null;
   /** What the agent's `analysis_schema` does not have, or not with such values, as it came; `null`: nothing. */
   readonly rejected: Readonly<Record<string, unknown>> | null;
+  /** Marks of the agent's that were not played yet; an earlier version keeps none. */
+  readonly marks?: readonly string[];
 }
 
 type RequestOf<Type extends AgentRequest['type']> = Extract<AgentRequest, { type: Type }>;
@@ -39,6 +41,7 @@ export class AgentRequests {
   readonly transcript = new Transcript();
   #analysis: Readonly<Record<string, unknown>> | null = null;
   #rejected: Readonly<Record<string, unknown>> | null = null;
+  #marks: readonly string[] = [];
   #toolsUnderWay = 0;
   #hasEnded = false;
   /** Made for the first tool: most calls run none. */
@@ -62,14 +65,20 @@ export class AgentRequests {
   }
 
   get notes(): CallNotes {
-    return { said: this.transcript.notes, analysis: this.#analysis, rejected: this.#rejected };
+    return { said: this.transcript.notes, analysis: this.#analysis, rejected: this.#rejected, marks: this.#marks };
   }
 
   /** As an earlier process left it. @param beganMs when the call's first agent began */
-  restore({ said, analysis, rejected }: CallNotes, beganMs: number): void {
+  restore({ said, analysis, rejected, marks = [] }: CallNotes, beganMs: number): void {
     this.transcript.restore(said, beganMs);
     this.#analysis = analysis;
     this.#rejected = rejected;
+    this.#marks = marks;
+  }
+
+  keepMarks(names: readonly string[]): void {
+    this.#marks = names;
+    this.onNotes();
   }
 
   take(request: Exclude<AgentRequest, { type: 'transfer' | 'transfer-step' }>): void {

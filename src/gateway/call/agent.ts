@@ -55,6 +55,9 @@ export interface CallFactsForAgent {
   readonly resumed: number;
   /** What was said so far, to an agent that stands in. */
   readonly conversation: readonly Said[];
+  /** See `StreamSettings`. */
+  readonly marks: readonly string[];
+  readonly unheardSinceMs: number | null;
 }
 
 export interface DescribedAgent {
@@ -237,7 +240,7 @@ function operatorStream({ url, format, bearerToken }: OperatorAgent): AgentStrea
 
 function streamSettings(
   { url, format, bearer_token: bearerToken }: AgentStream,
-  { callId }: CallFactsForAgent,
+  { callId, marks, unheardSinceMs }: CallFactsForAgent,
   { org, agent }: Route,
 ): Omit<StreamSettings, 'customParameters'> {
   return {
@@ -249,6 +252,8 @@ function streamSettings(
     callSid: callSidOf(callId),
     endOfSpeechMs: (agent ?? DEFAULT_AGENT_SETTINGS).interruption_threshold,
     mayPress: !isTurbo(agent ?? DEFAULT_AGENT_SETTINGS),
+    marks,
+    ...(unheardSinceMs === null ? {} : { unheardSinceMs }),
   };
 }
 

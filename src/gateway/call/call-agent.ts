@@ -44,6 +44,8 @@ interface CallParts {
   readonly isAnswered: () => boolean;
   /** How often the gateway was killed and resumed the call. */
   readonly resumed: () => number;
+  /** Wall time of that death. */
+  readonly unheardSinceMs: () => number | null;
   readonly dispatch: (event: CallEvent) => void;
   /** A failure, shown while the call is in progress, and in its record. */
   readonly onAgentError: (text: string) => void;
@@ -258,8 +260,10 @@ export class CallAgent {
       return media.connectAgent(briefing === 'by-agent' ? { kind: 'party', callId: joined } : briefingAgent(briefing));
     const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);
     if (this.#isOver()) return null;
-    const conversation = requests.notes.said.transcript.map(({ speaker, text }) => ({ speaker, text }));
-    const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null, conversation, resumed: this.call.resumed() };
+    const { said, marks = [] } = requests.notes;
+    const conversation = said.transcript.map(({ speaker, text }) => ({ speaker, text }));
+    const before = { resumed: this.call.resumed(), unheardSinceMs: isResumed ? this.call.unheardSinceMs() : null, marks, conversation };
+    const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null, ...before };
     const { agent, dropped } = describeAgent(this.services.operatorAgent, facts, choice);
     if (agent.kind === 'provider' || agent.kind === 'conversation') await this.#takeSession(isResumed, choice === 'own');
     // Nobody would let the agent go.

@@ -24,7 +24,7 @@ import type { PlacedEnd } from '../ports/ports.js';
 import type { VoiceApplication } from '../model/voice-application.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './state.js';
-import { scriptOfForm5, type VoiceScript } from '../twilio/voice-script.js';
+import type { VoiceScript } from '../twilio/voice-script.js';
 import { SUITE } from '../sdp/sdp-read.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 
@@ -208,6 +208,7 @@ function qualityOf(endpoint: LegFigures | null, relay: RelayFigures | null): Cal
             jitter_ms: rounded(endpoint.jitterMs) ?? 0,
             round_trip_ms: rounded(endpoint.roundTripMs),
             digits_received: endpoint.digitsReceived,
+            frames_late: endpoint.framesLate,
           },
     relay: relay === null ? null : { from_carrier: streamQuality(relay.fromCarrier), from_agent: streamQuality(relay.fromAgent) },
   };
@@ -287,9 +288,7 @@ export interface StoredCall {
 }
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
-const FORM = 8;
-/** The form before placed calls, `<Start>`, cookies of voice webhooks, and status callbacks before the end. */
-const INBOUND_FORM = 5;
+const FORM = 9;
 
 /** `null`: there is nothing to take up again. */
 export function snapshotCall(call: CallState, parts: Omit<StoredCall, 'call'>): CallSnapshot | null {
@@ -312,17 +311,8 @@ function storable(notes: CallNotes | null, { org }: Route): CallNotes | null {
   return notes === null || org.transcript_days !== 0 ? notes : { ...notes, said: { ...notes.said, transcript: [] } };
 }
 
-/** `undefined`: another version of the gateway wrote it. Form 5 is read too. */
+/** `undefined`: another version of the gateway wrote it. */
 export function readStoredCall({ state }: CallSnapshot): StoredCall | undefined {
   const kept = state as (StoredCall & { readonly form: number }) | null;
-  if (kept?.form === INBOUND_FORM)
-    return {
-      ...kept,
-      origin: { ...kept.origin, direction: 'inbound' },
-      call: { ...kept.call, placing: null, second: null, wantedSide: null, isBriefing: false },
-      progress: { ...kept.progress, reports: 0, answeredBy: null, legs: [] },
-      script: scriptOfForm5(kept.script),
-      notes: null,
-    };
   return kept?.form === FORM ? kept : undefined;
 }

@@ -57,6 +57,7 @@ export class CallRunner {
   #wasRefused = false;
   /** Another host has the call. */
   #isTaken = false;
+  #unheardSinceMs: number | null = null;
   /** An earlier process's. */
   #script: StoredCall['script'] = null;
   #state: CallState;
@@ -120,6 +121,7 @@ export class CallRunner {
       // A call that we place: once it is acknowledged.
       isAnswered: () => this.#kept !== null,
       resumed: () => this.#progress.resumed,
+      unheardSinceMs: () => this.#unheardSinceMs,
       dispatch,
       onAgentError: (agentError) => (this.#progress = { ...this.#progress, agentError }),
       keep: () => this.#keep(),
@@ -146,10 +148,11 @@ export class CallRunner {
     return new CallRunner(services, origin, null, own, startCall(facts, ringTimeoutMs), onEnded, context);
   }
 
-  /** A call that an earlier process had. Throws when what was kept cannot be used. */
-  static orphaned(services: CallServices, kept: StoredCall, onEnded: (runner: CallRunner) => void): CallRunner {
+  /** A call that an earlier process had, which died at this wall time. Throws when what was kept cannot be used. */
+  static orphaned(services: CallServices, kept: StoredCall, unheardSinceMs: number, onEnded: (runner: CallRunner) => void): CallRunner {
     const runner = new CallRunner(services, kept.origin, null, kept.own, resumable(kept.call), onEnded);
     runner.#isBusy = true;
+    runner.#unheardSinceMs = unheardSinceMs;
     const { reports, legs, ...progress } = kept.progress;
     runner.#progress = { ...progress, resumed: progress.resumed + 1 };
     runner.#reports.restore(reports);
@@ -250,8 +253,9 @@ export class CallRunner {
     this.#legs.resume();
     // Who answered is not found out any more.
     if (this.#progress.answeredBy === null) this.#agent.onAnswerer({ type: 'verdict', answerer: 'unknown' });
-    this.#trace.add('gateway', null, 'resumed after a restart of the gateway');
-    this.#log.info({ resumed: this.#progress.resumed }, 'call.resumed');
+    const silentMs = this.#timeMs() - (this.#unheardSinceMs ?? this.#timeMs());
+    this.#trace.add('gateway', null, `resumed after a restart of the gateway, ${String(silentMs)} ms without an agent`);
+    this.#log.info({ resumed: this.#progress.resumed, silent_ms: silentMs }, 'call.resumed');
   }
 
   #remainingMs(): number {
@@ -486,6 +490,7 @@ export class CallRunner {
   }
 
   #onLegEvent(event: LegEvent): void {
+    if (event.type === 'agent-marks') return this.#requests.keepMarks(event.names);
     this.#trace.add('agent', 'in', legSummary(event));
     switch (event.type) {
       case 'media-started':

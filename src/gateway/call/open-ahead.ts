@@ -65,6 +65,7 @@ export async function openAhead(services: CallServices, kept: StoredCall, ahead:
       log,
       isAnswered: () => true,
       resumed: () => progress.resumed + 1,
+      unheardSinceMs: () => null,
       dispatch: nothing,
       onAgentError: nothing,
       keep: nothing,

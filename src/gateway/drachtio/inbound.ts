@@ -67,6 +67,8 @@ export interface InboundOptions {
 const PING_STEP_MS = 10;
 const PINGED_WITHIN_MS = 8_000;
 const PARK_POLL_MS = 10;
+/** A host counts as lost after so long without a sign. */
+const LOST_AFTER_MS = 2_000;
 const NO_HEAD = { requestUri: '', topRecordRoute: undefined, contactUri: undefined };
 
 /** What the gateway checks before it accepts a call. */
@@ -222,9 +224,10 @@ export class Inbound implements LiveCalls {
   /**
    * Restores the calls of an earlier process, before the SIP server is connected, so that its first frames find them. Their media goes on
    * at once; when the SIP server states whether it kept their dialogs, they continue or end.
+   * @param endedMs wall time of its end, or shortly after
    */
-  adopt(snapshots: readonly CallSnapshot[]): void {
-    this.#left = this.#restore(snapshots, (kept) => kept);
+  adopt(snapshots: readonly CallSnapshot[], endedMs: number): void {
+    this.#left = this.#restore(snapshots, endedMs, (kept) => kept);
     // These have ended meanwhile.
     for (const callId of this.#ahead) if (!this.#runners.has(callId)) void this.#services.endpoint.close(callId);
     this.#ahead.clear();
@@ -251,7 +254,7 @@ export class Inbound implements LiveCalls {
   async #take(instance: string, response: SrfResponse): Promise<void> {
     try {
       const snapshots = await this.#services.snapshots.take(instance);
-      const taken = this.#restore(snapshots, (kept) => {
+      const taken = this.#restore(snapshots, this.#services.clock.wallMs() - LOST_AFTER_MS, (kept) => {
         const own = this.#ownAddress(kept.origin.source.transport);
         const contact = movedContact(this.#contactAddress(own), kept.own.contact);
         return { ...kept, own: { ...kept.own, contact, warningHost: own.host }, node: null };
@@ -264,11 +267,11 @@ export class Inbound implements LiveCalls {
     }
   }
 
-  #restore(snapshots: readonly CallSnapshot[], changed: (kept: StoredCall) => StoredCall): OrphanedCall[] {
+  #restore(snapshots: readonly CallSnapshot[], endedMs: number, changed: (kept: StoredCall) => StoredCall): OrphanedCall[] {
     return snapshots.flatMap((snapshot) => {
       const read = readStoredCall(snapshot);
       const kept = read === undefined ? undefined : changed(read);
-      const runner = kept === undefined ? undefined : this.#runnerOf(kept);
+      const runner = kept === undefined ? undefined : this.#runnerOf(kept, endedMs);
       if (kept === undefined || runner === undefined) {
         this.log.error({ call_id: snapshot.call_id }, 'gateway.call.not_restored');
         this.#services.snapshots.delete(snapshot.call_id);
@@ -490,9 +493,9 @@ export class Inbound implements LiveCalls {
     };
   }
 
-  #runnerOf(kept: StoredCall): CallRunner | undefined {
+  #runnerOf(kept: StoredCall, endedMs: number): CallRunner | undefined {
     try {
-      return CallRunner.orphaned(this.#services, kept, (ended) => this.#onEnded(ended));
+      return CallRunner.orphaned(this.#services, kept, endedMs, (ended) => this.#onEnded(ended));
     } catch {
       // The INVITE is unreadable. Do not log its text: it holds keys.
       return undefined;

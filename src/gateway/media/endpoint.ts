@@ -224,6 +224,7 @@ export class RtpEndpoint {
   connectAgent(callId: string, description: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void> {
     const ahead = this.#agentsAhead.get(callId);
     this.#agentsAhead.delete(callId);
+    if (ahead !== undefined) this.#agents.get(callId)?.describe?.(description);
     return ahead === undefined
       ? this.#connect(callId, description, onEvent)
       : ahead.catch(() => this.#connect(callId, description, onEvent));

@@ -1,4 +1,4 @@
-import type { AgentAnswer } from '../model/agent.js';
+import type { AgentAnswer, AgentDescription } from '../model/agent.js';
 import type { LegEvent, LegFigures } from '../model/media.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 
@@ -15,6 +15,7 @@ export interface AgentHost {
           | 'agent-away'
           | 'agent-lost'
           | 'agent-note'
+          | 'agent-marks'
           | 'agent-request'
           | 'provider-tokens'
           | 'stream-started'
@@ -47,6 +48,8 @@ export interface LegAgent {
   readonly latePackets: number;
   /** Connects. Rejects with `AgentUnavailableError`. */
   connect(): Promise<void>;
+  /** It was connected before the call was here: what it is told as it starts is this. */
+  describe?(description: AgentDescription): void;
   /** Starts audio; outgoing frames use this codec. */
   start(codec: AudioCodec, nowMs: number): void;
   /** A digit, reported once (event codes of RFC 4733 §3.2). It may precede `start`. */

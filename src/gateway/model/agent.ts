@@ -34,6 +34,10 @@ export interface StreamSettings {
   readonly customParameters: Readonly<Record<string, string>>;
   /** Silence after which the caller counts as having finished speaking, in milliseconds. */
   readonly endOfSpeechMs: number;
+  /** Marks that an earlier stream got and that nobody will play: it gets them back as it starts; left out: none. */
+  readonly marks?: readonly string[];
+  /** Wall time of a gateway's death, since when nobody listened; left out: none died. */
+  readonly unheardSinceMs?: number;
   /** Whether it may press keys (IVR navigation): not with the model `turbo`. */
   readonly mayPress: boolean;
   /** Sent on the upgrade (W3C Trace Context); left out: traces are off. */

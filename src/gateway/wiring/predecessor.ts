@@ -7,7 +7,8 @@ import type { SnapshotStore } from '../ports/ports.js';
 
 /** The process that this one follows: it has their calls and ports until it ends. */
 export interface Predecessor {
-  readonly ended: Promise<void>;
+  /** Wall time. */
+  readonly ended: Promise<number>;
   /** True: what its calls need is to be made ready before it ends. False: it has ended. */
   readonly isAskedAhead: Promise<boolean>;
   /** It is ready, as far as it can be. */
@@ -15,7 +16,8 @@ export interface Predecessor {
 }
 
 export const NO_PREDECESSOR: Predecessor = {
-  ended: Promise.resolve(),
+  // A process that died without a successor is replaced at once.
+  ended: Promise.resolve(Math.round(performance.timeOrigin)),
   isAskedAhead: Promise.resolve(false),
   onReady: () => undefined,
 };
@@ -32,7 +34,7 @@ interface SuccessorParts {
 export async function orphanedCalls(
   predecessor: Predecessor,
   { snapshots, openSpool, endpoint, inbound, log }: SuccessorParts,
-): Promise<readonly CallSnapshot[]> {
+): Promise<{ readonly orphaned: readonly CallSnapshot[]; readonly endedMs: number }> {
   if (await predecessor.isAskedAhead) {
     const preparing = snapshots.ahead().then((calls) => inbound.openAhead(calls, endpoint.ahead));
     await Promise.race([preparing, predecessor.ended]).catch((error: unknown) =>
@@ -40,10 +42,10 @@ export async function orphanedCalls(
     );
     endpoint.ahead.bindWhenFree();
     predecessor.onReady();
-    await predecessor.ended;
   }
+  const endedMs = await predecessor.ended;
   await openSpool();
   // Callers hear nothing until their legs are open.
   const [orphaned] = await Promise.all([snapshots.orphaned(), endpoint.ready()]);
-  return orphaned;
+  return { orphaned, endedMs };
 }

@@ -1,9 +1,10 @@
 import { randomInt } from 'node:crypto';
 import type { CellPlace } from '../../config/cells.js';
+import { cellAmong } from '../../lib/cells.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import type { Admission } from '../../sip/admission.js';
-import { cellAmong, cellOf } from '../../sip/message/cell-of.js';
+import { cellOf } from '../../sip/message/cell-of.js';
 import { header } from '../../sip/message/message.js';
 import type { SipStack } from '../../sip/stack.js';
 import type { Endpoint, Flow, FlowListener } from '../../sip/transport/flow.js';

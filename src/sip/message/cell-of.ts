@@ -1,3 +1,4 @@
+import { cellAmong } from '../../lib/cells.js';
 import { tagOf } from './uri.js';
 
 // The SIP servers of several cells share the sockets of one address, and each call belongs to one cell. A message's text names it: our To tag,
@@ -10,16 +11,6 @@ export interface CellOfMessage {
   readonly cell: number;
   /** The Call-ID of a request outside dialogs, which any cell could take; `null`: only the cell that has its dialog or transaction. */
   readonly newCallId: string | null;
-}
-
-/** What tags and branches of a cell begin with. The first has none, so that a second cell leaves the calls of the first where they are. */
-export function cellPrefix(cell: number): string {
-  return cell === 1 ? '' : `${String(cell)}.`;
-}
-
-/** The cell, of `count`, that takes over what a cell with this number left. */
-export function cellAmong(cell: number, count: number): number {
-  return ((cell - 1) % count) + 1;
 }
 
 /** The cell that has a message, complete at least up to its headers' end. Total: of what is no SIP too. */

@@ -1,3 +1,5 @@
+import { isInBlocks } from '../../lib/address.js';
+
 /** The parts of `tls.PeerCertificate` with its names. */
 export interface CertificateNames {
   readonly subjectaltname?: string | undefined;
@@ -27,4 +29,13 @@ export function namesSipDomain(certificate: CertificateNames, domain: string): b
   return sansOf(certificate).some(
     (entry) => /^URI:sips?:/i.test(entry) && entry.replace(/^URI:sips?:/i, '').toLowerCase() === domain.toLowerCase(),
   );
+}
+
+/** Of names, and of those that hold for an address or CIDR block alone (`203.0.113.0/28=sip.example.com`). */
+export function namesForAddress(entries: readonly string[], address: string): readonly string[] {
+  return entries.flatMap((entry) => {
+    const [block = '', name] = entry.split('=', 2);
+    if (name === undefined) return [entry];
+    return isInBlocks([block], address) ? [name] : [];
+  });
 }

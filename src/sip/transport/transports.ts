@@ -11,7 +11,7 @@ import { Locator, type NameResolver } from './locator.js';
 import { OutgoingFlow, type Dialing, type OutgoingLimits } from './outgoing-flow.js';
 import { retire, type OpenTransactions, type Retired } from './retirement.js';
 import { StreamListener, type ListenerLimits, type ListenerTotals, type ListenerTrust } from './stream-listener.js';
-import { namesSipDomain } from './tls-identity.js';
+import { namesForAddress, namesSipDomain } from './tls-identity.js';
 import type { TlsCertificate, TlsMaterial } from './tls-server-contexts.js';
 import { UdpListener, type UdpPeers } from './udp-listener.js';
 
@@ -26,7 +26,7 @@ export interface OutgoingTls {
   readonly ca: string | null;
   /** Whether to verify the peer's certificate. */
   readonly verify: boolean;
-  /** Where the target is an address, its certificate may have one of these names instead. */
+  /** Where the target is an address, its certificate may have one of these names instead; `203.0.113.0/28=sip.example.com`: one of these addresses. */
   readonly names: readonly string[];
 }
 
@@ -301,7 +301,7 @@ export class Transports {
     if (target.transport !== 'TLS') return { socket: connectTcp({ host: address, port }), ready: 'connect' };
     const { verify, names: carriers } = this.options.outgoingTls;
     const { host, tls } = target;
-    const usual = isIP(host) === 0 ? [host] : [host, ...carriers];
+    const usual = isIP(host) === 0 ? [host] : [host, ...namesForAddress(carriers, host)];
     const names = tls === undefined || tls.names.length === 0 ? usual : tls.names;
     const socket = connectTls({
       host: address,

@@ -146,7 +146,7 @@ describe('a gateway that was killed, with a drachtio-server, which forgets whose
     const left = [...kept.values()];
     srf.disconnect();
     startGateway();
-    inbound.adopt(left);
+    inbound.adopt(left, Date.now());
   });
 
   it('says BYE by the dialog’s id, writes the record and frees everything', async () => {

@@ -229,6 +229,8 @@ describe('the certificate of an address', () => {
   it.each([
     ['may have a name of the setting', ['other.test', 'carrier.test'], '200 OK'],
     ['has none of the others', ['other.test'], '503 Service Unavailable'],
+    ['may have a name for its block', ['10.0.0.0/8=other.test', '127.0.0.0/8=carrier.test'], '200 OK'],
+    ['has none for another address', ['127.0.0.2=carrier.test', '127.0.0.1=other.test'], '503 Service Unavailable'],
   ])('%s', async (_what, names, status) => {
     const peer = await Peer.listen(forDomain);
     peer.onConnection = (connection) => void answerNext(connection);

@@ -38,6 +38,8 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
   const bot = new PlayedAgent();
   const asked: LegEvent[] = [];
   const notes: string[] = [];
+  /** Those that waited, each time that they were reported. */
+  const marks: (readonly string[])[] = [];
   /** Sids of the streams that it reported. */
   const started: string[] = [];
   const pressed: (readonly [event: number, durationMs: number])[] = [];
@@ -49,6 +51,7 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
     {
       emit: (event) => {
         if (event.type === 'agent-note') notes.push(event.text);
+        else if (event.type === 'agent-marks') marks.push(event.names);
         else if (event.type === 'stream-started') started.push(event.streamSid);
         else asked.push(event);
       },
@@ -77,6 +80,7 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
     bot,
     asked,
     notes,
+    marks,
     started,
     pressed,
     agent,

@@ -35,6 +35,7 @@ describe('configuration', () => {
   it.each([
     [{ TRUNKLINE_HTTP_PORT: '99999' }, /http\.port = 99999 \(from the environment\): .*65535/],
     [{ TRUNKLINE_BIND_ADDRESS: 'nonsense' }, /bind_address = "nonsense" \(from the environment\): must be an IPv4 or IPv6 address/],
+    [{ TRUNKLINE_SIP_TLS_NAMES: '[carrier=sip.example.com]' }, /sip\.tls_names\.0.*: must be a name, or ADDRESS=NAME/],
     [{ TRUNKLINE_MEDIA_AGENT_LEG: 'dtls' }, /media\.agent_leg = "dtls" \(from the environment\): .*"rtp"\|"srtp"/],
     [{ TRUNKLINE_HTP_PORT: '1' }, /Unknown environment variable TRUNKLINE_HTP_PORT\. Did you mean TRUNKLINE_HTTP_PORT\?/],
     [{ TRUNKLINE_BIND_ADDRESS: '0.0.0.0' }, /bind_address = "0\.0\.0\.0" \(from the environment\): must be one address of this machine/],

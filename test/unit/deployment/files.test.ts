@@ -240,6 +240,32 @@ describe('docker/kubernetes/trunkline.yaml', () => {
 });
 
 describe('docker/systemd', () => {
+  const unit = (name: string): string => readFileSync(`docker/systemd/${name}`, 'utf8');
+  const files = (ending: string): string[] =>
+    readdirSync('docker/systemd', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith(ending));
+
+  it('stops everything with the target, and what gateways need after them', () => {
+    const parts = [...files('.service'), ...files('.socket'), ...files('.conf')].filter((name) => name !== 'trunkline.service');
+    expect(parts.filter((name) => !/^PartOf=trunkline\.target$/m.test(unit(name)))).toEqual([]);
+    const [, target = ''] = /^Wants=(.+)$/m.exec(unit('trunkline.target')) ?? [];
+    const [, after = ''] = /^After=(.+)$/m.exec(unit('trunkline-gateway@.service')) ?? [];
+    expect(after.split(' ')).toEqual(expect.arrayContaining(target.split(' ')));
+    for (const name of target.split(' ')) expect(parts).toContain(name.startsWith('trunkline') ? name : `${name}.d/trunkline.conf`);
+  });
+
+  it.each([
+    ['trunkline-sip-server.socket', 'tls', 'ListenStream'],
+    ['trunkline-sip-server-tcp.socket', 'tcp', 'ListenStream'],
+    ['trunkline-sip-server-udp.socket', 'udp', 'ListenDatagram'],
+  ])('%s holds the port for %s of the SIP server', (name, transport, kind) => {
+    const text = unit(name);
+    expect(text).toMatch(new RegExp(`^FileDescriptorName=${transport}$`, 'm'));
+    expect(text).toMatch(new RegExp(`^${kind}=[\\d.]+:\\d+$`, 'm'));
+    // One with the name of its service needs no other.
+    expect(/^Service=(\S+)$/m.exec(text)?.[1] ?? name.replace('.socket', '.service')).toBe('trunkline-sip-server.service');
+    expect(files('.socket')).toContain(name);
+  });
+
   it('has a configuration that the product takes', () => {
     const config = loadConfig({ file: 'docker/systemd/config.yaml', set: ['bind_address=192.0.2.10'], environment: {} });
     expect([config.data_dir, config.http.bind_address]).toEqual(['/var/lib/trunkline', '127.0.0.1']);

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { cellAmong, cellPrefix } from '../../../src/lib/cells.js';
 import { newTag, prefixTags } from '../../../src/lib/ids.js';
-import { cellAmong, cellOf, cellPrefix, transactionOf } from '../../../src/sip/message/cell-of.js';
+import { cellOf, transactionOf } from '../../../src/sip/message/cell-of.js';
 
 const COUNT = 5;
 

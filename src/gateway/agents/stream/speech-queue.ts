@@ -160,9 +160,14 @@ export class SpeechQueue {
     return played.map(({ name }) => name);
   }
 
+  /** Names of the marks that wait. */
+  get waitingMarks(): readonly string[] {
+    return this.#marks.map(({ name }) => name);
+  }
+
   /** Forgets all speech; returns the names of the marks that waited. */
   clear(): readonly string[] {
-    const names = this.#marks.map(({ name }) => name);
+    const names = this.waitingMarks;
     this.#chunks = [];
     this.#marks = [];
     this.#offset = 0;

@@ -1,4 +1,11 @@
-import { NOT_IN_TURBO, type AgentAnswer, type AgentConnectionLimits, type AgentRequest, type StreamSettings } from '../../model/agent.js';
+import {
+  NOT_IN_TURBO,
+  type AgentAnswer,
+  type AgentConnectionLimits,
+  type AgentDescription,
+  type AgentRequest,
+  type StreamSettings,
+} from '../../model/agent.js';
 import type { AgentNote } from '../../model/media.js';
 import type { FromAgentMessage } from '../../../agent-protocol/agent-messages.js';
 import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
@@ -38,6 +45,8 @@ const CLOSE_CODES: Readonly<Record<number, string>> = {
   1013: ' (try again later)',
 };
 const DEFAULT_DIGIT_MS = 160;
+/** Marks that wait are kept for the next process twice a second at most: some bots send one with each piece of audio. */
+const MARKS_KEPT_FRAMES = 25;
 /** What is still in buffers on the way is heard too before an agent's hang-up takes effect. */
 const FAREWELL_FRAMES = 10;
 /** Checks of how far an agent has read, per `agents.max_unsent_audio_ms`. */
@@ -82,10 +91,12 @@ export class StreamAgent implements LegAgent {
   #dialledMs = 0;
   #messageBudget = MAX_MESSAGES_AT_ONCE;
   #endOfSpeechMs: number;
-  readonly #mayPress: boolean;
+  /** Marks came or went since they were kept. */
+  #hasNewMarks = false;
+  #framesSinceMarks = MARKS_KEPT_FRAMES;
 
   constructor(
-    private readonly settings: StreamSettings,
+    private settings: StreamSettings,
     private readonly host: AgentHost,
     private readonly dependencies: StreamDependencies,
     private readonly log: Log,
@@ -95,7 +106,6 @@ export class StreamAgent implements LegAgent {
       onTimer: (timer) => timer === 'connect' && this.#noteFailure('no answer', this.#dialledMs),
       safely: (work) => this.#safely(work),
     });
-    this.#mayPress = settings.mayPress;
     this.#endOfSpeechMs = Math.min(MAX_END_OF_SPEECH_MS, Math.max(MIN_END_OF_SPEECH_MS, settings.endOfSpeechMs));
   }
 
@@ -111,8 +121,14 @@ export class StreamAgent implements LegAgent {
     return this.#connection.connect();
   }
 
+  describe(description: AgentDescription): void {
+    if (description.kind === 'stream') this.settings = description;
+  }
+
   start(codec: AudioCodec, nowMs: number): void {
-    const { format } = this.settings;
+    const { format, marks = [] } = this.settings;
+    for (const name of marks) this.#owed.push((writer) => writer.mark(name));
+    this.#hasNewMarks = marks.length > 0;
     const { limits } = this.dependencies;
     this.#startedMs = nowMs;
     this.#uplink = new Uplink(format, codec, limits.maxUnsentAudioMs, {
@@ -171,6 +187,7 @@ export class StreamAgent implements LegAgent {
   #tick(nowMs: number, frames: number): void {
     this.#uplink?.tick(nowMs);
     this.#messageBudget = Math.min(MAX_MESSAGES_AT_ONCE, this.#messageBudget + frames * MESSAGES_PER_FRAME);
+    this.#keepMarks(frames);
     if (this.#socket === null) return;
     const { pingIntervalMs, maxUnsentAudioMs } = this.dependencies.limits;
     this.#framesSincePing += frames;
@@ -188,6 +205,14 @@ export class StreamAgent implements LegAgent {
       return this.#connection.step({ type: 'silent' });
     }
     this.#isPongDue = this.#isPinged;
+  }
+
+  #keepMarks(frames: number): void {
+    this.#framesSinceMarks += frames;
+    if (!this.#hasNewMarks || this.#framesSinceMarks < MARKS_KEPT_FRAMES) return;
+    this.#hasNewMarks = false;
+    this.#framesSinceMarks = 0;
+    this.host.emit({ type: 'agent-marks', names: this.#downlink?.queue.waitingMarks ?? [] });
   }
 
   /** @param frames that were sent before the ping that it answers */
@@ -296,8 +321,10 @@ export class StreamAgent implements LegAgent {
     const { customParameters } = this.settings;
     // An earlier process of the gateway had the streams before.
     const streams = Number(customParameters['reconnects'] ?? 0) + reconnects;
-    const awayMs = Math.round(this.dependencies.clock.nowMs() - this.#brokenMs);
-    const missed = reconnects === 0 ? {} : { missed_ms: String(awayMs) };
+    const { clock } = this.dependencies;
+    const { unheardSinceMs = null } = this.settings;
+    const awayMs = Math.round(reconnects > 0 ? clock.nowMs() - this.#brokenMs : clock.wallMs() - (unheardSinceMs ?? clock.wallMs()));
+    const missed = reconnects === 0 && unheardSinceMs === null ? {} : { missed_ms: String(Math.max(0, awayMs)) };
     socket.sendText(writer.start(streams === 0 ? customParameters : { ...customParameters, reconnects: String(streams), ...missed }));
     uplink.connect({ socket, writer });
     for (const write of this.#owed.splice(0)) this.#send(write);
@@ -324,7 +351,9 @@ export class StreamAgent implements LegAgent {
   }
 
   #sendMarks(names: readonly string[] | null): void {
-    if (names !== null) for (const name of names) this.#sendSurely((writer) => writer.mark(name));
+    if (names === null) return;
+    this.#hasNewMarks = true;
+    for (const name of names) this.#sendSurely((writer) => writer.mark(name));
   }
 
   #onBinary(bytes: Uint8Array): void {
@@ -363,6 +392,7 @@ export class StreamAgent implements LegAgent {
         return this.#queued(downlink.sayBase64(message.media.payload));
       case 'mark':
         if (!downlink.queue.mark(message.mark.name)) this.#warn({}, 'agent.mark.dropped');
+        this.#hasNewMarks = true;
         return this.#sendMarks(downlink.queue.takePlayedMarks());
       case 'clear':
         return this.#sendMarks(downlink.queue.clear());
@@ -425,7 +455,7 @@ export class StreamAgent implements LegAgent {
   }
 
   #sendDtmf(digits: string, durationMs: number): void {
-    if (!this.#mayPress) return this.#refuse('dtmf', null, NOT_IN_TURBO.code, NOT_IN_TURBO.message);
+    if (!this.settings.mayPress) return this.#refuse('dtmf', null, NOT_IN_TURBO.code, NOT_IN_TURBO.message);
     for (const digit of digits) {
       const event = eventOfDigit(digit);
       if (event !== undefined && this.host.sendDtmf(event, durationMs)) continue;

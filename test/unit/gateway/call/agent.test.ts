@@ -26,7 +26,8 @@ function call(settings: Partial<AgentRecord> | null, headers = HEADERS, tools: r
   const agent = settings === null ? null : { ...base, ...settings };
   const route = { ...ROUTE, org: { ...ROUTE.org, org_id: ORG_ID, twilio_token: 'signing-key' }, agent };
   const caller = callerIdentity({ get: (name) => headers[name], names: Object.keys(headers) });
-  return { callId: CALL_ID, to: NUMBER, caller, identity: null, route, tools, codec: null, resumed: 0, conversation: [] };
+  const before = { resumed: 0, conversation: [], marks: [], unheardSinceMs: null };
+  return { callId: CALL_ID, to: NUMBER, caller, identity: null, route, tools, codec: null, ...before };
 }
 
 function stream(agent: AgentDescription): Extract<AgentDescription, { kind: 'stream' }> {
@@ -105,8 +106,9 @@ describe('what an agent is told', () => {
   });
 
   it('knows that an earlier process of the gateway had the call', () => {
-    const { agent } = describeAgent(OPERATOR, { ...call({}), resumed: 2 }, 'own');
-    expect(stream(agent).customParameters).toMatchObject({ reconnects: '2' });
+    const before = { resumed: 2, marks: ['a'], unheardSinceMs: 1_000 };
+    const { agent } = describeAgent(OPERATOR, { ...call({}), ...before }, 'own');
+    expect(stream(agent)).toMatchObject({ marks: ['a'], unheardSinceMs: 1_000, customParameters: { reconnects: '2' } });
   });
 
   it('has the texts of the metadata under their own names, where those are free: 50 of 500 bytes', () => {

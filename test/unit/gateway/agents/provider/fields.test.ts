@@ -35,7 +35,17 @@ function sent(
     ...settings,
     provider: provider === 'conversation-relay' ? relay : chosen,
   };
-  const call = { callId: 'c', to: NUMBER, caller, identity: null, codec: null, resumed: 0, conversation: [] };
+  const call = {
+    callId: 'c',
+    to: NUMBER,
+    caller,
+    identity: null,
+    codec: null,
+    resumed: 0,
+    conversation: [],
+    marks: [],
+    unheardSinceMs: null,
+  };
   const described = describeAgent(
     OPERATOR,
     {
