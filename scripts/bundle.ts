@@ -22,6 +22,11 @@ const NO_MAP = `data:application/json;base64,${Buffer.from('{"version":3,"source
 /** The package builds the text of each debug line, of whole messages too, before `debug` drops it. */
 const withQuietDebug = (text: string): string => text.replaceAll(/^(\s*)debug\(/gm, '$1debug.enabled && debug(');
 
+/** The package asks the environment, which is slow, for each header of each message. */
+const PRESERVED = 'process.env.DRACHTIO_PRESERVE_HEADER_NAMES';
+const withEnvironmentRead = (text: string): string =>
+  text.includes(PRESERVED) ? `const preservedNames = ${PRESERVED};\n${text.replaceAll(PRESERVED, 'preservedNames')}` : text;
+
 /** Files are named relative to the module that reads them: it keeps the address that it has in dist/. */
 function addressOf(file: string): string {
   return `(import.meta.url.slice(0, import.meta.url.lastIndexOf('/dist/')) + ${JSON.stringify(`/dist/${relative(DIST, file).replaceAll(sep, '/')}`)})`;
@@ -56,7 +61,7 @@ await build({
         plugin.onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, ({ path }) => {
           const text = readFileSync(path, 'utf8');
           return {
-            contents: `${path.includes('/drachtio-srf/') ? withQuietDebug(text) : text}\n//# sourceMappingURL=${NO_MAP}`,
+            contents: `${path.includes('/drachtio-srf/') ? withEnvironmentRead(withQuietDebug(text)) : text}\n//# sourceMappingURL=${NO_MAP}`,
             loader: 'js',
           };
         });

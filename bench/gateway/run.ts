@@ -28,6 +28,8 @@ const { values } = parseArgs({
     subjects: { type: 'string', default: 'trunkline,kamailio' },
     /** Trunkline alone: calls that it places to those that come in */
     outbound: { type: 'boolean', default: false },
+    /** Trunkline alone: so many cells to one */
+    cells: { type: 'string', default: '1' },
     profile: { type: 'boolean', default: false },
     /** memory of held calls is looked at after a full garbage collection */
     collect: { type: 'boolean', default: false },
@@ -38,7 +40,8 @@ const { values } = parseArgs({
 
 const connections = Number(values.connections);
 const seconds = Number(values.seconds);
-const wants = (name: string): boolean => values.only.split(',').includes(name);
+const isOfCells = Number(values.cells) > 1;
+const wants = (name: string): boolean => (isOfCells ? ['most', 'quarter', 'eighth'] : values.only.split(',')).includes(name);
 
 interface Figures {
   readonly result: LoadResult;
@@ -79,21 +82,26 @@ interface Outcome {
   most?: Figures;
   half?: Figures;
   quarter?: Figures;
+  eighth?: Figures;
   overload?: Figures;
 }
 
 /** Parts of Trunkline's most, at which both are measured. */
-const PARTS = { half: 0.5, quarter: 0.25 } as const;
+const PARTS = { half: 0.5, quarter: 0.25, eighth: 0.125 } as const;
 
 /** So many slices in which calls fail, one after the other, and the run is given up: a subject that fails proves nothing. */
 const TRIES = 3;
 
-async function slice(name: string, start: () => Promise<Subject>, peak?: number): Promise<Outcome> {
+/** @param mayRefuse at its most: it does not slow its callers down, and refuses what is too much */
+async function slice(name: string, start: () => Promise<Subject>, peak?: number, mayRefuse = false): Promise<Outcome> {
   for (let tried = 1; ; tried += 1) {
     console.log(`\n${name}`);
     try {
       const outcome = await measure(await start(), peak);
-      const failed = [outcome.most, outcome.half, outcome.quarter].reduce((sum, figures) => sum + (figures?.result.failed ?? 0), 0);
+      const failed = [mayRefuse ? undefined : outcome.most, outcome.half, outcome.quarter, outcome.eighth].reduce(
+        (sum, figures) => sum + (figures?.result.failed ?? 0),
+        0,
+      );
       if (failed === 0) return outcome;
       console.log(`  thrown away: ${String(failed)} calls failed`);
     } catch (error) {
@@ -119,7 +127,7 @@ async function measure(subject: Subject, peak?: number): Promise<Outcome> {
       describe(`as many as it takes (${values.concurrency} calls at once)`, outcome.most);
     }
     const ownPeak = peak ?? (outcome.most === undefined ? undefined : perSecond(outcome.most));
-    for (const part of ['half', 'quarter'] as const) {
+    for (const part of ['half', 'quarter', 'eighth'] as const) {
       if (!wants(part) || ownPeak === undefined) continue;
       const rate = Math.round(PARTS[part] * ownPeak);
       outcome[part] = await measured(generator, subject, { type: 'open', target, rate, seconds, connections });
@@ -259,6 +267,29 @@ async function compareWays(): Promise<void> {
   );
 }
 
+/** One cell, then several, at the same rates: a quarter of one's most over two cells is an eighth of it for each. */
+async function compareCells(): Promise<void> {
+  const rounds: (readonly [Outcome, Outcome])[] = [];
+  const ofCells = (count: string) => () => productSubject({ ...settings(), TRUNKLINE_GATEWAY_WORKERS: count });
+  for (let round = 1; round <= Number(values.rounds); round += 1) {
+    const one = await slice(`One cell, round ${String(round)}`, ofCells('1'));
+    const peak = one.most === undefined ? undefined : perSecond(one.most);
+    rounds.push([await slice(`${values.cells} cells, round ${String(round)}`, ofCells(values.cells), peak, true), one]);
+  }
+  console.log(`\n${values.cells} cells to one: the median of the rounds, and each of them`);
+  const both =
+    (of: (figures: Figures) => number, name: keyof Outcome, nameOfOne = name) =>
+    (several: Outcome, one: Outcome) => {
+      const [a, b] = [several[name], one[nameOfOne]];
+      return a === undefined || b === undefined ? undefined : of(a) / of(b);
+    };
+  const own = ({ own: ms }: Figures): number => ms;
+  ratios('calls a second, all on these cores            ', both(perSecond, 'most'), rounds);
+  ratios('CPU a call at the most of each                ', both(own, 'most'), rounds);
+  ratios('CPU a call at a quarter of one’s most         ', both(own, 'quarter'), rounds);
+  if (values.cells === '2') ratios('CPU a call at the same rate for each (goal 1) ', both(own, 'quarter', 'eighth'), rounds);
+}
+
 function compare(rounds: readonly (readonly [Outcome, Outcome])[]): void {
   console.log('\nTrunkline to Kamailio: the median of the rounds, and each of them');
   const both = (name: keyof Outcome, of: (figures: Figures) => number) => (ours: Outcome, theirs: Outcome) => {
@@ -294,6 +325,10 @@ function compare(rounds: readonly (readonly [Outcome, Outcome])[]): void {
 console.log(`${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${values.connections} TLS connections`);
 if (values.outbound) {
   await compareWays();
+  process.exit();
+}
+if (isOfCells) {
+  await compareCells();
   process.exit();
 }
 const subjects = values.subjects.split(',');

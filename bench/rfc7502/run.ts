@@ -1,14 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { errorText } from '../../src/lib/result.js';
-import { systemClock } from '../../src/lib/system-clock.js';
 import type { StageFigures } from '../../src/loadtest/figures.js';
-import { LoadRun, type LoadOptions } from '../../src/loadtest/run/load-run.js';
-import { NUMBER, type Subject } from '../gateway/subject.js';
+import type { Subject } from '../gateway/subject.js';
 import { productSubject } from '../gateway/product.js';
 import { kamailioSubject } from '../kamailio/start.js';
+import { loadStage } from '../support/load-stage.js';
 import { RFC_PARAMETERS, sessionEstablishmentRate, type SearchParameters } from './search.js';
 
 // RFC 7502: the rate at which a device establishes sessions, for Trunkline and for Kamailio. The emulated agent is SIPp over TLS, with
@@ -54,41 +53,9 @@ const ESTABLISHMENT_THRESHOLD_MS = 5_000;
 const LEAST_SECONDS = 10;
 /** Below this share of the rate it was not the device that was tried. */
 const KEPT_RATE = 0.95;
-/** Neither the product's ports nor rtpengine's. */
-const MEDIA_PORTS = { min: 10_000, max: 19_999 };
 
-async function trial(subject: Subject, caFile: string, { holdMs, hasMedia }: Case, rate: number, attempts: number): Promise<StageFigures> {
-  const options: LoadOptions = {
-    target: { host: '127.0.0.1', port: subject.target.port },
-    caFile,
-    gatewayPid: null,
-    called: NUMBER,
-    caller: '+15550100999',
-    cps: rate,
-    calls: attempts,
-    holdMs,
-    mediaPercent: hasMedia ? 100 : 0,
-    digits: '',
-    scenario: null,
-    scenarioDirectory: resolve('config/load'),
-    connections: null,
-    setupTimeoutMs: ESTABLISHMENT_THRESHOLD_MS,
-    direction: hasMedia ? 'sendrecv' : 'inactive',
-    thresholds: { maxFailures: 0, maxP99: null, maxLossPercent: 100, echoes: false },
-    ramps: [],
-    stageSeconds: 0,
-    highest: rate,
-    generatorProgram: resolve('native/build/Release/media-generator'),
-    mediaPorts: MEDIA_PORTS,
-    batchId: null,
-    notes: [],
-    outbound: null,
-  };
-  const quiet = { lifecycle: () => Promise.resolve(), onSecond: () => undefined, onStage: () => undefined };
-  const { stages } = await new LoadRun(options, quiet, systemClock, new AbortController().signal).run();
-  const [stage] = stages;
-  if (stage === undefined) throw new Error('the load generator ran no stage');
-  return stage;
+function trial(subject: Subject, caFile: string, { holdMs, hasMedia }: Case, cps: number, calls: number): Promise<StageFigures> {
+  return loadStage(subject, caFile, { cps, calls, holdMs, hasMedia, setupTimeoutMs: ESTABLISHMENT_THRESHOLD_MS });
 }
 
 interface Found {

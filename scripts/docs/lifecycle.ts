@@ -128,6 +128,7 @@ const EXCHANGE_EVENTS: readonly NamedEvent[] = [
   { name: '`acknowledged`, another answer', event: { type: 'acknowledged', sdp: ANSWER } },
   { name: '`acknowledged`, the same or none', event: { type: 'acknowledged', sdp: '' } },
   { name: '`acknowledged`, unusable', event: { type: 'acknowledged', sdp: 'garbage' } },
+  { name: '`refresh-due`', event: { type: 'refresh-due' } },
   ...[200, 488, 491].map((status) => ({
     name: `\`reinvite-answered\` ${String(status)}`,
     event: { type: 'reinvite-answered', status, sdp: ANSWER, retryAfterMs: 0, attempt: 0 } as const,
@@ -186,6 +187,7 @@ type Named =
   | 'leg-lost'
   | 'timer'
   | 'reoffered'
+  | 'refresh-due'
   | 'reinvite-answered'
   | 'transfer-asked'
   | 'refer-answered'
@@ -259,6 +261,7 @@ function exchangeStates(): NamedState[] {
     [lost, outward],
     [lost, outward, answered(491)],
     [lost, outward, answered(200)],
+    [{ type: 'refresh-due' }],
   ];
   return paths.map((path) => {
     const { state } = playOn(talking, path);
@@ -355,10 +358,10 @@ function noteOf(before: CallState, after: CallState): string {
 
 function callRows(): Row[] {
   return rows(states(), EVENTS, (state, before) => {
-    if (state.name === before.state.name && state.lateOffer === before.state.lateOffer && state.inside === before.state.inside)
+    if (state.name === before.state.name && state.lateOffer === before.state.lateOffer && state.agentFacing === before.state.agentFacing)
       return before.name;
     if (state.name === 'AwaitingAck' && state.lateOffer !== null) return 'AwaitingAck, our offer';
-    return state.name === 'Connecting' && state.inside !== null ? 'Connecting, leg opens' : state.name;
+    return state.name === 'Connecting' && state.agentFacing !== null ? 'Connecting, leg opens' : state.name;
   });
 }
 
@@ -490,11 +493,11 @@ const PLACING_EVENTS: readonly NamedEvent[] = [
 
 /** The same of a call that we place. */
 export function placingTable(): string {
-  const nameOf = ({ name, placing, inside, agent }: CallState): string => {
+  const nameOf = ({ name, placing, agentFacing, agent }: CallState): string => {
     if (name === 'Dialling') return placing?.givenUp === null ? name : 'Dialling, cancelled';
     if (name !== 'Connecting') return name;
     if (placing?.isLegOpen === true) return 'Connecting, leg open';
-    return agent.isConnected ? 'Connecting, agent connected' : inside === null ? name : 'Connecting, leg opens';
+    return agent.isConnected ? 'Connecting, agent connected' : agentFacing === null ? name : 'Connecting, leg opens';
   };
   const stop: CallEvent = { type: 'hangup', reason: 'API_STOPPED' };
   const paths = [

@@ -1,3 +1,4 @@
+import { splitHostPort } from '../lib/address.js';
 import { snakeKeys } from '../lib/snake-keys.js';
 import { readFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError } from 'commander';
@@ -74,12 +75,6 @@ export async function carrierTarget(
   if (address === undefined || called == null) throw new Error('no number or no SIP address to call: give both, [number] and --target');
   const caFile = flags.ca ?? (flags.target === undefined ? ready?.ca_file : undefined);
   return { target: { ...splitHostPort(address), ca: caFile == null ? null : await readFile(caFile, 'utf8') }, called };
-}
-
-function splitHostPort(text: string): { host: string; port: number } {
-  const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text);
-  if (match === null) throw new Error(`${JSON.stringify(text)} is not host:port`);
-  return { host: match[1] ?? match[2] ?? '', port: Number(match[3]) };
 }
 
 function codecName(text: string): 'PCMU' | 'PCMA' {

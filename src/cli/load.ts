@@ -10,7 +10,7 @@ import { PACKAGE_ROOT } from '../config/load.js';
 import { nativeFile } from '../config/native-files.js';
 import type { Config } from '../config/schema.js';
 import { errorText } from '../lib/result.js';
-import { isInBlocks } from '../lib/address.js';
+import { isInBlocks, splitHostPort } from '../lib/address.js';
 import type { RampKind, RunFigures } from '../loadtest/figures.js';
 import { htmlReport } from '../loadtest/html-report.js';
 import { listeningOf } from '../loadtest/listening.js';
@@ -260,13 +260,6 @@ async function writeReport(config: Config, { report }: LoadFlags, figures: RunFi
   const [script, style] = await Promise.all(['uPlot.iife.min.js', 'uPlot.min.css'].map((name) => readFile(join(uplot, name), 'utf8')));
   await writeFile(file, htmlReport(figures, { script: script ?? '', style: style ?? '' }));
   return file;
-}
-
-function splitHostPort(text: string): { readonly host: string; readonly port: number } {
-  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
-  const port = Number(match?.[3]);
-  if (match === null || port < 1 || port > 65_535) throw new Error(`${JSON.stringify(text)} is not host:port`);
-  return { host: match[1] ?? match[2] ?? '', port };
 }
 
 function keys(text: string): string {

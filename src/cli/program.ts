@@ -76,8 +76,12 @@ program
 program
   .command('sip-server')
   .description('start only the embedded SIP server')
+  .addOption(new Option('--cell <n/of>', 'position among SIP servers that share the calls of their sockets').hideHelp())
   .addOption(after())
-  .action(async ({ after: pid }: { readonly after?: number }) => (await import('./sip-server.js')).runSipServer(config(), pid ?? null));
+  .action(async ({ cell = '1/1', after: pid }: { readonly cell?: string; readonly after?: number }) => {
+    const [{ runSipServer }, { parseWorker }] = await Promise.all([import('./sip-server.js'), import('../config/gateway-worker.js')]);
+    await runSipServer(config(), parseWorker(cell), pid ?? null);
+  });
 // A service starts at once: it does not load what the other commands need.
 if (!['up', 'gateway', 'sip-server'].includes(process.argv[2] ?? '')) (await import('./commands.js')).addCommands(program, config);
 

@@ -6,7 +6,11 @@ import { configOptions } from '../sip-server/config-options.js';
 import { DialogJournal } from '../sip-server/dialog-journal.js';
 import { SipServer } from '../sip-server/server.js';
 import { createLogger } from '../observability/log/logger.js';
+import { cellIndexOf, cellName, controlAddress, journalName, journalsLeft, sipServerName, type CellPlace } from '../config/cells.js';
+import { processSocket } from '../config/process-socket.js';
+import { prefixTags } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
+import { cellAmong, cellPrefix } from '../lib/cells.js';
 import { controlSecret, ensureDataDir, gatewayInstance } from '../config/data-dir.js';
 import { openMetricsServer } from '../observability/metrics/metrics-server.js';
 import { watchProcess } from '../observability/metrics/process-metrics.js';
@@ -18,18 +22,25 @@ import { serverTls, type ServerTls } from '../tls/tls-material.js';
 import { TlsReloader } from '../tls/tls-reloader.js';
 import { answerProcesses, followed, onHangUp, onStopSignal } from './process.js';
 
-const SIP_SERVER = 'sip-server';
 /** Open transactions get so long. */
 const RETIRE_MS = 2_000;
 
-/** `trunkline sip-server`: the embedded SIP server in the foreground. @param after the process that it follows */
-export async function runSipServer(config: Config, after: number | null): Promise<void> {
+/**
+ * `trunkline sip-server`: the embedded SIP server in the foreground.
+ * @param place among those that share the calls
+ * @param after the process that it follows
+ */
+export async function runSipServer(config: Config, place: CellPlace, after: number | null): Promise<void> {
   const log = createLogger('sip-server', config.log.level);
+  const { index, count } = place;
+  const name = sipServerName(index);
+  const directory = ensureDataDir(config);
+  prefixTags(cellPrefix(index));
   const { sip, drachtio } = config;
   const readTls = async (): Promise<ServerTls | null> => (sip.tls_port === null ? null : serverTls(config));
   let tls = await readTls();
   if (after !== null) {
-    await followed(config, SIP_SERVER, after, log);
+    await followed(config, name, after, log);
     // It may have waited for days: the one before it has other certificates and ticket keys by now.
     tls = await readTls();
   }
@@ -38,17 +49,23 @@ export async function runSipServer(config: Config, after: number | null): Promis
     sockets: inheritedSockets(process.env),
     tls: tls?.material ?? null,
     outgoingTls: { ca: await trustedCas(tls?.caFile ?? null, config.trunks.ca_file), verify: sip.verify_peers, names: sip.tls_names },
-    control: { address: '127.0.0.1', port: drachtio.port, secret: controlSecret(config) },
-    cell: await openCell(config, log),
-    journal: new DialogJournal({ file: join(ensureDataDir(config), 'dialogs.journal'), clock: systemClock, log }),
+    control: { address: controlAddress(index), port: drachtio.port, secret: controlSecret(config) },
+    cell: await openCell(config, place, log),
+    cells: count === 1 ? null : { ...place, pathOf: (cell) => processSocket(directory, `cell-${String(cell)}`) },
+    journal: new DialogJournal({
+      file: join(directory, journalName(index)),
+      left: journalsLeft(directory, place),
+      clock: systemClock,
+      log,
+    }),
     log,
   });
   await server.listen();
-  const metrics = new Metrics(SIP_SERVER);
+  const metrics = new Metrics(name);
   let certificates = tls?.facts ?? [];
   collectSipServer(metrics, server, () => certificates);
   watchProcess(metrics, systemClock);
-  const metricsServer = await openOwnMetrics(config, metrics);
+  const metricsServer = index === 1 ? await openOwnMetrics(config, metrics) : null;
   if (sip.tcp_port !== null || sip.udp_port !== null) {
     log.warn({ hint: 'keys of the media encryption travel in clear over TCP and UDP' }, 'sip.transport.cleartext');
   }
@@ -80,13 +97,19 @@ export async function runSipServer(config: Config, after: number | null): Promis
 }
 
 /** `null`: calls end with this host. */
-async function openCell(config: Config, log: Log): Promise<Cell | null> {
+async function openCell(config: Config, { index, count }: CellPlace, log: Log): Promise<Cell | null> {
   const { url, cluster } = config.redis;
   if (!config.sip.take_over || url === null) return null;
   // A SIP server alone has no use for the packages.
   const { RedisCells } = await import('../gateway/store/redis/cells/redis-cells.js');
   const store = new RedisCells({ url, cluster, sentinel: sentinelOf(config.redis) }, systemClock, log);
-  return new Cell(gatewayInstance(config), store, systemClock, log);
+  return new Cell(
+    cellName(gatewayInstance(config), index),
+    store,
+    systemClock,
+    log,
+    (lost) => cellAmong(cellIndexOf(lost), count) === index,
+  );
 }
 
 const FIRST_DESCRIPTOR = 3;

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Config } from './schema.js';
 import { newToken } from '../lib/ids.js';
@@ -28,19 +28,29 @@ export function gatewayInstance(config: Config): string {
 
 function keptToken(config: Config, name: string, length: number): string {
   const file = join(ensureDataDir(config), name);
-  try {
-    const kept = readFileSync(file, 'utf8').trim();
-    if (kept !== '') return kept;
-  } catch {
-    // First start.
-  }
+  const kept = readOrEmpty(file);
+  if (kept !== '') return kept;
   const made = newToken(length);
+  const temporary = `${file}.${newToken(8)}.tmp`;
+  writeFileSync(temporary, made, { mode: 0o600, flag: 'wx' });
   try {
-    // `wx`: if two processes start at once, one creates the file and the other reads it.
-    writeFileSync(file, made, { mode: 0o600, flag: 'wx' });
-    return made;
+    // Of two processes that start at once, one makes the file, complete, and the other reads it.
+    linkSync(temporary, file);
   } catch {
+    const others = readOrEmpty(file);
+    if (others !== '') return others;
+    writePrivateFile(file, made);
+  } finally {
+    rmSync(temporary);
+  }
+  return made;
+}
+
+function readOrEmpty(file: string): string {
+  try {
     return readFileSync(file, 'utf8').trim();
+  } catch {
+    return '';
   }
 }
 

@@ -73,7 +73,7 @@ export async function startGateway(
     relay.reconcile(new Set(orphaned.map(({ call_id: callId }) => callId))),
   ]);
   stores.bus.onRequest((body) => answerGateway(inbound, body));
-  await connectSipServer(config, instance, srf, inbound);
+  await connectSipServer(config, worker, instance, srf, inbound);
   const headroom = (): number => headroomShare(worker, relay, endpoint);
   collectGateway(metrics, { inbound, relay, endpoint, stores, headroom, isFirst: isFirstWorker(worker) });
   await retirePredecessor(config, worker);

@@ -42,3 +42,11 @@ export function formatHost(host: string): string {
 export function formatHostPort(host: string, port: number): string {
   return `${formatHost(host)}:${String(port)}`;
 }
+
+/** The inverse of `formatHostPort`. Throws for anything else. */
+export function splitHostPort(text: string): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port < 1 || port > 65_535) throw new Error(`${JSON.stringify(text)} is not host:port`);
+  return { host: match[1] ?? match[2] ?? '', port };
+}

@@ -13,5 +13,19 @@ export interface Clock {
 
 /** ISO 8601 text of the clock's wall time, in UTC with milliseconds. */
 export function isoNow(clock: Clock): string {
-  return new Date(clock.wallMs()).toISOString();
+  return isoTime(clock.wallMs());
+}
+
+let knownSecond = Number.NaN;
+/** With the point behind it. */
+let textOfSecond = '';
+
+/** The same for milliseconds since the Unix epoch: the moments of many calls are in one second. */
+export function isoTime(wallMs: number): string {
+  const second = Math.floor(wallMs / 1_000);
+  if (second !== knownSecond) {
+    textOfSecond = new Date(second * 1_000).toISOString().slice(0, -4);
+    knownSecond = second;
+  }
+  return `${textOfSecond}${String(Math.floor(wallMs) - second * 1_000).padStart(3, '0')}Z`;
 }

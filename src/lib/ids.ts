@@ -25,13 +25,20 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const pool = Buffer.alloc(4_096);
 let used = pool.length;
 
+let tagPrefix = '';
+
+/** What every tag of this process begins with from now on. */
+export function prefixTags(prefix: string): void {
+  tagPrefix = prefix;
+}
+
 /** 13 random characters of 6 bits: more than the 32 bits that RFC 3261 §19.3 asks of a tag. Randomness is drawn in blocks. */
 export function newTag(): string {
   if (used + 13 > pool.length) {
     randomFillSync(pool);
     used = 0;
   }
-  let tag = '';
+  let tag = tagPrefix;
   for (let index = 0; index < 13; index += 1) tag += ALPHABET.charAt((pool[used + index] ?? 0) & 63);
   used += 13;
   return tag;

@@ -80,6 +80,12 @@ export class Broker implements UserAgentListener {
     return apps.length > 0 && apps.every((app) => this.#behind.has(app));
   }
 
+  /** Whether a new call would get an application here; another cell takes it otherwise. */
+  takesCalls(): boolean {
+    // As of the last call: only those that were behind are asked again.
+    return this.#router.of('invite').length > 0 && (this.#behind.size === 0 || !this.isBehind());
+  }
+
   /** Tells a gateway of calls that the server refused itself: it counts and records them. @param text of `RefusedCalls` */
   tellRefused(text: string): void {
     const app = this.#router.of('options').find(({ instance }) => instance !== null);

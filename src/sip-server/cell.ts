@@ -86,6 +86,8 @@ export class Cell {
     private readonly store: CellStore,
     private readonly clock: Clock,
     private readonly log: Log,
+    /** Whether the calls of a lost cell are for this one, and not for another of this host. */
+    private readonly isFor: (lost: string) => boolean = () => true,
   ) {
     this.#standstill = new Standstill(clock);
   }
@@ -182,7 +184,7 @@ export class Cell {
     this.#watchedMs = nowMs;
     if (this.#isUnsure) await this.#findTaken(dialogs);
     for (const [name, text] of cells) {
-      if (name === this.name || isTaken(text)) continue;
+      if (name === this.name || isTaken(text) || !this.isFor(name)) continue;
       const seen = this.#seen.get(name);
       if (seen?.text !== text) this.#seen.set(name, { text, sinceMs: nowMs });
       else if (nowMs - seen.sinceMs >= LEASE_MS) await this.#take(dialogs, name, text, 1_000 * (atS - Number(text.split('|')[3] ?? atS)));

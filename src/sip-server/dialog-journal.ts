@@ -8,6 +8,8 @@ import { dialogKey } from '../sip/dialog/dialog.js';
 
 export interface JournalOptions {
   readonly file: string;
+  /** Journals that nobody goes on with, to be taken into this one. */
+  readonly left?: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
   /** Bytes from which the journal begins anew, if it has doubled since. Default: 4 MiB. */
@@ -18,7 +20,7 @@ export interface JournalOptions {
 export interface JournalSource {
   /** Every live dialog with a record. */
   records(): readonly DialogRecord[];
-  /** Dialogs of an earlier process, which ended so long ago. */
+  /** Dialogs of an earlier process, which ended so long ago. Called once for each. */
   restore(records: readonly DialogRecord[], awayMs: number): void;
 }
 
@@ -118,18 +120,20 @@ export class DialogJournal implements DialogStore {
     this.#cancelRetry = undefined;
     try {
       if (!this.#isRead) {
-        const { records, livedMs } = this.#read();
+        const { file, left = [], clock } = this.options;
+        const journals = [file, ...left].map((each) => this.#read(each));
         this.#isRead = true;
-        this.#source?.restore(records, livedMs === null ? 0 : this.options.clock.wallMs() - livedMs);
+        for (const { records, livedMs } of journals) this.#source?.restore(records, livedMs === null ? 0 : clock.wallMs() - livedMs);
       }
       this.#rewrite(this.#source?.records() ?? []);
+      for (const file of this.options.left ?? []) rmSync(file, { force: true });
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  #read(): ReturnType<typeof readJournal> {
-    const { file, log } = this.options;
+  #read(file: string): ReturnType<typeof readJournal> {
+    const { log } = this.options;
     const journal = readJournal(readOrEmpty(file));
     if (journal.badLines > 0) log.warn({ lines: journal.badLines }, 'sip_server.journal.bad_lines');
     return journal;

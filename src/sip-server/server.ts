@@ -8,6 +8,7 @@ import type { Clock } from '../lib/clock.js';
 import { formatHostPort } from '../lib/address.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
+import { errorText } from '../lib/result.js';
 import { Admission, type AdmissionLimits, type AdmissionTotals } from '../sip/admission.js';
 import { SipStack, type StackLimits } from '../sip/stack.js';
 import type { TimerSettings } from '../sip/transaction/timers.js';
@@ -23,6 +24,7 @@ import { Broker } from './broker.js';
 import { RefusedCalls } from './refused-calls.js';
 import { formatAnswer, frameTime, type AppCommand } from './control-protocol.js';
 import type { Cell } from './cell.js';
+import { SharedCalls, type CellSettings } from './cells/shared-calls.js';
 import type { DialogJournal } from './dialog-journal.js';
 
 export interface ApplicationLimits {
@@ -62,6 +64,8 @@ export interface SipServerOptions {
   readonly journal: DialogJournal | null;
   /** Where those also outlive this host; `null`: nowhere. Needs a journal. */
   readonly cell: Cell | null;
+  /** Where other SIP servers have the same sockets and share the calls; unset: this one has all. */
+  readonly cells?: CellSettings | null;
   /** Of this process, in MiB. */
   readonly residentMb: () => number;
   readonly clock: Clock;
@@ -76,6 +80,8 @@ interface JournalTotals {
   readonly journalBytes: number;
 }
 
+/** Of what stands before a datagram that another cell gets. */
+const CELL_FRAME_BYTES = 128;
 /** For each kind of event that peers cause. */
 const PEER_LINES_PER_SECOND = 20;
 
@@ -87,6 +93,7 @@ export class SipServer {
   readonly #admission: Admission;
   readonly #refused: RefusedCalls;
   readonly #stack: SipStack;
+  readonly #shared: SharedCalls | null;
   readonly #transports: Transports;
   readonly #userAgent: UserAgent;
   readonly #broker: Broker;
@@ -124,7 +131,8 @@ export class SipServer {
       log.warn({ refused }, 'sip_server.calls.refused');
       this.#broker.tellRefused(text);
     });
-    this.#transports = new Transports({ ...options, log: peerLog }, this.#stack);
+    this.#shared = this.#shareCalls(peerLog);
+    this.#transports = new Transports({ ...options, udp: this.#shared?.datagrams ?? undefined, log: peerLog }, this.#shared ?? this.#stack);
     this.#userAgent = new UserAgent(
       this.#stack,
       {
@@ -156,7 +164,8 @@ export class SipServer {
   async listen(): Promise<void> {
     this.#openJournal();
     this.#openCell();
-    await this.#transports.listen();
+    await this.#shared?.open();
+    await this.#openSockets();
     await new Promise<void>((resolve, reject) => {
       this.#control.once('error', reject);
       this.#control.listen({ host: this.options.control.address, port: this.options.control.port }, () => {
@@ -170,6 +179,16 @@ export class SipServer {
     });
   }
 
+  /** Where the holder of the sockets died with another cell left that has them, this one lives on what that one hands over. */
+  async #openSockets(): Promise<void> {
+    try {
+      await this.#transports.listen();
+    } catch (error) {
+      if (this.#shared === null || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+      this.options.log.warn({ error: errorText(error) }, 'sip_server.sockets.held');
+    }
+  }
+
   /** For new connections. Throws on unusable certificates, and changes nothing. */
   setTls(material: TlsMaterial): void {
     this.#transports.setTls(material);
@@ -178,7 +197,11 @@ export class SipServer {
   /** Before `close`, for a successor: ends each connection once no transaction is open on it, at the latest after the limit. */
   async retire(limitMs: number): Promise<void> {
     this.#userAgent.retire();
-    const retired = await this.#transports.retire((flow) => this.#stack.open(flow), limitMs);
+    this.#shared?.retire();
+    const retired = await this.#transports.retire((flow) => {
+      const [own, others] = [this.#stack.open(flow), this.#shared?.transactions(flow)];
+      return others === undefined ? own : { client: own.client + others.client, server: own.server + others.server };
+    }, limitMs);
     this.options.log.info({ ...retired }, 'sip_server.retired');
   }
 
@@ -186,6 +209,7 @@ export class SipServer {
     this.#stack.close();
     this.options.journal?.close();
     for (const app of this.#apps) app.close();
+    await this.#shared?.close();
     await Promise.all([this.options.cell?.close(), this.#transports.close(), new Promise((resolve) => this.#control.close(resolve))]);
   }
 
@@ -231,7 +255,7 @@ export class SipServer {
       records: () => this.#userAgent.records(),
       restore: (records, awayMs) => {
         for (const record of records) this.#broker.restore(this.#userAgent.restore(record), awayMs);
-        this.#restored = records.length;
+        this.#restored += records.length;
         this.#userAgent.isComplete = true;
         // Where the file could not be read at the start.
         for (const app of this.#apps) if (app.isAuthenticated) this.#broker.onAppHere(app);
@@ -254,6 +278,25 @@ export class SipServer {
           if (dialog !== undefined) this.#broker.drop(dialog);
         }
       },
+    });
+  }
+
+  #shareCalls(log: Log): SharedCalls | null {
+    const { cells = null, bindAddress, ports, limits, clock } = this.options;
+    if (cells === null) return null;
+    return new SharedCalls({
+      settings: cells,
+      stack: this.#stack,
+      admission: this.#admission,
+      takesCalls: () => this.#broker.takesCalls(),
+      udp: ports.udp === null ? null : { address: bindAddress, port: ports.udp },
+      flowTo: ({ address, port }) => this.#transports.open({ transport: 'UDP', host: address, port }),
+      limits: {
+        maxFrameBytes: limits.maxHeadBytes + limits.maxBodyBytes + CELL_FRAME_BYTES,
+        maxUnsentBytes: limits.maxUnsentFrameBytes,
+      },
+      clock,
+      log,
     });
   }
 

@@ -106,10 +106,15 @@ export class Admission {
     return isOne;
   }
 
-  /** Call it for a request outside dialogs that is not a retransmission. */
-  isOverRate(source: string): boolean {
+  /** Call it for a request outside dialogs that is not a retransmission. @param isAdmitted another process counted it against the rate */
+  isOverRate(source: string, isAdmitted = false): boolean {
     this.#shares.count(source);
-    return !this.#newRequests.take(source) && this.#counted('refusedByRate');
+    return !isAdmitted && !this.#newRequests.take(source) && this.#counted('refusedByRate');
+  }
+
+  /** Counts a request that another process gets. False: it is over the rate, and is to be refused here. */
+  admits(source: string): boolean {
+    return this.#newRequests.take(source);
   }
 
   /**

@@ -130,7 +130,7 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   onMessage(flow: Flow, text: string): void {
-    if (this.#admission?.isFlood(flow.remote.address) === true) return;
+    if (flow.isAdmitted !== true && this.#admission?.isFlood(flow.remote.address) === true) return;
     this.#taken += 1;
     const parsed = parseFast(text, flow, this.#reception);
     if (parsed === undefined) return this.#onSlowPath(flow, text);
@@ -167,6 +167,20 @@ export class SipStack implements FlowListener, TransactionHost {
     const parsed = parseMessage(problem.head, this.#limits);
     const message = parsed.ok ? parsed.value : parsed.error.partial;
     if (message?.kind === 'request') this.#answerStateless(flow, stampTopVia(message, flow), problem.status, problem.reason);
+  }
+
+  /** Whether a request outside dialogs repeats one that has a transaction here. */
+  isKnown(text: string): boolean {
+    const parsed = parseMessage(text, this.#limits);
+    if (!parsed.ok || parsed.value.kind !== 'request') return false;
+    const core = readCoreHeaders(parsed.value);
+    return core.ok && this.#server.has(serverTransactionKey(core.value, parsed.value.method, parsed.value.uri));
+  }
+
+  /** Answers a request that nobody takes, by its text. */
+  turnDown(flow: Flow, text: string, status: number, reason: string, extra: readonly Header[]): void {
+    const parsed = parseMessage(text, this.#limits);
+    if (parsed.ok && parsed.value.kind === 'request') this.#answerStateless(flow, stampTopVia(parsed.value, flow), status, reason, extra);
   }
 
   onClose(flow: Flow): void {
@@ -242,7 +256,7 @@ export class SipStack implements FlowListener, TransactionHost {
     const isNew = core.toTag === undefined && request.method !== 'CANCEL';
     if (this.transactionCount >= this.#limits.maxTransactions * (isNew ? 1 : ROOM_IN_DIALOGS)) return 5;
     if (!isNew || this.#admission === undefined) return null;
-    if (this.#admission.isOverRate(flow.remote.address)) return 1;
+    if (this.#admission.isOverRate(flow.remote.address, flow.isAdmitted === true)) return 1;
     return request.method === 'INVITE' && this.#admission.isFull(flow.remote.address, request.uri) ? 5 : null;
   }
 

@@ -11,6 +11,7 @@ import { maxOpenFiles } from '../lib/open-files.js';
 import { RtpengineNode } from '../gateway/relay/node.js';
 import { SupervisedChild, wasRetired, type ChildSpec, type Facts, type Readiness } from './child.js';
 import { ensureDataDir } from '../config/data-dir.js';
+import { controlAddress, sipServerName, type CellPlace } from '../config/cells.js';
 import { isFirstWorker, otherPlace, workerCount, workerName, type GatewayPlace } from '../config/gateway-worker.js';
 import { nativeFile } from '../config/native-files.js';
 import { AHEAD_QUESTION, askProcess, FACTS_QUESTION, followerName, processSocket } from '../config/process-socket.js';
@@ -91,7 +92,7 @@ export class Supervisor {
   async #checkPorts(children: readonly SupervisedChild[]): Promise<void> {
     const left = children.filter((child) => child.isLeft);
     // A SIP server that outlived the holder has its sockets.
-    const isHeld = left.some(({ spec }) => spec.name === 'sip-server');
+    const isHeld = left.some(isSipServer);
     const starting = children.filter((child) => !left.includes(child) && !(isHeld && child.spec.name === HOLDER));
     const isStarting = (name: string): boolean => starting.some(({ spec }) => spec.name === name);
     const { media, relay } = wantedRanges(this.options.config);
@@ -113,9 +114,9 @@ export class Supervisor {
     return facts;
   }
 
-  /** Makes the SIP server reload its certificates. */
+  /** Makes the SIP servers reload their certificates. */
   reload(): void {
-    for (const child of this.#stages.flat()) if (child.spec.name === 'sip-server') child.reload();
+    for (const child of this.#stages.flat()) if (isSipServer(child)) child.reload();
   }
 
   /** Replaces the gateways and the SIP server one after another: calls go on, and new code and settings take effect. Resolves with their names. */
@@ -266,8 +267,11 @@ function childStages(config: Config, directory: string, configFlags: readonly st
   ];
   if (below.length > 0) stages.push({ specs: below, isAwaited: true });
   // A gateway waits for its SIP server by itself.
-  if (config.drachtio.url === null) stages.push({ specs: [sipServerSpec(config, directory, configFlags)], isAwaited: false });
   const count = workerCount(config);
+  if (config.drachtio.url === null) {
+    const places = Array.from({ length: count }, (_none, at) => ({ index: at + 1, count }));
+    stages.push({ specs: places.map((place) => sipServerSpec(config, directory, configFlags, place)), isAwaited: false });
+  }
   const current = Array.from({ length: count }, (_none, at) => currentPlace(directory, { index: at + 1, count }));
   const retired = current
     .map((place) => ({ ...place, index: otherPlace(place) }))
@@ -331,15 +335,20 @@ async function processReadiness(dataDir: string, name: string, pid: number): Pro
   }
 }
 
-function sipServerSpec(config: Config, directory: string, configFlags: readonly string[]): ChildSpec {
+function isSipServer({ spec: { name } }: SupervisedChild): boolean {
+  return name.startsWith('sip-server');
+}
+
+function sipServerSpec(config: Config, directory: string, configFlags: readonly string[], { index, count }: CellPlace): ChildSpec {
   const { args, command, ...spec } = nodeSpec(
     directory,
-    'sip-server',
-    ['sip-server', ...configFlags],
+    sipServerName(index),
+    ['sip-server', ...(count === 1 ? [] : ['--cell', `${String(index)}/${String(count)}`]), ...configFlags],
     sipServerEnvironment(process.env, config.sip.take_over),
     config.spare_processes,
   );
-  const control: WantedPort = { setting: 'drachtio.port', protocol: 'tcp', address: '127.0.0.1', port: config.drachtio.port };
+  const address = controlAddress(index);
+  const control: WantedPort = { setting: 'drachtio.port', protocol: 'tcp', address, port: config.drachtio.port };
   // Without the program it opens its sockets itself, and connections are refused while it restarts.
   if (!existsSync(holder(config))) return { ...spec, command, args, ports: [control, ...sipPorts(config)] };
   return { ...spec, command: holder(config), args: ['exec', directory, command, ...args], ports: [control] };

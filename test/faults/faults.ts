@@ -10,14 +10,14 @@ import { pause, runFault, type Fault, type FaultReport } from './run-fault.js';
 import { ShortCalls } from './short-calls.js';
 import { openWorld, type World } from './world.js';
 
-// `npm run faults -- --rate 20 --calls 20 --report docs/failures.md`: makes one fault after the other in a running instance under load,
+// `npm run faults -- --rate 20 --calls 200 --report docs/failures.md`: makes one fault after the other in a running instance under load,
 // and says what became of the calls. `--only TEXT`: those whose names have it. Exit code 1 when something does not hold.
 
 const { values } = parseArgs({
   options: {
     only: { type: 'string', multiple: true },
     rate: { type: 'string', default: '20' },
-    calls: { type: 'string', default: '20' },
+    calls: { type: 'string', default: '200' },
     report: { type: 'string' },
   },
 });

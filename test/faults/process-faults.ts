@@ -10,6 +10,7 @@ import type { World, WorldName } from './world.js';
 // Processes that die, stand still, or are ended.
 
 const STOPPED_MS = 5_000;
+const HANDOVER_MS = 2_000;
 
 /** The last child of a name: the first gateway serves the API. */
 export function lastPid(world: World, name: ChildName): number {
@@ -158,15 +159,27 @@ const DEPLOYED: Fault[] = [
     },
   },
   {
-    name: 'holder-killed',
-    title: 'socket holder: kill -9',
+    name: 'media-thread-hung',
+    title: 'media thread, the only one: hangs, and is replaced',
+    world: 'one gateway',
+    settings: { NODE_OPTIONS: `--require ${resolve('test/support/hang-media-threads.cjs')}` },
+    isAlone: true,
+    lastsMs: 0,
+    inject: async (world) => {
+      process.kill(await world.gateway.pidOf('gateway'), 'SIGUSR2');
+    },
+    excused: { 'back within 5 s': 'the gateway waits 8 s before it calls a thread hung' },
+  },
+  ...(['SIGKILL', 'SIGTERM'] as const).map((sent): Fault => ({
+    name: sent === 'SIGKILL' ? 'holder-killed' : 'holder-restarted',
+    title: `socket holder: ${sent === 'SIGKILL' ? 'kill -9' : 'SIGTERM, started again'}`,
     world: 'one gateway',
     isAlone: true,
     lastsMs: 0,
     inject: async (world) => {
-      process.kill(await world.gateway.pidOf('socket-holder'), 'SIGKILL');
+      process.kill(await world.gateway.pidOf('socket-holder'), sent);
     },
-  },
+  })),
   {
     name: 'supervisor-killed',
     title: 'supervisor: kill -9, started again after 2 s',
@@ -184,6 +197,19 @@ const DEPLOYED: Fault[] = [
     world: 'one gateway',
     isAlone: true,
     lastsMs: 0,
+    inject: async (world) => {
+      const { code, stderr } = await world.gateway.cli('reload');
+      if (code !== 0) throw new Error(stderr);
+    },
+  },
+  {
+    name: 'reload-handover',
+    title: '`trunkline reload`, and `calls.handover_ms` after it',
+    world: 'one gateway',
+    settings: { TRUNKLINE_CALLS_HANDOVER_MS: String(HANDOVER_MS) },
+    isAlone: true,
+    // Until the last call has changed hands.
+    lastsMs: 3 * HANDOVER_MS,
     inject: async (world) => {
       const { code, stderr } = await world.gateway.cli('reload');
       if (code !== 0) throw new Error(stderr);

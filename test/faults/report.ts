@@ -33,7 +33,7 @@ function figuresRow(report: FaultReport): string {
   const cells = [
     report.fault.title,
     listed(report.long),
-    isDialled ? '–' : `${String(report.longestSilenceMs)} ms, p50 ${String(report.silenceP50Ms)} ms`,
+    isDialled ? '–' : `${String(report.longestSilenceMs)} ms, p50 ${String(report.silenceP50Ms)} ms, p99 ${String(report.silenceP99Ms)} ms`,
     listed(report.reasons),
     listed(report.short),
     isDialled ? '–' : `${String(report.longestAnswerMs)} ms`,

@@ -1,4 +1,5 @@
 import type { CallRecord } from '../../src/gateway/model/call-record.js';
+import { percentile } from '../../src/loadtest/percentiles.js';
 import { LongCalls, type LongCallFate } from './long-calls.js';
 import { filesOf, leftOvers, LogReader, ReadyWatch } from './measure.js';
 import { ShortCalls, type ShortCall } from './short-calls.js';
@@ -45,8 +46,9 @@ export interface FaultReport {
   readonly long: Readonly<Record<string, number>>;
   /** Among the calls that continued. */
   readonly longestSilenceMs: number;
-  /** Half of them had no longer one. */
+  /** Half of them, and 99 of 100, had no longer one. */
   readonly silenceP50Ms: number;
+  readonly silenceP99Ms: number;
   readonly reasons: Readonly<Record<string, number>>;
   /** From when the cause was gone until calls were answered again; null: not measured. */
   readonly backMs: number | null;
@@ -107,14 +109,15 @@ export async function runFault(fault: Fault, world: World, load: Load, files: Re
   const untold = short.all.filter((call) => call.endedMs >= atMs && isRefusedWithReason(call) && !toldEnds.has(call.sipCallId)).length;
   const during = short.all.filter(({ endedMs }) => endedMs >= atMs);
   const backMs = Math.max(0, Math.round((short.lastFailureMs(goneMs) ?? goneMs) - goneMs));
-  const silences = fates.flatMap(({ fate, silenceMs }) => (fate === 'goes on' ? [silenceMs] : [])).sort((one, other) => one - other);
+  const silences = fates.flatMap(({ fate, silenceMs }) => (fate === 'goes on' ? [silenceMs] : []));
   const report = {
     fault,
     short: tally(during.map(({ outcome }) => outcome)),
     longestAnswerMs: Math.max(0, ...during.map(({ answerMs }) => answerMs ?? 0)),
     long: tally(fates.map(({ fate }) => fate)),
-    longestSilenceMs: silences.at(-1) ?? 0,
-    silenceP50Ms: silences[Math.floor(silences.length / 2)] ?? 0,
+    longestSilenceMs: Math.max(0, ...silences),
+    silenceP50Ms: percentile(silences, 0.5) ?? 0,
+    silenceP99Ms: percentile(silences, 0.99) ?? 0,
     reasons: tally([...records.found.values()].filter(({ sip_call_id: id }) => long.ids.includes(id)).map(({ reason }) => reason)),
     backMs,
     readyz: [...ready.seen],
@@ -137,7 +140,7 @@ async function runDialFault(fault: Fault, world: World, run: NonNullable<Fault['
   const leaks = left.map((what) => ({ expectation: 'nothing leaks' as const, what }));
   return {
     ...report,
-    ...{ fault, longestAnswerMs: 0, longestSilenceMs: 0, silenceP50Ms: 0, traces: [] },
+    ...{ fault, longestAnswerMs: 0, longestSilenceMs: 0, silenceP50Ms: 0, silenceP99Ms: 0, traces: [] },
     readyz: [...ready.seen],
     events: log.events(),
     broken: [...report.broken, ...leaks],

@@ -18,6 +18,7 @@ const EVENTS: readonly CallEvent[] = [
   { type: 'relay-answered', sdp: INSIDE, attempt: 0 },
   { type: 'relay-offered-to-carrier', sdp: OUTSIDE, attempt: 1 },
   { type: 'relay-answered-from-carrier', sdp: INSIDE, attempt: 1 },
+  { type: 'refresh-due' },
   { type: 'reinvite-answered', status: 200, sdp: ANSWER, retryAfterMs: 100, attempt: 1 },
   { type: 'reinvite-answered', status: 491, sdp: '', retryAfterMs: 100, attempt: 1 },
   { type: 'failed', reason: 'STORE_UNAVAILABLE', attempt: null },

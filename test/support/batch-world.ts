@@ -3,6 +3,7 @@ import type { BatchPlan } from '../../src/gateway/model/batch.js';
 import type { Dialling } from '../../src/gateway/model/dialling.js';
 import type { CallRecord } from '../../src/gateway/model/call-record.js';
 import { parseE164, type E164 } from '../../src/gateway/model/e164.js';
+import type { PlaceRequest } from '../../src/gateway/ports/place-call.js';
 import type { Reason } from '../../src/gateway/model/reasons.js';
 import type { CallInProgress } from '../../src/gateway/model/live-calls.js';
 import type { RedisStores } from '../../src/gateway/store/redis/redis-stores.js';
@@ -45,7 +46,10 @@ interface OpenCall {
 export class BatchGateway {
   readonly dialler: BatchDialler;
   isDead = false;
+  /** It stands still before its INVITEs leave. */
+  isStill = false;
   #calls = 0;
+  readonly #leaving = new Map<string, () => Promise<void>>();
 
   constructor(
     private readonly world: BatchWorld,
@@ -64,12 +68,12 @@ export class BatchGateway {
       placeCall: {
         fromRefusal: () => null,
         refusal: () => null,
-        place: ({ callId, to }) => {
-          world.invited(to, callId, this);
-          return { ok: true, value: callId };
+        place: (request) => {
+          this.#leaving.set(request.callId, () => this.#invite(request));
+          return { ok: true, value: request.callId };
         },
       },
-      isHere: (callId) => world.open.get(callId)?.gateway === this,
+      isHere: (callId) => this.#leaving.has(callId) || world.open.get(callId)?.gateway === this,
       ...{ instance, clock, log: silentLog },
     };
     this.dialler = new BatchDialler({
@@ -80,8 +84,25 @@ export class BatchGateway {
     });
   }
 
-  async tick(): Promise<void> {
+  /** @param standsStill the INVITEs do not leave yet */
+  async tick(standsStill = false): Promise<void> {
     if (!this.isDead) await this.dialler.tick().catch(() => undefined);
+    this.isStill = standsStill;
+    if (!standsStill) await this.wake();
+  }
+
+  /** Its INVITEs leave, if they still may. */
+  async wake(): Promise<void> {
+    this.isStill = false;
+    for (const leave of [...this.#leaving.values()]) if (!this.isDead) await leave();
+  }
+
+  async #invite({ callId, to, confirm }: PlaceRequest): Promise<void> {
+    const mayLeave = await confirm?.().catch(() => false);
+    this.#leaving.delete(callId);
+    if (this.isDead) return;
+    if (mayLeave === true) this.world.invited(to, callId, this);
+    else this.world.refused(to, callId, this);
   }
 
   #mortal<T extends object>(services: T): T {
@@ -116,6 +137,8 @@ export class BatchWorld {
   /** Numbers of which nobody knows whether they were called, and those of them that were dialled again. */
   readonly inDoubt = new Set<E164>();
   readonly dialledInDoubt: E164[] = [];
+  /** INVITEs that could not leave any more. */
+  tooLate = 0;
 
   private constructor(
     readonly stores: RedisStores,
@@ -142,7 +165,8 @@ export class BatchWorld {
   async batch(count: number, plan: Partial<BatchPlan> = {}, zone?: string): Promise<string> {
     const batchId = newUuid();
     const given = Array.from({ length: count }, (_, row) => ({ row, phone_number: numberAt(row), time_zone: zone }));
-    await makeBatch(this.stores, { orgId: this.orgId, batchId, name: 'Batch', plan: { ...PLAN, ...plan }, given });
+    const batch = { orgId: this.orgId, batchId, name: 'Batch', plan: { ...PLAN, ...plan }, given };
+    await makeBatch(this.stores, { ...batch, keep: () => Promise.resolve(true) });
     return batchId;
   }
 
@@ -176,6 +200,13 @@ export class BatchWorld {
     this.records.set(callId, record);
     const placed = { isDialled: reason !== 'DIAL_NOT_ALLOWED', silentMs: isAnswered ? 100 : null };
     if (!call.gateway.isDead) call.gateway.dialler.onEnded({ record, placed });
+  }
+
+  /** Its INVITE did not leave. */
+  refused(to: E164, callId: string, gateway: BatchGateway): void {
+    this.tooLate += 1;
+    this.open.set(callId, { callId, to, gateway });
+    this.end(callId, 'DIAL_NOT_ALLOWED');
   }
 
   /** The call is gone with its gateway, and left no record. */

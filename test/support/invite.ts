@@ -1,5 +1,4 @@
-import type { SipPeer, WireMessage } from './sip-peer.js';
-import { addressed } from './wire-peer.js';
+import { addressed, type WireMessage, type WirePeer } from './wire-peer.js';
 
 let serial = 0;
 
@@ -12,7 +11,7 @@ export class HandMadeCall {
   #cseq = 1;
 
   constructor(
-    private peer: SipPeer,
+    private peer: WirePeer,
     number: string,
     private readonly from = '"Carrier" <sip:+15550100999@carrier>',
   ) {
@@ -30,13 +29,17 @@ export class HandMadeCall {
     return [
       `${method} ${target} SIP/2.0`,
       ...routes.map((route) => `Route: ${route}`),
-      `Via: SIP/2.0/TLS 127.0.0.1:${String(this.peer.localPort)};branch=${branch};rport`,
+      `Via: SIP/2.0/${this.#transport} 127.0.0.1:${String(this.peer.localPort)};branch=${branch};rport`,
       'Max-Forwards: 70',
       `From: ${this.from};tag=${this.#tag}`,
       `To: ${to}`,
       `Call-ID: ${this.callId}`,
       `CSeq: ${String(cseq)} ${cseqMethod}`,
     ];
+  }
+
+  get #transport(): 'TLS' | 'UDP' {
+    return this.peer.transport === 'UDP' ? 'UDP' : 'TLS';
   }
 
   get #uri(): string {
@@ -51,7 +54,8 @@ export class HandMadeCall {
   contactPort: number | null = null;
 
   get #contact(): string {
-    return `Contact: <sip:carrier@127.0.0.1:${String(this.contactPort ?? this.peer.localPort)};transport=tls>`;
+    const port = String(this.contactPort ?? this.peer.localPort);
+    return `Contact: <sip:carrier@127.0.0.1:${port};transport=${this.#transport.toLowerCase()}>`;
   }
 
   invite(sdp: string, extra: readonly string[] = [], contact: string | null = this.#contact): void {
@@ -67,8 +71,9 @@ export class HandMadeCall {
     this.#branch += 'n';
   }
 
-  cancel(): void {
-    this.peer.send(this.#lines('CANCEL', 'CANCEL', 1, this.#branch, this.#to));
+  /** @param by another connection than the INVITE's */
+  cancel(by: WirePeer = this.peer): void {
+    by.send(this.#lines('CANCEL', 'CANCEL', 1, this.#branch, this.#to));
   }
 
   /** The final answer to the INVITE; a refusal is acknowledged. */
@@ -126,7 +131,7 @@ export class HandMadeCall {
   }
 
   /** The call goes on over another connection. */
-  over(peer: SipPeer): this {
+  over(peer: WirePeer): this {
     this.peer = peer;
     return this;
   }
@@ -139,12 +144,12 @@ export class HandMadeCall {
 }
 
 /** Answers a request that came from the gateway with 200. */
-export function answerOk(peer: SipPeer, request: WireMessage): void {
+export function answerOk(peer: WirePeer, request: WireMessage): void {
   answerWith(peer, request, '200 OK');
 }
 
 /** Answers a request that came from the gateway; a description is that of a 2xx to an INVITE. */
-export function answerWith(peer: SipPeer, request: WireMessage, status: string, sdp = ''): void {
+export function answerWith(peer: WirePeer, request: WireMessage, status: string, sdp = ''): void {
   const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].flatMap((name) => request.headers(name).map((value) => `${name}: ${value}`));
   const contact = `Contact: <sip:carrier@127.0.0.1:${String(peer.localPort)};transport=tls>`;
   peer.send([`SIP/2.0 ${status}`, ...copied, ...(sdp === '' ? [] : [contact, 'Content-Type: application/sdp'])], sdp);

@@ -158,7 +158,7 @@ export class JoinedWorld {
     const caller = this.calls.get(CALLER);
     const leg = this.calls.get(LEG);
     if (caller === undefined) return expect(leg).toBeUndefined();
-    const { second, exchange, local, inside, isLegDue } = caller.state;
+    const { second, exchange, local, agentFacing, isLegDue } = caller.state;
     expect([caller.state.name, exchange.name, isLegDue]).toEqual(['Talking', 'Idle', false]);
     if (second === null) {
       expect(leg).toBeUndefined();
@@ -166,8 +166,8 @@ export class JoinedWorld {
       return;
     }
     expect([second.phase, caller.hasLeg, leg?.state.name]).toEqual(['joined', false, 'Talking']);
-    expect(local?.rtpPort).toBe(leg?.state.inside?.rtpPort);
-    expect(leg?.state.local?.rtpPort).toBe(inside?.rtpPort);
+    expect(local?.rtpPort).toBe(leg?.state.agentFacing?.rtpPort);
+    expect(leg?.state.local?.rtpPort).toBe(agentFacing?.rtpPort);
   }
 
   /** Everything that was opened is closed, and every reserved cost settled. */

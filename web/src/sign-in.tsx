@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useSignal } from '@preact/signals';
-import { Mark, ThemeSwitch } from './app.js';
 import { FailureNote, TextField, useSubmit } from './parts/form.js';
+import { Mark, ThemeSwitch } from './parts/masthead.js';
 import { signedOutBecause, signIn } from './session.js';
 
 export function SignIn(): JSX.Element {

@@ -10,6 +10,8 @@ interface NewBatch {
   readonly name: string;
   readonly plan: BatchPlan;
   readonly given: readonly GivenNumber[];
+  /** Its request still has its idempotency key. */
+  readonly keep: () => Promise<boolean>;
 }
 
 const ADDED_AT_ONCE = 500;
@@ -20,9 +22,9 @@ const MOST_NAMED = 2_000;
 /** Makes a batch, writes its numbers and lets it dial. Killed before the end, it stays in `validating`, and nothing is dialled. */
 export async function makeBatch(stores: { readonly batches: BatchLog; readonly batchRuns: BatchRuns }, batch: NewBatch): Promise<void> {
   const { batches, batchRuns } = stores;
-  const { orgId, batchId, name, plan, given } = batch;
+  const { orgId, batchId, name, plan, given, keep } = batch;
   let counts = { ...NOTHING, requested: given.length };
-  const entry = (to: BatchState): BatchEvent => lifecycleEvent({ counts, plan }, to);
+  const entry = (to: BatchState, why = ''): BatchEvent => lifecycleEvent({ counts, plan }, to, why);
   await batches.create({ orgId, name, batchId });
   await batches.append(orgId, batchId, entry('created'));
   await batches.append(orgId, batchId, entry('validating'));
@@ -48,11 +50,13 @@ export async function makeBatch(stores: { readonly batches: BatchLog; readonly b
     const payload = { numbers: named.slice(from, from + NAMED_AT_ONCE), invalid_total: invalid.length };
     await batches.append(orgId, batchId, { event_type: 'invalid', payload });
   }
-  if (seen.size > 0) {
+  const isOurs = await keep();
+  if (isOurs && seen.size > 0) {
     await batchRuns.move(batchId, { to: 'in_progress', from: ['validating'], events: [entry('in_progress')] });
     return;
   }
-  await batchRuns.move(batchId, { to: 'failed', from: ['validating'], isEnd: true, events: [entry('failed'), completeEvent(counts)] });
+  const failed = entry('failed', isOurs ? '' : 'its idempotency-key has expired meanwhile');
+  await batchRuns.move(batchId, { to: 'failed', from: ['validating'], isEnd: true, events: [failed, completeEvent(counts)] });
 }
 
 const NOTHING: BatchCounts = {

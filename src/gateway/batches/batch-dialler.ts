@@ -76,6 +76,8 @@ const IDLE_MS = 1_000;
 const SWEEP_MS = 5_000;
 /** Longer than it takes from the attempt to the list of calls in progress. */
 const GRACE_MS = 10_000;
+/** An INVITE leaves so long after its attempt was written, or confirmed, at most: before others settle it, even if clocks differ. */
+const LATEST_MS = 5_000;
 /** A batch whose numbers stop coming is given up after so long: the gateway that read them is gone. */
 const VALIDATING_MS = 60_000;
 const DUE_AT_ONCE = 100;
@@ -229,12 +231,24 @@ export class BatchDialler {
           agent: settings,
           ringTimeoutMs: plan.ring_timeout * 1_000,
           detectAnswerer: plan.detect_answerer,
+          confirm: () => this.#confirm(batchId, attempt),
         }).ok
       )
         continue;
       this.#own.delete(attempt.callId);
       await work.release(batchId, attempt);
     }
+  }
+
+  /**
+   * Whether the INVITE of an attempt may leave. One that is late, of a process that stood still say, does not: other gateways may have called
+   * the attempt ambiguous, and its hours may be over.
+   */
+  async #confirm(batchId: string, attempt: BatchAttempt): Promise<boolean> {
+    const { work, clock } = this.services;
+    const askedMs = clock.nowMs();
+    if (clock.wallMs() - attempt.atMs > LATEST_MS) return false;
+    return (await work.confirm(batchId, attempt)) && clock.nowMs() - askedMs <= LATEST_MS;
   }
 
   /** What is to happen with the numbers that are due; nothing while this gateway places no calls. */

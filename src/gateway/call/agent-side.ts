@@ -61,19 +61,19 @@ export function notifySide({ facts, second }: CallState, side: RelaySide): CallE
  * @param legEffects what the endpoint has to know of it
  */
 export function sideTaken(state: CallState, legEffects: readonly CallEffect[]): SideStep {
-  const { second, inside } = state;
+  const { second, agentFacing } = state;
   if (sideDue(state) !== null) return { state, effects: legEffects };
   const taken = { ...state, wantedSide: null };
   const { joins } = state.facts;
-  if (state.isBriefing && joins !== undefined && inside !== null && isSameAddress(state.local ?? joins.side, joins.side)) {
-    const told = { type: 'leg-answered', callId: joins.legId, side: inside } as const;
+  if (state.isBriefing && joins !== undefined && agentFacing !== null && isSameAddress(state.local ?? joins.side, joins.side)) {
+    const told = { type: 'leg-answered', callId: joins.legId, side: agentFacing } as const;
     return {
       state: { ...taken, isBriefing: false, isLegDue: false, agent: { ...state.agent, isConnected: false } },
       effects: [{ do: 'close-leg' }, heldTimer(), { do: 'notify-call', callId: joins.callId, event: told }],
     };
   }
   if (second?.phase === 'leaving') return { state: { ...taken, second: null }, effects: legEffects };
-  if (second?.phase !== 'joining' || inside === null) return { state: taken, effects: legEffects };
+  if (second?.phase !== 'joining' || agentFacing === null) return { state: taken, effects: legEffects };
   return {
     state: {
       ...taken,
@@ -81,7 +81,7 @@ export function sideTaken(state: CallState, legEffects: readonly CallEffect[]): 
       second: { ...second, phase: 'joined' },
       agent: { ...state.agent, isConnected: second.afterwards === 'go-on' },
     },
-    effects: [{ do: 'close-leg' }, heldTimer(), ...notifySide(taken, inside)],
+    effects: [{ do: 'close-leg' }, heldTimer(), ...notifySide(taken, agentFacing)],
   };
 }
 

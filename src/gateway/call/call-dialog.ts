@@ -4,7 +4,7 @@ import type { Log } from '../../lib/log.js';
 import type { CallTrace } from './call-trace.js';
 import { PlacedInvite, type DialTarget } from './placed-invite.js';
 import { isUnknownDialog, requestFailure } from './request-failure.js';
-import { SessionRefresh } from './session-refresh.js';
+import { SessionRefresh, type RefreshRequests } from './session-refresh.js';
 import { headerValues, TrunkAuthorization, type TrunkCredentials } from './trunk-authorization.js';
 import type { CallEvent } from './state.js';
 import { readInfoDigit, type InfoDigit } from './info-digit.js';
@@ -16,6 +16,7 @@ import {
   type DialogSnapshot,
   type InviteResponse,
   type SrfApp,
+  type SrfAnswer,
   type SrfDialog,
   type OnMessage,
   type RequestInDialog,
@@ -55,6 +56,8 @@ export interface DialogOwner {
   credentials(): TrunkCredentials | null;
   /** Each request to that trunk has them. */
   trunkHeaders(): SrfHeaders;
+  /** Id of the dialog that our INVITE will have; `null`: not known before it leaves. */
+  readonly dialledId: string | null;
   /** Our INVITE went out: the id of its dialog has to survive us. */
   onDialled(): void;
   /** A request of ours within the dialog failed. */
@@ -92,12 +95,14 @@ export class CallDialog {
   #nextRequestId = 1;
   #dialog: SrfDialog | null = null;
   #placed: PlacedInvite | null = null;
-  #dialledId: string | null = null;
+  #dialledId: string | null;
   #byeAnswered: Promise<void> = Promise.resolve();
   /** Only our REFER creates a subscription in a call. */
   #hasReferred = false;
   /** `null`: the SIP server does it alone. */
   #refresh: SessionRefresh | null = null;
+  /** A re-INVITE that is to refresh the session: the next one does. */
+  #dueRefresh: { readonly headers: SrfHeaders; readonly begin: Parameters<RefreshRequests['reinvite']>[1] } | null = null;
   #cancelPing: CancelTimer | undefined;
   #isClosed = false;
   /** An earlier process had the dialog. */
@@ -109,7 +114,9 @@ export class CallDialog {
     private readonly owner: DialogOwner,
     private readonly trace: CallTrace,
     private readonly log: Log,
-  ) {}
+  ) {
+    this.#dialledId = owner.dialledId;
+  }
 
   /** Resolves when the last BYE was answered, or at once when there was none. */
   get byeAnswered(): Promise<void> {
@@ -131,6 +138,11 @@ export class CallDialog {
     this.#isAdopted = true;
     this.#dialog = this.services.srf.restore(kept, sdp);
     this.#listen(this.#dialog);
+    const { answer } = kept;
+    if (answer === undefined || this.owner.credentials() === null) return;
+    const first = (name: string): string | undefined => headerValues(answer, name.toLowerCase())[0];
+    this.#refresh = this.#sessionRefresh(this.#dialog);
+    this.#refresh.settled(sessionExpiresOf({ get: first }), first('allow'), true, this.services.glareDelayMs(this.owner.isPlaced));
   }
 
   /** @param invite as it came, or as we sent it */
@@ -159,6 +171,12 @@ export class CallDialog {
         this.#dialledId = dialogId;
         this.owner.onDialled();
       },
+      onWithdrawn: (error: string | null) =>
+        this.owner.dispatch({
+          type: 'not-permitted',
+          reason: error === null ? 'DIAL_NOT_ALLOWED' : 'STORE_UNAVAILABLE',
+          detail: error ?? 'it came too late',
+        }),
       onProceeding: (status: number, sdp: string) => this.owner.dispatch({ type: 'dial-proceeding', status, sdp }),
       onAnswered: (dialog: SrfDialog, answer: string, response: InviteResponse) => {
         this.#dialog = dialog;
@@ -177,13 +195,23 @@ export class CallDialog {
   }
 
   #sessionRefresh({ id }: SrfDialog): SessionRefresh {
-    return new SessionRefresh(this.services.clock, (headers, onAnswer) =>
-      this.#request(id, { method: 'UPDATE', headers: { ...this.#answerHeaders(), ...headers } }, (error, answer) => {
-        if (answer === undefined || answer.status >= 300)
-          this.log.warn({ error: answer?.status ?? errorText(error) }, 'call.session.not_refreshed');
-        onAnswer(answer);
-      }),
-    );
+    return new SessionRefresh(this.services.clock, {
+      update: (headers, onAnswer) =>
+        this.#request(id, { method: 'UPDATE', headers: { ...this.#answerHeaders(), ...headers } }, (error, answer) => {
+          this.#noteRefresh(error, answer);
+          onAnswer(answer);
+        }),
+      reinvite: (headers, begin) => {
+        this.#dueRefresh = { headers, begin };
+        this.owner.dispatch({ type: 'refresh-due' });
+      },
+      glareDelayMs: () => this.services.glareDelayMs(this.owner.isPlaced),
+    });
+  }
+
+  #noteRefresh(error: unknown, answer: SrfAnswer | undefined): void {
+    if (answer === undefined || answer.status >= 300)
+      this.log.warn({ error: answer?.status ?? errorText(error) }, 'call.session.not_refreshed');
   }
 
   /** The call is over: nothing more is sent by itself. */
@@ -191,6 +219,7 @@ export class CallDialog {
     this.#isClosed = true;
     this.#cancelPing?.();
     this.#refresh?.stop();
+    this.#placed?.close();
   }
 
   cancelDial(reason: Reason): void {
@@ -255,7 +284,10 @@ export class CallDialog {
     const dialog = this.#dialog;
     if (dialog === null) return;
     dialog.local.sdp = sdp;
-    const request = { method: 'INVITE', headers: this.#answerHeaders(), body: sdp } as const;
+    const refresh = this.#dueRefresh;
+    this.#dueRefresh = null;
+    const onRefreshed = refresh?.begin();
+    const request = { method: 'INVITE', headers: { ...this.#answerHeaders(), ...refresh?.headers }, body: sdp } as const;
     this.#request(
       dialog.id,
       request,
@@ -266,6 +298,8 @@ export class CallDialog {
         // Without Session-Expires the peer decides whether there still is a timer (RFC 4028 §9).
         if (answer !== undefined && answer.status < 300)
           this.#refresh?.settled(sessionExpiresOf({ get: (name) => headerValues(answer.raw, name.toLowerCase())[0] }), undefined, true);
+        if (onRefreshed !== undefined) this.#noteRefresh(error, answer);
+        onRefreshed?.(answer);
         // Without a connection to the SIP server it is tried again later, as after a glare.
         const { status, body } = answer ?? { status: error instanceof ConnectionLostError ? 491 : 408, body: '' };
         this.owner.dispatch({

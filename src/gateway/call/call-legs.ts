@@ -159,12 +159,12 @@ export class CallLegs {
 
   /** After a restart: the other call may be gone, or know nothing of this one. */
   resume(): void {
-    const { facts, second, inside } = this.owner.state();
+    const { facts, second, agentFacing } = this.owner.state();
     for (const effect of introduction(this.owner.state())) if (effect.do === 'notify-call') this.#notify(effect.callId, effect.event);
-    if (inside === null || !isJoined(this.owner.state())) return;
+    if (agentFacing === null || !isJoined(this.owner.state())) return;
     const { joins } = facts;
-    if (joins !== undefined) this.#notify(joins.callId, { type: 'leg-answered', callId: joins.legId, side: inside });
-    else if (second !== null) this.#notify(second.callId, { type: 'side-changed', callId: second.callId, side: inside });
+    if (joins !== undefined) this.#notify(joins.callId, { type: 'leg-answered', callId: joins.legId, side: agentFacing });
+    else if (second !== null) this.#notify(second.callId, { type: 'side-changed', callId: second.callId, side: agentFacing });
   }
 
   #notify(callId: string, event: CallEvent): void {

@@ -22,9 +22,9 @@ import { MediaUnavailableError, type MediaEndpoint, type MediaRelay, type RelayA
 export interface MediaServices {
   readonly relay: MediaRelay;
   readonly endpoint: MediaEndpoint;
-  /** New keys for an inside leg with SRTP: 30 random bytes. */
+  /** New keys for an agent-facing leg with SRTP: 30 random bytes. */
   readonly newKey: () => Uint8Array;
-  /** The inside leg is encrypted too, from the start; SRTP is end to end then. */
+  /** The agent-facing leg is encrypted too, from the start; SRTP is end to end then. */
   readonly agentSideSrtp: boolean;
 }
 
@@ -140,9 +140,13 @@ export class CallMedia {
 
   /** @param watchesAnswerer finds out who answered */
   async open(effect: Opening, watchesAnswerer: boolean): Promise<CallEvent> {
-    const { inside, reserved } = effect;
+    const { agentFacing, reserved } = effect;
     const agentSideKey =
-      reserved === null ? (inside.crypto === null ? null : cryptoLine(this.services.newKey(), inside.crypto.tag)) : reserved.agentSideKey;
+      reserved === null
+        ? agentFacing.crypto === null
+          ? null
+          : cryptoLine(this.services.newKey(), agentFacing.crypto.tag)
+        : reserved.agentSideKey;
     this.#ownLeg();
     const leg = legOf(this.callId, this.sipCallId, { ...effect, agentSideKey }, reserved?.local.rtpPort ?? null);
     const local = await this.services.endpoint.open({ ...leg, watchesAnswerer }, this.#take);
@@ -165,13 +169,13 @@ export class CallMedia {
   }
 
   async #reopen(node: string | null, state: CallState): Promise<boolean | null> {
-    const { session, inside } = state;
+    const { session, agentFacing } = state;
     const leg = keptLeg(this.callId, this.sipCallId, state);
-    if (session === null || inside === null || leg === null) return null;
+    if (session === null || agentFacing === null || leg === null) return null;
     const { media } = session;
     const isJoinedCall = isJoined(state);
     this.#isEncrypted = media.crypto !== null;
-    if (!isJoinedCall) this.#passesSrtp = inside.crypto !== null;
+    if (!isJoinedCall) this.#passesSrtp = agentFacing.crypto !== null;
     const isHere = node !== null && this.services.relay.adopt(this.callId, node);
     if (!isHere || isJoinedCall) return isHere;
     this.#ownLeg();
@@ -201,9 +205,9 @@ export class CallMedia {
     this.services.endpoint.setDirection(this.callId, direction);
   }
 
-  async change({ media, inside, agentSideKey }: Extract<CallEffect, { do: 'change-leg' }>): Promise<null> {
-    const srtp = keysOf(inside, agentSideKey);
-    await this.services.endpoint.change(this.callId, { remote: addressOf(inside), srtp, format: formatOf(media) });
+  async change({ media, agentFacing, agentSideKey }: Extract<CallEffect, { do: 'change-leg' }>): Promise<null> {
+    const srtp = keysOf(agentFacing, agentSideKey);
+    await this.services.endpoint.change(this.callId, { remote: addressOf(agentFacing), srtp, format: formatOf(media) });
     return null;
   }
 
@@ -251,24 +255,33 @@ export class CallMedia {
 }
 
 /** The leg of a call that an earlier process had, at the address that rtpengine has; silent until its agent starts. `null`: it has none. */
-export function keptLeg(callId: string, sipCallId: string, { session, inside, local, agentSideKey }: CallState): LegDescription | null {
-  if (session === null || inside === null || local === null) return null;
+export function keptLeg(
+  callId: string,
+  sipCallId: string,
+  { session, agentFacing, local, agentSideKey }: CallState,
+): LegDescription | null {
+  if (session === null || agentFacing === null || local === null) return null;
   const { media } = session;
-  return { ...legOf(callId, sipCallId, { media, inside, agentSideKey }, local.rtpPort), startsAs: media.direction };
+  return { ...legOf(callId, sipCallId, { media, agentFacing, agentSideKey }, local.rtpPort), startsAs: media.direction };
 }
 
 interface LegSides {
   readonly media: CarrierMedia;
-  readonly inside: RelaySide;
+  readonly agentFacing: RelaySide;
   readonly agentSideKey: CryptoLine | null;
 }
 
-function legOf(callId: string, sipCallId: string, { media, inside, agentSideKey }: LegSides, localRtpPort: number | null): LegDescription {
+function legOf(
+  callId: string,
+  sipCallId: string,
+  { media, agentFacing, agentSideKey }: LegSides,
+  localRtpPort: number | null,
+): LegDescription {
   return {
     ...{ callId, sipCallId, localRtpPort },
-    remote: addressOf(inside),
+    remote: addressOf(agentFacing),
     ...formatOf(media),
-    srtp: keysOf(inside, agentSideKey),
+    srtp: keysOf(agentFacing, agentSideKey),
     carrierSuite: media.crypto === null ? null : SUITE,
   };
 }
@@ -292,6 +305,7 @@ function sumOf(before: LegFigures | null, later: LegFigures | null): LegFigures 
     packetsLost: before.packetsLost + later.packetsLost,
     firstAudioMs: before.firstAudioMs,
     digitsReceived: before.digitsReceived + later.digitsReceived,
+    framesLate: before.framesLate + later.framesLate,
     agentAudioMs: before.agentAudioMs,
     turnDelaysMs: [...before.turnDelaysMs, ...later.turnDelaysMs],
     samples: [...before.samples, ...later.samples],
@@ -306,7 +320,7 @@ function formatOf({ codec, telephoneEvent }: CarrierMedia): LegFormat {
   return { codec: codec.name, payloadType: codec.payloadType, telephoneEventPayloadType: telephoneEvent };
 }
 
-function keysOf(inside: RelaySide, agentSideKey: CryptoLine | null): SrtpKeys | null {
-  if (inside.crypto === null || agentSideKey === null) return null;
-  return { receive: Buffer.from(inside.crypto.inline, 'base64'), send: Buffer.from(agentSideKey.inline, 'base64') };
+function keysOf(agentFacing: RelaySide, agentSideKey: CryptoLine | null): SrtpKeys | null {
+  if (agentFacing.crypto === null || agentSideKey === null) return null;
+  return { receive: Buffer.from(agentFacing.crypto.inline, 'base64'), send: Buffer.from(agentSideKey.inline, 'base64') };
 }

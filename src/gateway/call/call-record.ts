@@ -16,6 +16,7 @@ import {
   type StreamQuality,
 } from '../model/call-record.js';
 import type { LegFigures, RelayFigures, StreamFigures } from '../model/media.js';
+import { isoTime } from '../../lib/clock.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
 import type { Route } from '../model/records.js';
@@ -23,7 +24,7 @@ import type { PlacedEnd } from '../ports/ports.js';
 import type { VoiceApplication } from '../model/voice-application.js';
 import type { CallNotes } from './agent-requests.js';
 import type { CallState } from './state.js';
-import { scriptOfForm5, type VoiceScript } from '../twilio/voice-script.js';
+import type { VoiceScript } from '../twilio/voice-script.js';
 import { SUITE } from '../sdp/sdp-read.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 
@@ -75,14 +76,14 @@ export const NO_PROGRESS: Omit<CallProgress, 'reports' | 'legs'> = {
 };
 
 export function beginningOf({ callId, sipCallId, direction, caller, source, startedAtMs, parentCallId }: CallOrigin): BeginningCall {
-  const started_at = new Date(startedAtMs).toISOString();
+  const started_at = isoTime(startedAtMs);
   const parent = parentCallId === undefined ? {} : { parent_call_id: parentCallId };
   return { call_id: callId, sip_call_id: sipCallId, direction, from: caller.number, source, started_at, ...parent };
 }
 
 export function answerOf(state: CallState, { answeredAtMs, resumed, agentError, signallingError = null }: CallProgress): CallAnswer {
   return {
-    answered_at: new Date(answeredAtMs ?? 0).toISOString(),
+    answered_at: isoTime(answeredAtMs ?? 0),
     agent_id: agentIdOf(state.route),
     agent_error: agentError,
     signalling_error: signallingError,
@@ -134,9 +135,9 @@ export function callRecord(
     reason: end.reason,
     sip_status: answeredAtMs === null ? sipStatusOf(state, end.reason) : 200,
     ...mediaOf(state),
-    started_at: new Date(origin.startedAtMs).toISOString(),
-    answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
-    ended_at: new Date(end.atMs).toISOString(),
+    started_at: isoTime(origin.startedAtMs),
+    answered_at: answeredAtMs === null ? null : isoTime(answeredAtMs),
+    ended_at: isoTime(end.atMs),
     timings: {
       ring_ms: since(origin.startedAtMs, ringingAtMs),
       answer_ms: since(origin.startedAtMs, answeredAtMs),
@@ -165,8 +166,8 @@ export function callRecord(
 function legOf({ callId, to, answeredAtMs, endedAtMs, reason }: LegNote, callEndedAtMs: number): CallLeg {
   return {
     ...{ call_id: callId, to, reason: reason ?? 'PEER_HANGUP' },
-    answered_at: answeredAtMs === null ? null : new Date(answeredAtMs).toISOString(),
-    ended_at: new Date(endedAtMs ?? callEndedAtMs).toISOString(),
+    answered_at: answeredAtMs === null ? null : isoTime(answeredAtMs),
+    ended_at: isoTime(endedAtMs ?? callEndedAtMs),
   };
 }
 
@@ -207,6 +208,7 @@ function qualityOf(endpoint: LegFigures | null, relay: RelayFigures | null): Cal
             jitter_ms: rounded(endpoint.jitterMs) ?? 0,
             round_trip_ms: rounded(endpoint.roundTripMs),
             digits_received: endpoint.digitsReceived,
+            frames_late: endpoint.framesLate,
           },
     relay: relay === null ? null : { from_carrier: streamQuality(relay.fromCarrier), from_agent: streamQuality(relay.fromAgent) },
   };
@@ -286,9 +288,7 @@ export interface StoredCall {
 }
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
-const FORM = 8;
-/** The form before placed calls, `<Start>`, cookies of voice webhooks, and status callbacks before the end. */
-const INBOUND_FORM = 5;
+const FORM = 9;
 
 /** `null`: there is nothing to take up again. */
 export function snapshotCall(call: CallState, parts: Omit<StoredCall, 'call'>): CallSnapshot | null {
@@ -311,17 +311,8 @@ function storable(notes: CallNotes | null, { org }: Route): CallNotes | null {
   return notes === null || org.transcript_days !== 0 ? notes : { ...notes, said: { ...notes.said, transcript: [] } };
 }
 
-/** `undefined`: another version of the gateway wrote it. Form 5 is read too. */
+/** `undefined`: another version of the gateway wrote it. */
 export function readStoredCall({ state }: CallSnapshot): StoredCall | undefined {
   const kept = state as (StoredCall & { readonly form: number }) | null;
-  if (kept?.form === INBOUND_FORM)
-    return {
-      ...kept,
-      origin: { ...kept.origin, direction: 'inbound' },
-      call: { ...kept.call, placing: null, second: null, wantedSide: null, isBriefing: false },
-      progress: { ...kept.progress, reports: 0, answeredBy: null, legs: [] },
-      script: scriptOfForm5(kept.script),
-      notes: null,
-    };
   return kept?.form === FORM ? kept : undefined;
 }

@@ -99,7 +99,7 @@ export class CallRunner {
         this.#progress = { ...this.#progress, signallingError };
         this.#keep();
       },
-      ...{ onDialled: () => this.#keep(), onTaken: () => this.#drop() },
+      ...{ onDialled: () => this.#keep(), onTaken: () => this.#drop(), dialledId: placed?.target.dialogId ?? null },
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
     this.#requests = new AgentRequests(

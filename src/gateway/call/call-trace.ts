@@ -4,7 +4,7 @@ import type { VerifiedIdentity } from '../model/verified-identity.js';
 import type { LegEvent } from '../model/media.js';
 import type { CallEvent, CallState, CallTimer } from './state.js';
 import type { TimedStep, Timeline, TraceEntry } from '../model/call-trace.js';
-import type { Clock } from '../../lib/clock.js';
+import { isoTime, type Clock } from '../../lib/clock.js';
 import type { SipMessageSeen } from '../../lib/observed.js';
 import { maskSecrets } from './secrets.js';
 import { withoutOwnHeaders } from '../../lib/own-headers.js';
@@ -130,7 +130,7 @@ export class CallTrace {
             } as const,
           ];
     return [...this.#head, ...gap, ...this.#tail].map(({ atMs, source, direction, summary, text }) => ({
-      at: new Date(atMs).toISOString(),
+      at: isoTime(atMs),
       source,
       direction,
       summary: maskSecrets(summary).slice(0, MAX_SUMMARY),
@@ -284,6 +284,8 @@ function happened(event: CallEvent): string {
       return 'the gateway hangs up';
     case 'reoffered':
       return `the carrier changes the session (${event.method === 'INVITE' ? 're-INVITE' : 'UPDATE'})`;
+    case 'refresh-due':
+      return 'the session timer is due';
     case 'reinvite-answered':
       return `the carrier answered our re-INVITE: ${String(event.status)}`;
     case 'transfer-asked':

@@ -9,6 +9,7 @@ import {
   offerAnswerFailed,
   IDLE,
   onAnswerInAck,
+  onRefreshDue,
   onReinviteAnswered,
   onReinviteTimer,
   onRelayAnsweredAgain,
@@ -69,7 +70,7 @@ export function startCall(facts: CallFacts, ringTimeoutMs: number | null = null)
     agent: { choice: isBriefing ? 'briefing' : 'own', isConnected: false },
     placing: ringTimeoutMs === null ? null : { ...placing, ringTimeoutMs },
     media: null,
-    inside: null,
+    agentFacing: null,
     local: null,
     agentSideKey: null,
     wantedSide: null,
@@ -149,6 +150,8 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return onHangup(state, event);
     case 'reoffered':
       return within(onReoffered(state, event));
+    case 'refresh-due':
+      return state.name === 'Talking' ? onRefreshDue(state) : { state, effects: NOTHING };
     case 'reinvite-answered':
       return within(onReinviteAnswered(state, event));
     case 'transfer-asked':
@@ -281,11 +284,11 @@ function standsIn(state: CallState, choice: StandIn): CallStep {
 }
 
 function onRelayOffered(state: CallState, sdp: string): CallStep {
-  const inside = readRelaySdp(sdp);
-  if (inside === undefined || state.media === null) return refuse(state, 'MEDIA_UNAVAILABLE');
+  const agentFacing = readRelaySdp(sdp);
+  if (agentFacing === undefined || state.media === null) return refuse(state, 'MEDIA_UNAVAILABLE');
   return {
-    state: { ...state, name: 'Opening', inside },
-    effects: [...(state.isRingDue && mayRing(state) ? RING : NOTHING), { do: 'open-leg', media: state.media, inside, reserved: null }],
+    state: { ...state, name: 'Opening', agentFacing },
+    effects: [...(state.isRingDue && mayRing(state) ? RING : NOTHING), { do: 'open-leg', media: state.media, agentFacing, reserved: null }],
   };
 }
 
@@ -309,26 +312,26 @@ function onLegOpenedAgain(state: CallState): CallStep {
 
 /** The media thread died, and its agents with it. The next thread opens the leg where rtpengine expects it: the carrier notices no change. */
 function onLegLost(state: CallState): CallStep {
-  const { session, inside, local, agentSideKey, legsLost } = state;
+  const { session, agentFacing, local, agentSideKey, legsLost } = state;
   if (isJoined(state)) return { state, effects: NOTHING };
   const isRestored = state.name === 'Talking' && legsLost < MAX_LEGS_LOST;
-  if (!isRestored || session === null || inside === null || local === null)
+  if (!isRestored || session === null || agentFacing === null || local === null)
     return isAnswered(state) ? hangUp(state, 'MEDIA_LOST') : refuse(state, 'MEDIA_UNAVAILABLE');
   const lost = { ...state, agent: { ...state.agent, isConnected: false }, isLegDue: true, legsLost: legsLost + 1 };
   // A leg that waits for a relay opens when it has one.
   if (state.isLegDue) return { state: lost, effects: NOTHING };
-  return { state: lost, effects: [{ do: 'open-leg', media: session.media, inside, reserved: { local, agentSideKey } }] };
+  return { state: lost, effects: [{ do: 'open-leg', media: session.media, agentFacing, reserved: { local, agentSideKey } }] };
 }
 
 function onRelayAnswered(state: CallState, sdp: string): CallStep {
-  const outside = readRelaySdp(sdp);
+  const carrierFacing = readRelaySdp(sdp);
   const { media, local, facts } = state;
-  if (outside === undefined || media === null || local === null) return refuse(state, 'MEDIA_UNAVAILABLE');
-  if (!isReachable(media.address, outside.address)) return refuse(state, 'ADDRESS_FAMILY_UNSUPPORTED');
-  const answer = sessionSdp(media, outside, { sessionId: facts.sessionId, version: 1 });
+  if (carrierFacing === undefined || media === null || local === null) return refuse(state, 'MEDIA_UNAVAILABLE');
+  if (!isReachable(media.address, carrierFacing.address)) return refuse(state, 'ADDRESS_FAMILY_UNSUPPORTED');
+  const answer = sessionSdp(media, carrierFacing, { sessionId: facts.sessionId, version: 1 });
   // rtpengine chose another key than the one offered: never answer with it.
   if (answer === undefined) return refuse(state, 'SRTP_SUITE_UNSUPPORTED');
-  const session = { media, outside, carrierSdp: facts.sdp, sentSdp: answer, version: 1 };
+  const session = { media, carrierFacing, carrierSdp: facts.sdp, sentSdp: answer, version: 1 };
   return answerable({ ...state, session });
 }
 
@@ -359,10 +362,10 @@ function onLegReserved(state: CallState, { local, agentSideKey }: EventOf<'leg-r
 }
 
 function onOwnOffer(state: CallState, sdp: string): CallStep {
-  const outside = readRelaySdp(sdp);
-  const offer = outside === undefined ? undefined : ownOfferSdp(outside, { sessionId: state.facts.sessionId, version: 1 });
-  if (outside === undefined || offer === undefined) return refuse(state, 'MEDIA_UNAVAILABLE');
-  return answerable({ ...state, lateOffer: { sdp: offer, outside } });
+  const carrierFacing = readRelaySdp(sdp);
+  const offer = carrierFacing === undefined ? undefined : ownOfferSdp(carrierFacing, { sessionId: state.facts.sessionId, version: 1 });
+  if (carrierFacing === undefined || offer === undefined) return refuse(state, 'MEDIA_UNAVAILABLE');
+  return answerable({ ...state, lateOffer: { sdp: offer, carrierFacing } });
 }
 
 function onAcknowledged(state: CallState, sdp: string): CallStep {
@@ -392,7 +395,7 @@ function after(first: CallStep, second: CallStep): CallStep {
 function onLateAnswer(state: CallState, sdp: string): CallStep {
   const answer = readAnswer(sdp, OWN_OFFER);
   const connecting: CallState = { ...state, name: 'Connecting' };
-  if (!answer.ok || state.lateOffer === null || !isReachable(answer.value.address, state.lateOffer.outside.address))
+  if (!answer.ok || state.lateOffer === null || !isReachable(answer.value.address, state.lateOffer.carrierFacing.address))
     return hangUp(connecting, 'BAD_ANSWER');
   const media = answer.value;
   return {

@@ -47,22 +47,23 @@ export function onReoffered(state: CallState, event: EventOf<'reoffered'>): Offe
     case 'AwaitingAnswer':
     case 'MovingOut':
     case 'Inviting':
+    case 'Refreshing':
     case 'MovingIn':
       return reject('REQUEST_PENDING');
     case 'Idle':
       return sdp === '' ? offerAgain(state, session, requestId, null) : renegotiate(state, session, requestId, sdp);
     // Their re-INVITE is what the 491 made room for: it moves the call as well.
     case 'Retrying':
-      return sdp === '' ? offerAgain(state, session, requestId, exchange.outside) : renegotiate(state, session, requestId, sdp);
+      return sdp === '' ? offerAgain(state, session, requestId, exchange.carrierFacing) : renegotiate(state, session, requestId, sdp);
   }
 }
 
 /** A re-INVITE without an offer gets what a first INVITE would get: the session with all directions open (RFC 6337 §5.2.5). */
 function offerAgain(state: CallState, session: AgreedSession, requestId: number, movingTo: RelaySide | null): OfferAnswerStep {
-  const offer = versioned(state, session, session.media, movingTo ?? session.outside, 'sendrecv');
+  const offer = versioned(state, session, session.media, movingTo ?? session.carrierFacing, 'sendrecv');
   if (offer === undefined) return { state, effects: [{ do: 'reject', requestId, reason: 'INTERNAL_ERROR' }] };
   return {
-    state: { ...state, session: { ...session, ...offer }, exchange: { name: 'AwaitingAnswer', outside: movingTo } },
+    state: { ...state, session: { ...session, ...offer }, exchange: { name: 'AwaitingAnswer', carrierFacing: movingTo } },
     effects: [
       { do: 'stop-timer', timer: 'reinvite' },
       { do: 'accept', requestId, sdp: offer.sentSdp },
@@ -79,7 +80,7 @@ function renegotiate(state: CallState, session: AgreedSession, requestId: number
   if (!read.ok) return reject(read.error);
   // The other carrier of a joined call gets these packets as they are.
   if (isJoined(state) && isOtherFormat(session.media, read.value)) return reject('NO_COMMON_CODEC');
-  return isReachable(read.value.address, session.outside.address)
+  return isReachable(read.value.address, session.carrierFacing.address)
     ? relayAgain(state, requestId, read.value, sdp)
     : reject('ADDRESS_FAMILY_UNSUPPORTED');
 }
@@ -100,24 +101,26 @@ export function onAnswerInAck(state: CallState, sdp: string): OfferAnswerStep {
   const { session, exchange } = state;
   const idle = { ...state, exchange: IDLE };
   if (exchange.name !== 'AwaitingAnswer' || session === null) return { state, effects: NOTHING };
-  const { outside } = exchange;
+  const { carrierFacing } = exchange;
   // Nothing was agreed anew, so everything stays as it was; so too when the answer is the session that there is.
-  if (outside === null && (sdp === '' || sdp === session.carrierSdp)) return settle(idle, []);
+  if (carrierFacing === null && (sdp === '' || sdp === session.carrierSdp)) return settle(idle, []);
   const answer = readAnswer(sdp, repeatedOffer(session.media));
-  if (!answer.ok || !isReachable(answer.value.address, session.outside.address))
+  if (!answer.ok || !isReachable(answer.value.address, session.carrierFacing.address))
     return { state: idle, effects: NOTHING, lost: 'BAD_ANSWER' };
   const to = agentSideOf(state);
-  return outside === null || to === null ? relayAgain(idle, null, answer.value, sdp) : moveIn(state, answer.value, sdp, { outside, to });
+  return carrierFacing === null || to === null
+    ? relayAgain(idle, null, answer.value, sdp)
+    : moveIn(state, answer.value, sdp, { carrierFacing, to });
 }
 
 function moveIn(
   state: CallState,
   media: CarrierMedia,
   sdp: string,
-  { outside, to }: { readonly outside: RelaySide; readonly to: AgentSide },
+  { carrierFacing, to }: { readonly carrierFacing: RelaySide; readonly to: AgentSide },
 ): OfferAnswerStep {
   return {
-    state: { ...state, exchange: { name: 'MovingIn', media, sdp, outside, to } },
+    state: { ...state, exchange: { name: 'MovingIn', media, sdp, carrierFacing, to } },
     effects: [{ do: 'answer-from-carrier', media, attempt: state.attempt }],
   };
 }
@@ -125,11 +128,11 @@ function moveIn(
 export function onRelayOfferedAgain(state: CallState, sdp: string): OfferAnswerStep {
   const { exchange, session } = state;
   if (exchange.name !== 'Offering' || session === null) return { state, effects: NOTHING };
-  const inside = readRelaySdp(sdp);
-  if (inside === undefined) return offerAnswerFailed(state);
+  const agentFacing = readRelaySdp(sdp);
+  if (agentFacing === undefined) return offerAnswerFailed(state);
   const { requestId, media } = exchange;
   return {
-    state: { ...state, exchange: { name: 'Answering', requestId, media, sdp: exchange.sdp, inside } },
+    state: { ...state, exchange: { name: 'Answering', requestId, media, sdp: exchange.sdp, agentFacing } },
     effects: [{ do: 'answer-relay', sdp: agentSideSdpOf(state, media), attempt: state.attempt }],
   };
 }
@@ -137,19 +140,19 @@ export function onRelayOfferedAgain(state: CallState, sdp: string): OfferAnswerS
 export function onRelayAnsweredAgain(state: CallState, sdp: string): OfferAnswerStep {
   const { exchange, session } = state;
   if (exchange.name !== 'Answering' || session === null) return { state, effects: NOTHING };
-  const outside = readRelaySdp(sdp);
-  const { requestId, media, inside } = exchange;
-  const own = outside === undefined ? undefined : versioned(state, session, media, outside);
-  if (outside === undefined || own === undefined) return offerAnswerFailed(state, 'SRTP_SUITE_UNSUPPORTED');
+  const carrierFacing = readRelaySdp(sdp);
+  const { requestId, media, agentFacing } = exchange;
+  const own = carrierFacing === undefined ? undefined : versioned(state, session, media, carrierFacing);
+  if (carrierFacing === undefined || own === undefined) return offerAnswerFailed(state, 'SRTP_SUITE_UNSUPPORTED');
   const next: AgreedSession = {
     ...session,
     media,
-    outside,
+    carrierFacing,
     carrierSdp: exchange.sdp,
     ...(requestId === null ? {} : own),
   };
-  return settle({ ...state, exchange: IDLE, session: next, inside }, [
-    ...legEffects(state, media, inside),
+  return settle({ ...state, exchange: IDLE, session: next, agentFacing }, [
+    ...legEffects(state, media, agentFacing),
     ...(requestId === null ? [] : [{ do: 'accept', requestId, sdp: own.sentSdp } as const]),
   ]);
 }
@@ -161,18 +164,19 @@ function agentSideSdpOf(state: CallState, media: CarrierMedia): string {
 }
 
 /** What the endpoint has to know of a change. */
-function legEffects(state: CallState, media: CarrierMedia, inside: RelaySide): CallEffect[] {
-  const { inside: before, session, local, agentSideKey } = state;
-  if (isJoined(state)) return isSameRelaySide(before, inside) ? [] : notifySide(state, inside);
-  if (state.isLegDue && local !== null) return [{ do: 'open-leg', media, inside, reserved: { local, agentSideKey } }];
-  const isElsewhere = before?.address !== inside.address || before.rtpPort !== inside.rtpPort || before.rtcpPort !== inside.rtcpPort;
-  // With SRTP inside, rtpengine hands the carrier's key through.
-  const isRekeyed = before?.crypto?.inline !== inside.crypto?.inline;
+function legEffects(state: CallState, media: CarrierMedia, agentFacing: RelaySide): CallEffect[] {
+  const { agentFacing: before, session, local, agentSideKey } = state;
+  if (isJoined(state)) return isSameRelaySide(before, agentFacing) ? [] : notifySide(state, agentFacing);
+  if (state.isLegDue && local !== null) return [{ do: 'open-leg', media, agentFacing, reserved: { local, agentSideKey } }];
+  const isElsewhere =
+    before?.address !== agentFacing.address || before.rtpPort !== agentFacing.rtpPort || before.rtcpPort !== agentFacing.rtcpPort;
+  // With SRTP on the agent's side too, rtpengine hands the carrier's key through.
+  const isRekeyed = before?.crypto?.inline !== agentFacing.crypto?.inline;
   const { direction, isHeld } = media;
   const heldBefore = session?.media.isHeld === true;
   return [
     ...(isElsewhere || isRekeyed || isOtherFormat(session?.media, media)
-      ? [{ do: 'change-leg', media, inside, agentSideKey: state.agentSideKey } as const]
+      ? [{ do: 'change-leg', media, agentFacing, agentSideKey: state.agentSideKey } as const]
       : []),
     ...(session?.media.direction === direction ? [] : directLeg(direction, isHeld === heldBefore ? null : isHeld)),
   ];
@@ -205,7 +209,7 @@ export function moveAway(state: CallState, mayMove: boolean): OfferAnswerStep {
   const pending = rejectPending(state, 'INTERNAL_ERROR');
   if (!mayMove || session === null) return { state: { ...state, exchange: IDLE }, effects: pending, lost: 'MEDIA_LOST' };
   // Until the ACK no request of ours may go out; it starts the move. So does the answer to our re-INVITE, whose relay is lost meanwhile.
-  if (state.name === 'AwaitingAck' || ['AwaitingAnswer', 'Inviting', 'Retrying'].includes(exchange.name))
+  if (state.name === 'AwaitingAck' || ['AwaitingAnswer', 'Inviting', 'Refreshing', 'Retrying'].includes(exchange.name))
     return { state: { ...state, isMoveDue: true }, effects: NOTHING };
   return moveOut(state, session, pending);
 }
@@ -242,35 +246,42 @@ export function changeSide(state: CallState, session: AgreedSession, to: AgentSi
 export function onRelayOfferedToCarrier(state: CallState, sdp: string): OfferAnswerStep {
   const { exchange, session } = state;
   if (exchange.name !== 'MovingOut' || session === null) return { state, effects: NOTHING };
-  const outside = readRelaySdp(sdp);
+  const carrierFacing = readRelaySdp(sdp);
   // rtpengine chooses its tag anew; the session's stays.
-  const keyed = outside === undefined ? undefined : withTag(outside, session.media);
-  if (!exchange.isMove && keyed !== undefined && isSameRelaySide(session.outside, keyed))
+  const keyed = carrierFacing === undefined ? undefined : withTag(carrierFacing, session.media);
+  if (!exchange.isMove && keyed !== undefined && isSameRelaySide(session.carrierFacing, keyed))
     return changeSilently(state, session, exchange.to);
   const own = keyed === undefined ? undefined : versioned(state, session, session.media, keyed, 'sendrecv');
   if (keyed === undefined || own === undefined) return offerAnswerFailed(state);
   return {
-    state: { ...state, session: { ...session, ...own }, exchange: { name: 'Inviting', sdp: own.sentSdp, outside: keyed, to: exchange.to } },
+    state: {
+      ...state,
+      session: { ...session, ...own },
+      exchange: { name: 'Inviting', sdp: own.sentSdp, carrierFacing: keyed, to: exchange.to },
+    },
     effects: [{ do: 'reinvite', sdp: own.sentSdp, attempt: state.attempt }],
   };
 }
 
 /** The carrier's side stays as it is. */
 function changeSilently(state: CallState, session: AgreedSession, to: AgentSide): OfferAnswerStep {
-  const { media, outside, carrierSdp } = session;
+  const { media, carrierFacing, carrierSdp } = session;
   // What the carrier refused is not our description.
-  const own = state.second?.phase === 'leaving' ? versioned(state, session, media, outside) : undefined;
-  return moveIn({ ...state, session: { ...session, ...own } }, media, carrierSdp, { outside, to });
+  const own = state.second?.phase === 'leaving' ? versioned(state, session, media, carrierFacing) : undefined;
+  return moveIn({ ...state, session: { ...session, ...own } }, media, carrierSdp, { carrierFacing, to });
 }
 
-function withTag(outside: RelaySide, media: CarrierMedia): RelaySide {
+function withTag(carrierFacing: RelaySide, media: CarrierMedia): RelaySide {
   const { crypto } = media;
-  return outside.crypto === null || crypto === null ? outside : { ...outside, crypto: { ...outside.crypto, tag: crypto.tag } };
+  return carrierFacing.crypto === null || crypto === null
+    ? carrierFacing
+    : { ...carrierFacing, crypto: { ...carrierFacing.crypto, tag: crypto.tag } };
 }
 
 /** The carrier's final answer to our re-INVITE; drachtio-srf has acknowledged it. */
 export function onReinviteAnswered(state: CallState, event: EventOf<'reinvite-answered'>): OfferAnswerStep {
   const { exchange, session } = state;
+  if (exchange.name === 'Refreshing' && session !== null) return onRefreshed({ ...state, exchange: IDLE }, session, event);
   if (exchange.name !== 'Inviting' || session === null) return { state, effects: NOTHING };
   // RFC 3261 §14.1: glare.
   if (event.status === 491) return retry(state, exchange, event.retryAfterMs);
@@ -281,10 +292,28 @@ export function onReinviteAnswered(state: CallState, event: EventOf<'reinvite-an
   const answer = event.status < 300 ? readAnswer(event.sdp, repeatedOffer(session.media)) : undefined;
   if (answer?.ok !== true) return exchangeLost(state, event.status);
   if (state.isMoveDue) {
-    const agreed = { ...session, media: answer.value, outside: exchange.outside, carrierSdp: event.sdp };
+    const agreed = { ...session, media: answer.value, carrierFacing: exchange.carrierFacing, carrierSdp: event.sdp };
     return moveOut({ ...state, session: agreed }, agreed, []);
   }
   return moveIn(state, answer.value, event.sdp, exchange);
+}
+
+/** A re-INVITE that changes nothing. One that cannot be sent now is asked for again. */
+export function onRefreshDue(state: CallState): OfferAnswerStep {
+  const { exchange, session } = state;
+  if (exchange.name !== 'Idle' || session === null || state.isMoveDue) return { state, effects: NOTHING };
+  const attempt = state.attempt + 1;
+  return { state: { ...state, attempt, exchange: { name: 'Refreshing' } }, effects: [{ do: 'reinvite', sdp: session.sentSdp, attempt }] };
+}
+
+/** Whatever comes of a refresh, the call goes on; the carrier's answer may be another one than before. */
+function onRefreshed(idle: CallState, session: AgreedSession, { status, sdp }: EventOf<'reinvite-answered'>): OfferAnswerStep {
+  const answer = status < 300 && sdp !== session.carrierSdp ? readAnswer(sdp, repeatedOffer(session.media)) : undefined;
+  if (answer?.ok !== true || !isReachable(answer.value.address, session.carrierFacing.address)) return settle(idle, []);
+  if (isJoined(idle) && isOtherFormat(session.media, answer.value)) return settle(idle, []);
+  if (!idle.isMoveDue) return relayAgain(idle, null, answer.value, sdp);
+  const agreed = { ...session, media: answer.value, carrierSdp: sdp };
+  return moveOut({ ...idle, session: agreed }, agreed, []);
 }
 
 /** The call goes on only where it was about to be joined with another one: it is with its agent again. */
@@ -323,12 +352,12 @@ export function onReinviteTimer(state: CallState): OfferAnswerStep {
 export function onRelayMovedIn(state: CallState, sdp: string): OfferAnswerStep {
   const { exchange, session } = state;
   if (exchange.name !== 'MovingIn' || session === null) return { state, effects: NOTHING };
-  const inside = readRelaySdp(sdp);
-  if (inside === undefined) return offerAnswerFailed(state);
-  const { media, outside, to } = exchange;
-  const moved = { ...state, exchange: IDLE, inside, local: to.local, agentSideKey: to.key, moves: 0 };
-  const leg = legEffects({ ...state, local: to.local, agentSideKey: to.key }, media, inside);
-  const taken = sideTaken({ ...moved, session: { ...session, media, outside, carrierSdp: exchange.sdp } }, leg);
+  const agentFacing = readRelaySdp(sdp);
+  if (agentFacing === undefined) return offerAnswerFailed(state);
+  const { media, carrierFacing, to } = exchange;
+  const moved = { ...state, exchange: IDLE, agentFacing, local: to.local, agentSideKey: to.key, moves: 0 };
+  const leg = legEffects({ ...state, local: to.local, agentSideKey: to.key }, media, agentFacing);
+  const taken = sideTaken({ ...moved, session: { ...session, media, carrierFacing, carrierSdp: exchange.sdp } }, leg);
   return settle(taken.state, taken.effects);
 }
 
@@ -368,15 +397,15 @@ function versioned(
   state: CallState,
   session: AgreedSession,
   media: CarrierMedia,
-  outside: RelaySide,
+  carrierFacing: RelaySide,
   direction?: 'sendrecv',
 ): Pick<AgreedSession, 'sentSdp' | 'version'> | undefined {
   const { sessionId } = state.facts;
-  const same = sessionSdp(media, outside, { sessionId, version: session.version }, direction);
+  const same = sessionSdp(media, carrierFacing, { sessionId, version: session.version }, direction);
   if (same === undefined) return undefined;
   if (same === session.sentSdp) return { sentSdp: same, version: session.version };
   const version = session.version + 1;
-  return { sentSdp: sessionSdp(media, outside, { sessionId, version }, direction) ?? same, version };
+  return { sentSdp: sessionSdp(media, carrierFacing, { sessionId, version }, direction) ?? same, version };
 }
 
 function encryptionOf(state: CallState): MediaEncryption {

@@ -23,13 +23,17 @@ export interface PlaceContext {
   readonly ringTimeoutMs: number;
   /** Finds out whether a person, a machine or a fax answers. */
   readonly detectAnswerer: boolean;
+  readonly idempotencyKey?: string;
 }
 
 /** Whether the call may be placed; if so, it is counted and its cost reserved. Rejects with `StoreUnavailableError`. */
 export async function permission(context: PlaceContext, dials: DialLedger, log: Log): Promise<CallEvent> {
-  const { origin, orgId, from, to, endpoint, agent, facts } = context;
+  const { origin, orgId, from, to, endpoint, agent, facts, idempotencyKey } = context;
   const longestMs = maxDurationMs({ facts, route: agent === null ? null : { agent } });
-  const permitted = await dials.reserve({ orgId, from, to, endpoint, call: beginningOf(origin), maxDurationMs: longestMs });
+  const permitted = await dials.reserve({
+    ...{ orgId, from, to, endpoint, call: beginningOf(origin), maxDurationMs: longestMs },
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  });
   if (!permitted.ok) {
     const { reason, detail } = permitted.error;
     log.warn({ reason, detail }, 'call.not_permitted');

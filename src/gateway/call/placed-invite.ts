@@ -21,11 +21,17 @@ export interface DialTarget {
   readonly uri: string;
   /** From, To, Call-ID, Contact and what we support. */
   readonly headers: SrfHeaders;
+  /** Id of the dialog that it makes; `null`: not known before. */
+  readonly dialogId: string | null;
+  /** Asked right before it leaves; left out: it may. Rejects with `StoreUnavailableError`. */
+  readonly confirm?: () => Promise<boolean>;
 }
 
 export interface PlacedInviteOwner {
   /** It went out, and its dialog, should there be one, will have this id. */
   onSent(dialogId: string): void;
+  /** It does not leave: its turn is over, or `error`. */
+  onWithdrawn(error: string | null): void;
   /** A provisional response above 100. @param sdp of its dialog, '' without one */
   onProceeding(status: number, sdp: string): void;
   onAnswered(dialog: SrfDialog, sdp: string, response: InviteResponse): void;
@@ -73,7 +79,22 @@ export class PlacedInvite {
   }
 
   send(): void {
-    this.#send({});
+    const { confirm } = this.target;
+    if (confirm === undefined) return this.#send({});
+    const withdraw = (error: string | null): void => {
+      this.#settled();
+      this.owner.onWithdrawn(error);
+    };
+    confirm().then(
+      // In the same turn of the event loop: nothing may come in between.
+      (isConfirmed) => (isConfirmed && !this.#isCancelled ? this.#send({}) : withdraw(null)),
+      (error: unknown) => withdraw(errorText(error)),
+    );
+  }
+
+  /** The call is over. */
+  close(): void {
+    this.#isCancelled = true;
   }
 
   /** As it was sent last. */
@@ -83,6 +104,7 @@ export class PlacedInvite {
 
   cancel(reason: Reason): void {
     this.#isCancelled = true;
+    if (this.#sent === null && this.target.confirm !== undefined) return;
     this.trace.sip('out', undefined, 'CANCEL');
     this.#sent?.cancel({ Reason: reasonHeaderOf(reason) });
   }

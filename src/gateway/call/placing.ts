@@ -78,6 +78,9 @@ function onAsking(state: PlacedCall, event: CallEvent): PlacingStep | null {
 
 function onDialling(state: PlacedCall, event: CallEvent): PlacingStep | null {
   switch (event.type) {
+    case 'not-permitted':
+      // The INVITE has not left.
+      return { state: { ...state, lateOffer: null }, effects: NOTHING, ended: state.placing.givenUp ?? event.reason };
     case 'dial-proceeding':
       return onProceeding(state, event);
     case 'relay-answered-from-carrier':
@@ -173,13 +176,13 @@ function onProceeding(state: PlacedCall, { status, sdp }: EventOf<'dial-proceedi
 /** rtpengine took an early dialog's description: what comes from there goes to the caller, and nothing comes back. */
 function onEarlyMedia(state: PlacedCall, sdp: string): PlacingStep {
   const { placing, media, local, agentSideKey } = state;
-  const inside = readRelaySdp(sdp);
-  if (placing.earlyMedia !== 'asked' || placing.givenUp !== null || inside === undefined || media === null || local === null)
+  const agentFacing = readRelaySdp(sdp);
+  if (placing.earlyMedia !== 'asked' || placing.givenUp !== null || agentFacing === undefined || media === null || local === null)
     return { state, effects: NOTHING };
   return {
-    state: { ...state, inside, placing: { ...placing, earlyMedia: 'heard' } },
+    state: { ...state, agentFacing, placing: { ...placing, earlyMedia: 'heard' } },
     effects: [
-      { do: 'open-leg', media, inside, reserved: { local, agentSideKey } },
+      { do: 'open-leg', media, agentFacing, reserved: { local, agentSideKey } },
       { do: 'connect-agent', choice: 'early-media' },
     ],
   };
@@ -199,16 +202,17 @@ function isOfMedia(reason: EventOf<'failed'>['reason']): boolean {
 
 function usableAnswer(state: PlacedCall, sdp: string): CarrierMedia | undefined {
   const answer = readAnswer(sdp, offerOf(state));
-  if (!answer.ok || state.lateOffer === null || !isReachable(answer.value.address, state.lateOffer.outside.address)) return undefined;
+  if (!answer.ok || state.lateOffer === null || !isReachable(answer.value.address, state.lateOffer.carrierFacing.address)) return undefined;
   return answer.value;
 }
 
 function onOffer(state: PlacedCall, sdp: string): PlacingStep {
-  const outside = readRelaySdp(sdp);
-  const offer = outside === undefined ? undefined : ownOfferSdp(outside, { sessionId: state.facts.sessionId, version: 1 }, offerOf(state));
-  if (outside === undefined || offer === undefined) return giveUp(state, 'MEDIA_UNAVAILABLE');
+  const carrierFacing = readRelaySdp(sdp);
+  const offer =
+    carrierFacing === undefined ? undefined : ownOfferSdp(carrierFacing, { sessionId: state.facts.sessionId, version: 1 }, offerOf(state));
+  if (carrierFacing === undefined || offer === undefined) return giveUp(state, 'MEDIA_UNAVAILABLE');
   return {
-    state: { ...state, name: 'Dialling', lateOffer: { sdp: offer, outside } },
+    state: { ...state, name: 'Dialling', lateOffer: { sdp: offer, carrierFacing } },
     effects: [
       // A process that finds it without an outcome dials no second time.
       { do: 'keep' },
@@ -288,19 +292,19 @@ function onRelayAnswered(state: PlacedCall, sdp: string): PlacingStep {
 
 /** The carrier's answer to our offer is rtpengine's, too: the session, and what opens its leg. `null`: it cannot be used. */
 export function agreedOnOffer<S extends CallState>(state: S, sdp: string): { readonly state: S; readonly open: CallEffect } | null {
-  const inside = readRelaySdp(sdp);
+  const agentFacing = readRelaySdp(sdp);
   const { media, local, agentSideKey, lateOffer, facts } = state;
-  if (inside === undefined || media === null || local === null || lateOffer === null) return null;
-  const session = { media, outside: lateOffer.outside, carrierSdp: facts.sdp, sentSdp: lateOffer.sdp, version: 1 };
-  return { state: { ...state, inside, session }, open: { do: 'open-leg', media, inside, reserved: { local, agentSideKey } } };
+  if (agentFacing === undefined || media === null || local === null || lateOffer === null) return null;
+  const session = { media, carrierFacing: lateOffer.carrierFacing, carrierSdp: facts.sdp, sentSdp: lateOffer.sdp, version: 1 };
+  return { state: { ...state, agentFacing, session }, open: { do: 'open-leg', media, agentFacing, reserved: { local, agentSideKey } } };
 }
 
 /** A leg that early media opened has what was described there. */
 function onLegOpened(state: PlacedCall): PlacingStep {
-  const { placing, session, inside, agentSideKey } = state;
-  if (placing.earlyMedia !== 'heard' || session === null || inside === null) return ready(state);
+  const { placing, session, agentFacing, agentSideKey } = state;
+  if (placing.earlyMedia !== 'heard' || session === null || agentFacing === null) return ready(state);
   const { effects, ...step } = ready(state);
-  return { ...step, effects: [{ do: 'change-leg', media: session.media, inside, agentSideKey }, ...effects] };
+  return { ...step, effects: [{ do: 'change-leg', media: session.media, agentFacing, agentSideKey }, ...effects] };
 }
 
 /** The leg is open and the agent is there: ACK, and the agent speaks. */

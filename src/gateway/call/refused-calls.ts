@@ -1,4 +1,5 @@
 import { errorText } from '../../lib/result.js';
+import { isoNow } from '../../lib/clock.js';
 import { newUuid } from '../../lib/ids.js';
 import type { CallerIdentity, CallRecord } from '../model/call-record.js';
 import { NO_TURNS } from '../model/call-record.js';
@@ -28,7 +29,7 @@ const NOBODY: CallerIdentity = {
  */
 export async function recordRefused(services: Services, text: string): Promise<void> {
   const { calls: store, clock, log } = services;
-  const at = new Date(clock.wallMs()).toISOString();
+  const at = isoNow(clock);
   for (const [orgId, { calls, to }] of await byOrg(services, text)) {
     log.warn({ org_id: orgId, calls }, 'call.refused.summed');
     const ended = { record: recordOf(orgId, to, calls, at), trace: [], completion: null };

@@ -48,11 +48,11 @@ export function mayPlace({ route }: Pick<CallState, 'route'>, leg: LegWish | nul
 
 /** The caller stays with the agent until the second leg is answered. */
 export function dialSecond(state: CallState, leg: LegWish, requestId: string | null): SecondLegStep {
-  const { inside, session } = state;
-  if (inside === null || session === null) return { state, effects: [progress(requestId, { state: 'failed', status: null })] };
+  const { agentFacing, session } = state;
+  if (agentFacing === null || session === null) return { state, effects: [progress(requestId, { state: 'failed', status: null })] };
   const { codec, telephoneEvent, events } = session.media;
   const { callId, afterwards, briefing } = leg;
-  const joins = { legId: callId, side: inside, format: { codec, telephoneEvent, events }, briefing };
+  const joins = { legId: callId, side: agentFacing, format: { codec, telephoneEvent, events }, briefing };
   return {
     state: { ...state, transfer: null, second: { callId, requestId, afterwards, phase: 'dialling' } },
     effects: [{ do: 'dial-leg', leg, joins }, progress(requestId, { state: 'accepted', status: null })],
@@ -243,8 +243,8 @@ export function hangUpLeg(callId: string): CallEffect {
   return { do: 'notify-call', callId, event: { type: 'hangup', reason: 'PEER_HANGUP' } };
 }
 
-function sideFor({ inside }: CallState, side: EventOf<'leg-answered'>['side']) {
-  return asAgentSide(side, inside?.crypto?.tag ?? '1');
+function sideFor({ agentFacing }: CallState, side: EventOf<'leg-answered'>['side']) {
+  return asAgentSide(side, agentFacing?.crypto?.tag ?? '1');
 }
 
 function progress(

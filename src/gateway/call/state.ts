@@ -48,18 +48,26 @@ export type Exchange =
       readonly requestId: number | null;
       readonly media: CarrierMedia;
       readonly sdp: string;
-      readonly inside: RelaySide;
+      readonly agentFacing: RelaySide;
     }
-  /** Our offer went out in the 200 to a re-INVITE that had none: the ACK brings the answer. `outside`: of the relay that the call moves to. */
-  | { readonly name: 'AwaitingAnswer'; readonly outside: RelaySide | null }
+  /** Our offer went out in the 200 to a re-INVITE that had none: the ACK brings the answer. `carrierFacing`: of the relay that the call moves to. */
+  | { readonly name: 'AwaitingAnswer'; readonly carrierFacing: RelaySide | null }
   /** Another relay gets our offer (`isMove`), or the same one for another agent side. */
   | { readonly name: 'MovingOut'; readonly to: AgentSide; readonly isMove: boolean }
   /** Our re-INVITE is on its way to the carrier. */
-  | { readonly name: 'Inviting'; readonly sdp: string; readonly outside: RelaySide; readonly to: AgentSide }
+  | { readonly name: 'Inviting'; readonly sdp: string; readonly carrierFacing: RelaySide; readonly to: AgentSide }
+  /** Our re-INVITE with the description of before refreshes the session timer. */
+  | { readonly name: 'Refreshing' }
   /** The carrier answered 491: our re-INVITE goes out again. */
-  | { readonly name: 'Retrying'; readonly sdp: string; readonly outside: RelaySide; readonly to: AgentSide }
+  | { readonly name: 'Retrying'; readonly sdp: string; readonly carrierFacing: RelaySide; readonly to: AgentSide }
   /** The relay gets the carrier's answer. */
-  | { readonly name: 'MovingIn'; readonly media: CarrierMedia; readonly sdp: string; readonly outside: RelaySide; readonly to: AgentSide };
+  | {
+      readonly name: 'MovingIn';
+      readonly media: CarrierMedia;
+      readonly sdp: string;
+      readonly carrierFacing: RelaySide;
+      readonly to: AgentSide;
+    };
 
 /** Where rtpengine sends what the carrier says: the endpoint, or rtpengine's ports of another call. */
 export interface AgentSide {
@@ -72,7 +80,7 @@ export interface AgentSide {
 export interface AgreedSession {
   readonly media: CarrierMedia;
   /** rtpengine's side towards the carrier. */
-  readonly outside: RelaySide;
+  readonly carrierFacing: RelaySide;
   /** The carrier's last description, as received. */
   readonly carrierSdp: string;
   /** Our last description, and the version in its o= line. */
@@ -183,7 +191,7 @@ export interface CallState {
   /** The carrier's offer. */
   readonly media: CarrierMedia | null;
   /** rtpengine's agent side, which the endpoint sends to. */
-  readonly inside: RelaySide | null;
+  readonly agentFacing: RelaySide | null;
   /** What rtpengine's agent side sends to: the endpoint's own address, or that of a joined call. With SRTP on the agent side, its key. */
   readonly local: MediaAddress | null;
   readonly agentSideKey: CryptoLine | null;
@@ -192,7 +200,7 @@ export interface CallState {
   /** `null` until the 200, or for a late offer until its answer. */
   readonly session: AgreedSession | null;
   /** Our offer to a carrier that made none. */
-  readonly lateOffer: { readonly sdp: string; readonly outside: RelaySide } | null;
+  readonly lateOffer: { readonly sdp: string; readonly carrierFacing: RelaySide } | null;
   readonly exchange: Exchange;
   /** At most one at a time. */
   readonly transfer: Transfer | null;
@@ -258,7 +266,7 @@ export type CallEvent =
   | { readonly type: 'placed' }
   | { readonly type: 'permitted'; readonly route: Route; readonly permit: DialPermit }
   /** `detail`: a sentence. */
-  | { readonly type: 'not-permitted'; readonly reason: 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL'; readonly detail: string }
+  | { readonly type: 'not-permitted'; readonly reason: 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL' | 'STORE_UNAVAILABLE'; readonly detail: string }
   /** A provisional response to our INVITE; `sdp`: of its early dialog, '' without one. */
   | { readonly type: 'dial-proceeding'; readonly status: number; readonly sdp: string }
   /** A 2xx to our INVITE. */
@@ -305,6 +313,8 @@ export type CallEvent =
   | { readonly type: 'hangup'; readonly reason: HangupReason }
   /** A re-INVITE or UPDATE that can be read; `sdp` is '' without an offer. */
   | { readonly type: 'reoffered'; readonly requestId: number; readonly method: 'INVITE' | 'UPDATE'; readonly sdp: string }
+  /** The session timer wants a re-INVITE. */
+  | { readonly type: 'refresh-due' }
   /** The final answer to a re-INVITE of ours; 408 when none came. */
   | {
       readonly type: 'reinvite-answered';
@@ -367,7 +377,7 @@ export type CallEffect =
   | {
       readonly do: 'open-leg';
       readonly media: CarrierMedia;
-      readonly inside: RelaySide;
+      readonly agentFacing: RelaySide;
       /** The reserved port pair and key; `null`: any port pair, and a new key. */
       readonly reserved: { readonly local: MediaAddress; readonly agentSideKey: CryptoLine | null } | null;
     }
@@ -385,7 +395,7 @@ export type CallEffect =
   /** The caller's direction. `isHeld`: whether the caller holds now; `null`: as before. */
   | { readonly do: 'direct-leg'; readonly direction: MediaDirection; readonly isHeld: boolean | null }
   /** rtpengine's agent side changed its address or key, or the codec or a payload type changed. */
-  | { readonly do: 'change-leg'; readonly media: CarrierMedia; readonly inside: RelaySide; readonly agentSideKey: CryptoLine | null }
+  | { readonly do: 'change-leg'; readonly media: CarrierMedia; readonly agentFacing: RelaySide; readonly agentSideKey: CryptoLine | null }
   /** 180. */
   | { readonly do: 'ring' }
   /** 200 with this SDP. */

@@ -310,7 +310,7 @@ export class Inbound implements LiveCalls {
     const { trunksArePublic } = this.#services;
     const context = placeContext(
       request,
-      { contact: this.#contactAddress(own), warningHost: own.host, facts, nowMs, trunksArePublic },
+      { contact: this.#contactAddress(own), warningHost: own.host, facts, nowMs, trunksArePublic, isOwnServer: this.#isOwnServer },
       joins,
     );
     const runner = CallRunner.placed(this.#services, context, (ended) => this.#onEnded(ended));

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
-import { newUuid } from '../../lib/ids.js';
+import { randomBytes, randomInt } from 'node:crypto';
+import { newTag, newUuid } from '../../lib/ids.js';
 import { DEFAULT_SIPS_PORT, sipEndpointParts } from '../../lib/sip-endpoint.js';
 import { ownTlsOf, type OutboundTrunk } from '../model/records.js';
 import { trunkHeaders } from '../call/trunk-tls.js';
@@ -25,19 +25,38 @@ export function trunkRefusal(trunk: OutboundTrunk, { isAllowed, isTrusted }: Tru
   return ownTlsOf(trunk) === null || isOwnServer ? null : "ca, tls_names and client_certificate of the trunk need Trunkline's SIP server";
 }
 
+/** Far enough below the most (RFC 3261 §8.1.1.5). */
+const MAX_FIRST_CSEQ = 2 ** 30;
+
 export interface OwnEnd {
   readonly contact: ContactAddress;
   readonly warningHost: string;
   readonly facts: Omit<CallFacts, 'sdp' | 'sourceAddress' | 'sessionId' | 'ringingAfterMs' | 'refusedVerdicts'>;
   readonly nowMs: number;
   readonly trunksArePublic: boolean;
+  /** Trunkline's SIP server takes our tag and CSeq with the first INVITE, so that its dialog is known before it leaves. */
+  readonly isOwnServer: boolean;
 }
 
 /** What one call needs to be placed. @param joins the call that it is a second leg of; `null`: none */
 export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCall | null = null): PlaceContext {
-  const { callId, orgId, from, to, trunk, agent, ringTimeoutMs, detectAnswerer, timeLimitMs = Infinity, voice } = request;
+  const {
+    callId,
+    orgId,
+    from,
+    to,
+    trunk,
+    agent,
+    ringTimeoutMs,
+    detectAnswerer,
+    timeLimitMs = Infinity,
+    voice,
+    idempotencyKey,
+    confirm,
+  } = request;
   const { uri, host, port, hostPort } = trunkUri(trunk.sip_endpoint, to);
   const sipCallId = request.sipCallId ?? newUuid();
+  const tag = own.isOwnServer ? newTag() : null;
   const contact = ownContact(own.contact, { requestUri: uri, topRecordRoute: undefined, contactUri: undefined });
   const facts = {
     ...own.facts,
@@ -46,6 +65,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
   };
   return {
     ...{ orgId, from, to, endpoint: trunk.sip_endpoint, agent, ringTimeoutMs, detectAnswerer },
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     origin: {
       ...{ callId, sipCallId, direction: 'outbound', orgId, to, startedAtMs: own.nowMs },
       ...(voice === undefined ? {} : { voice }),
@@ -60,11 +80,14 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
     own: { contact, warningHost: own.warningHost, peerHost: hostPort },
     target: {
       uri,
+      ...(confirm === undefined ? {} : { confirm }),
+      dialogId: tag === null ? null : `${sipCallId};from-tag=${tag}`,
       headers: {
         // A trunk knows its customers by numbers in its own domain.
-        From: `<sip:${from}@${host}>`,
+        From: `<sip:${from}@${host}>${tag === null ? '' : `;tag=${tag}`}`,
         To: `<sip:${to}@${host}>`,
         'Call-ID': sipCallId,
+        ...(tag === null ? {} : { CSeq: `${String(randomInt(1, MAX_FIRST_CSEQ))} INVITE` }),
         Contact: contact,
         Allow: ALLOWED_METHODS,
         Supported: SUPPORTED_OPTIONS.join(', '),

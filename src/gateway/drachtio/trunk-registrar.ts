@@ -47,6 +47,11 @@ const EXPIRES_SECONDS = 600;
 const MAX_EXPIRES_SECONDS = 86_400;
 /** Refreshes come this share of the lifetime before its end. */
 const REFRESH_AT = 0.75;
+/**
+ * But at most after so long: a registrar forgets us with a connection that breaks, and the control protocol does not report that. The next
+ * REGISTER opens another one.
+ */
+const MOST_REFRESH_MS = 120_000;
 /** RFC 5626 §4.5: the wait doubles with each failure. */
 const RETRY_MS = 30_000;
 const MAX_RETRY_MS = 1_800_000;
@@ -167,7 +172,7 @@ export class TrunkRegistrar {
     const grantedMs =
       1_000 *
       (answer === undefined ? 0 : grantedSeconds(answer.raw, this.services.contact(own.number.phone_number) ?? '', own.expiresSeconds));
-    if (own.isRegistered) own.dueMs = nowMs + REFRESH_AT * grantedMs;
+    if (own.isRegistered) own.dueMs = nowMs + Math.min(REFRESH_AT * grantedMs, MOST_REFRESH_MS);
     else own.dueMs = nowMs + Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** (own.failures - 1)) * (randomInt(50, 101) / 100);
     const isReached = answer !== undefined && !answer.isLocal;
     const wallMs = clock.wallMs();

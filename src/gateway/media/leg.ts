@@ -74,6 +74,7 @@ export class MediaLeg implements ConferenceHost {
   #isTimedOut = false;
   #isClosed = false;
   #digits = 0;
+  #framesLate = 0;
   readonly #turns = new TurnWatch();
   #ringBack: RingBack | undefined;
   #conference: Conference | null = null;
@@ -242,6 +243,7 @@ export class MediaLeg implements ConferenceHost {
     if (this.#startedMs === undefined || this.#isClosed) return;
     if (this.isHeld) return this.#passHeldFrames(nowMs);
     this.#passedMs = nowMs;
+    this.#framesLate += Math.max(0, skip + send - 1);
     if (skip > 0) this.#passFrames(nowMs, skip);
     for (let i = 0; i < send; i += 1) this.#frame(nowMs);
     if (this.#rtcpSchedule.take(nowMs)) this.#sendReport(false);
@@ -270,6 +272,7 @@ export class MediaLeg implements ConferenceHost {
       roundTripMs: this.#rtcp.roundTripMs,
       firstAudioMs: this.#firstPacketMs === undefined ? null : Math.max(0, this.#firstPacketMs - (this.#startedMs ?? this.#firstPacketMs)),
       digitsReceived: this.#digits,
+      framesLate: this.#framesLate,
       agentAudioMs: this.#turns.firstAudioMs === null ? null : this.#turns.firstAudioMs - (this.#startedMs ?? 0),
       turnDelaysMs: this.#turns.delaysMs,
       samples: this.#quality.samples,

@@ -56,6 +56,7 @@ const endpointFiguresSchema = z
     jitter_ms: count('Interarrival jitter (RFC 3550 §6.4.1), milliseconds'),
     round_trip_ms: z.number().nullable().describe('Milliseconds, from RTCP; null: no report'),
     digits_received: count('Key presses'),
+    frames_late: count('Frames of 20 ms that the endpoint sent a frame or more too late, or skipped'),
   })
   .describe("The media endpoint's figures of its leg to the relay");
 

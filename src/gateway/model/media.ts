@@ -66,6 +66,8 @@ export interface LegFigures {
   /** The caller's first RTP packet; 0 when it came before `start`, `null` when none came. */
   readonly firstAudioMs: number | null;
   readonly digitsReceived: number;
+  /** Frames that were not sent in their 20 ms, as the media thread had too much to do: sent later, or skipped. */
+  readonly framesLate: number;
   /** The agent's first audio; `null`: it was never heard. */
   readonly agentAudioMs: number | null;
   /** For each turn, from the end of the caller's speech to the agent's first audio, in milliseconds. */

@@ -79,6 +79,8 @@ export interface BatchWork extends Pick<BatchRuns, 'read' | 'move'> {
    * may dial now: they are written, and confirmed.
    */
   take(batchId: string, steps: readonly NumberStep[], pace: BatchPace): Promise<readonly BatchAttempt[]>;
+  /** Asked right before its INVITE leaves, and counts as its beginning from then on; false: it is settled, or another one's. */
+  confirm(batchId: string, attempt: BatchAttempt): Promise<boolean>;
   /** The outcome of an attempt; false: it is settled, or another one's. */
   settle(batchId: string, attempt: BatchAttempt, settlement: Settlement): Promise<boolean>;
   /** The attempt placed no call: its number is due again at once, and nothing counts. */

@@ -21,6 +21,10 @@ export interface PlaceRequest {
   readonly detectAnswerer: boolean;
   /** The call's length at most; left out: as its agent and the gateway say. */
   readonly timeLimitMs?: number;
+  /** The request that placed the call has claimed it. */
+  readonly idempotencyKey?: string;
+  /** Asked right before the INVITE leaves: false, and it does not. Rejects with `StoreUnavailableError`. */
+  readonly confirm?: () => Promise<boolean>;
   /** Left out: its agent talks. */
   readonly voice?: VoiceApplication;
 }

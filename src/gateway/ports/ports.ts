@@ -52,8 +52,10 @@ export interface DialRequest {
   /** Where its INVITE goes: the trunk's `sip_endpoint`. */
   readonly endpoint: string;
   readonly call: BeginningCall;
-  /** The trunk dials it, for our REFER: it counts and costs as any other, but is not listed among the calls in progress. */
+  /** The trunk dials it, for our REFER, which ends a call of ours: it counts and costs as any other, but takes no slot of its own. */
   readonly isReferred?: boolean;
+  /** The request that claimed it is kept with the call; refused when another one has it by now. */
+  readonly idempotencyKey?: string;
   /** The cost of so long a call is reserved. */
   readonly maxDurationMs: number;
 }
@@ -226,13 +228,13 @@ export class MediaUnavailableError extends Error {
  * All commands reject with `MediaUnavailableError`.
  */
 export interface MediaRelay {
-  /** The carrier's offer; the answer is the inside SDP. `toTag` once the call is answered. */
+  /** The carrier's offer; the answer is the agent-facing SDP. `toTag` once the call is answered. */
   offer(call: RelayCall, sdp: string): Promise<RelayAnswer>;
-  /** The endpoint's answer to the carrier's offer; the answer is the outside SDP. */
+  /** The endpoint's answer to the carrier's offer; the answer is the carrier-facing SDP. */
   answer(call: RelayCall, sdp: string): Promise<RelayAnswer>;
-  /** The endpoint's offer, where the carrier made none or the call moves; the answer is the outside SDP, with a key. */
+  /** The endpoint's offer, where the carrier made none or the call moves; the answer is the carrier-facing SDP, with a key. */
   offerToCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer>;
-  /** The carrier's answer to it; the answer is the inside SDP. */
+  /** The carrier's answer to it; the answer is the agent-facing SDP. */
   answerFromCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer>;
   /** Frees the session, after the call's command under way. Asked until it is confirmed or the retries are used up. */
   delete(relayId: string): Promise<RelayFigures | null>;
@@ -249,9 +251,9 @@ export interface RelayCall {
   readonly relayId: string;
   /** Its first command goes to the node of this call, if that takes any; `null`, left out: to whichever has the fewest calls. */
   readonly beside?: string | null;
-  /** Encrypt the inside leg too. */
+  /** Encrypt the agent-facing leg too. */
   readonly agentSideSrtp: boolean;
-  /** The outside leg is encrypted; `offerToCarrier` asks for it, elsewhere the offer decides. */
+  /** The carrier-facing leg is encrypted; `offerToCarrier` asks for it, elsewhere the offer decides. */
   readonly carrierSideSrtp: boolean;
 }
 
@@ -292,7 +294,7 @@ export interface MediaEndpoint {
   reserve(callId: string, beside?: string | null): Promise<MediaAddress>;
   /**
    * Opens a leg: from now on it receives, but sends and says nothing. Resolves with the endpoint's own address, which the
-   * inside SDP answer names. Rejects with `MediaUnavailableError` when there is no room.
+   * agent-facing SDP names. Rejects with `MediaUnavailableError` when there is no room.
    */
   open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<MediaAddress>;
   /** The ACK came: audio and the agent start. */

@@ -319,14 +319,18 @@ export interface ThroughputLog {
 export interface Placement {
   /** Of its body. */
   readonly digest: string;
+  /** Also the id of a batch. */
   readonly callId: string;
 }
 
-/** Requests to place calls by their idempotency keys, for a day. */
+/** Requests to place calls, and to make batches, by their idempotency keys. */
 export interface PlacementStore {
-  find(orgId: string, key: string): Promise<Placement | null>;
-  /** `null`: the key is this request's now. Otherwise the request that has it. */
-  claim(orgId: string, placement: Placement & { readonly key: string }): Promise<Placement | null>;
+  /** `isKept`: there is what was asked for. Else the gateway is at it, or was killed. */
+  find(orgId: string, key: string): Promise<(Placement & { readonly isKept: boolean }) | null>;
+  /** `null`: the key is this request's now, for a minute. Otherwise the request that has it. */
+  claim(orgId: string, placement: Placement & { readonly key: string }): Promise<(Placement & { readonly isKept: boolean }) | null>;
+  /** There is what was asked for: the key is this request's for a day. False: the claim has expired. `DialLedger` does it for calls. */
+  keep(orgId: string, placement: Pick<Placement, 'callId'> & { readonly key: string }): Promise<boolean>;
   /** The call was not placed. */
   release(orgId: string, key: string): Promise<void>;
 }
@@ -387,6 +391,8 @@ export interface Stores {
   readonly registrations: RegistrationStore;
   readonly outbox: Outbox;
   readonly numbers: NumberStore;
+  /** The same numbers, remembered: for calls that come from them. */
+  readonly callers: { get(orgId: string, number: E164): Promise<NumberRecord | null> };
   readonly orgs: OrgStore;
   readonly keys: ApiKeyStore;
   readonly agents: AgentStore;

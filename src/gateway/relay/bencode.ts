@@ -45,10 +45,28 @@ export function bdecode(datagram: Buffer, from: number): Record<string, unknown>
   return value as Record<string, unknown>;
 }
 
+const COLON = 0x3a;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const D = 0x64;
+const E = 0x65;
+const I = 0x69;
+const L = 0x6c;
+const MAX_DIGITS = 20;
+
+/** Names come from the network: none is inherited. (With objects of `Object.create(null)` V8 takes twice as long.) */
+class Entries {
+  [name: string]: unknown;
+}
+Object.setPrototypeOf(Entries.prototype, null);
+
 class Reader {
   #at = 0;
+  readonly #isAscii: boolean;
 
-  constructor(private readonly text: string) {}
+  constructor(private readonly text: string) {
+    this.#isAscii = ASCII.test(text);
+  }
 
   get isAtEnd(): boolean {
     return this.#at === this.text.length;
@@ -56,13 +74,13 @@ class Reader {
 
   read(depth: number): unknown {
     if (depth > MAX_DEPTH) throw new Error('bencode that is nested too deeply');
-    switch (this.text.charAt(this.#at)) {
-      case 'i':
+    switch (this.text.charCodeAt(this.#at)) {
+      case I:
         this.#at += 1;
-        return this.#number('e');
-      case 'l':
+        return this.#number(E);
+      case L:
         return this.#list(depth);
-      case 'd':
+      case D:
         return this.#dictionary(depth);
       default:
         return this.#string();
@@ -76,9 +94,8 @@ class Reader {
     return items;
   }
 
-  #dictionary(depth: number): Record<string, unknown> {
-    // Names come from the network.
-    const entries = Object.create(null) as Record<string, unknown>;
+  #dictionary(depth: number): Entries {
+    const entries = new Entries();
     this.#at += 1;
     while (!this.#ends()) {
       const name = this.#string();
@@ -88,29 +105,37 @@ class Reader {
   }
 
   #ends(): boolean {
-    if (this.text.charAt(this.#at) !== 'e') return false;
+    if (this.text.charCodeAt(this.#at) !== E) return false;
     this.#at += 1;
     return true;
   }
 
   #string(): string {
-    const length = this.#number(':');
+    const length = this.#number(COLON);
     const end = this.#at + length;
     if (length < 0 || end > this.text.length) throw new Error('bencode that ends within a string');
     const bytes = this.text.slice(this.#at, end);
     this.#at = end;
-    return ASCII.test(bytes) ? bytes : Buffer.from(bytes, 'latin1').toString();
+    return this.#isAscii || ASCII.test(bytes) ? bytes : Buffer.from(bytes, 'latin1').toString();
   }
 
-  #number(closing: string): number {
-    const end = this.text.indexOf(closing, this.#at);
-    const digits = this.text.slice(this.#at, end);
-    if (end < 0 || !NUMBER.test(digits)) throw new Error('bencode without a number where one is due');
-    this.#at = end + 1;
-    return Number(digits);
+  /** Without a text of its digits: most of a reply is lengths. */
+  #number(closing: number): number {
+    const isNegative = this.text.charCodeAt(this.#at) === MINUS;
+    const first = this.#at + (isNegative ? 1 : 0);
+    let value = 0;
+    let at = first;
+    for (; this.text.charCodeAt(at) !== closing; at += 1) {
+      const digit = this.text.charCodeAt(at) - ZERO;
+      // NaN behind the end.
+      if (!(digit >= 0 && digit <= 9) || at - first >= MAX_DIGITS) throw new Error('bencode without a number where one is due');
+      value = 10 * value + digit;
+    }
+    if (at === first) throw new Error('bencode without a number where one is due');
+    this.#at = at + 1;
+    return isNegative ? -value : value;
   }
 }
 
 // eslint-disable-next-line no-control-regex -- ASCII begins there
 const ASCII = /^[\x00-\x7f]*$/;
-const NUMBER = /^-?\d{1,20}$/;

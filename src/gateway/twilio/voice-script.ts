@@ -80,19 +80,6 @@ const MAX_DOCUMENTS = 20;
 /** As at Twilio: each track of a stream counts. */
 const MAX_FORKED_TRACKS = 4;
 
-/** A script as a gateway before this one stored it. */
-export function scriptOfForm5(script: unknown): VoiceScript | null {
-  if (script === null) return null;
-  const { verbs, ...rest } = script as Omit<VoiceScript, 'verbs'> & { readonly verbs: readonly (Verb & StreamNoun)[] };
-  const none = { name: null, tracks: ['inbound'], statusCallback: null } as const;
-  const upToDate = verbs.map((verb): Verb => {
-    if (verb.verb === 'dial') return { ...verb, rules: { ringTimeoutMs: 30_000, timeLimitMs: null, callerId: null } };
-    if (verb.verb !== 'stream') return verb;
-    return { verb: 'stream', stream: { url: verb.url, parameters: verb.parameters, ...none }, action: verb.action };
-  });
-  return { ...rest, verbs: upToDate, forks: [], started: 0, cookies: {} };
-}
-
 /** The call's script continues with this document. @param setCookies that came with it */
 export function enterDocument(
   before: VoiceScript | null,

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { sipServerName } from '../../config/cells.js';
 import { isFirstWorker, workerName, type GatewayWorker } from '../../config/gateway-worker.js';
 import { httpAddress, type Config } from '../../config/schema.js';
 import { packageVersion } from '../../config/version.js';
@@ -77,7 +78,7 @@ function metricsSource(config: Config, metrics: Metrics, worker: GatewayWorker):
   const access = { allowedSources: config.metrics.allowed_sources, bearerToken: config.metrics.bearer_token };
   const { count } = worker;
   const peers = Array.from({ length: count }, (_, at) => [workerName(at + 1), workerName(at + 1 + count)]);
-  if (config.drachtio.url === null) peers.push(['sip-server']);
+  if (config.drachtio.url === null) peers.push(...Array.from({ length: count }, (_, at) => [sipServerName(at + 1)]));
   return {
     contentType: METRICS_CONTENT_TYPE,
     render: () => gatherMetrics(metrics, config.data_dir, peers),

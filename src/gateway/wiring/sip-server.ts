@@ -1,3 +1,4 @@
+import { cellOfGateway, controlAddress } from '../../config/cells.js';
 import { controlSecret } from '../../config/data-dir.js';
 import type { GatewayWorker } from '../../config/gateway-worker.js';
 import { askProcess, RETIRE_QUESTION } from '../../config/process-socket.js';
@@ -19,9 +20,15 @@ export async function retirePredecessor(config: Config, { predecessor }: Gateway
 const SERVER_LIMIT_MS = 10_000;
 
 /** Connects to the SIP server's control port. Rejects with a text for a person when it does not take the gateway in time. */
-export async function connectSipServer(config: Config, instance: string, srf: SrfApp, inbound: Inbound): Promise<void> {
+export async function connectSipServer(
+  config: Config,
+  worker: GatewayWorker,
+  instance: string,
+  srf: SrfApp,
+  inbound: Inbound,
+): Promise<void> {
   const { url, port } = config.drachtio;
-  const at = url === null ? { address: '127.0.0.1', port } : await resolveHostPort(url);
+  const at = url === null ? { address: controlAddress(cellOfGateway(worker)), port } : await resolveHostPort(url);
   // The tag tells the embedded SIP server whose calls are whose, across connections and restarts.
   srf.connect({ host: at.address, port: at.port, secret: controlSecret(config), tags: [`gw:${instance}`] });
   const name = `${formatHostPort(at.address, at.port)} (${url === null ? 'drachtio.port' : 'drachtio.url'})`;

@@ -1,5 +1,6 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import sonicBoom from 'sonic-boom';
+import { isoTime } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 
 type Fields = Record<string, unknown>;
@@ -33,7 +34,7 @@ export function createLogger(name: string, level: LogLevel, destination?: Destin
   const options = {
     level,
     base: { process: name, pid: process.pid },
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp: () => `,"time":"${isoTime(Date.now())}"`,
     // Not with pino's `redact`, which copies the whole object once per path and line.
     serializers: { error: pino.stdSerializers.err },
     formatters: {

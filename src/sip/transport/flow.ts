@@ -34,6 +34,8 @@ export interface Flow {
   readonly tls?: TlsFacts | null;
   /** For an outgoing connection with settings of its own. */
   readonly peerTls?: PeerTls | undefined;
+  /** Another process has the socket, and has counted what came by it against the limits of its source. */
+  readonly isAdmitted?: boolean;
   /** Queues a message (a byte string); one turn of the event loop makes one write. */
   send(text: string): void;
   close(): void;

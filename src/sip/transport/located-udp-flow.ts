@@ -3,7 +3,7 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { defaultPort } from './service-location.js';
 import type { Endpoint, Flow, FlowListener, Target } from './flow.js';
-import type { UdpListener } from './udp-listener.js';
+import type { UdpPeers } from './udp-listener.js';
 
 /** Bounds the retransmissions queued during the lookup. */
 const MAX_WAITING = 16;
@@ -19,7 +19,7 @@ export class LocatedUdpFlow implements Flow {
 
   constructor(
     target: Target,
-    private readonly owner: UdpListener,
+    private readonly owner: UdpPeers,
     locate: (target: Target) => Promise<readonly Endpoint[]>,
     private readonly listener: FlowListener,
     log: Log,

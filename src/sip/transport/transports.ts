@@ -13,7 +13,7 @@ import { retire, type OpenTransactions, type Retired } from './retirement.js';
 import { StreamListener, type ListenerLimits, type ListenerTotals, type ListenerTrust } from './stream-listener.js';
 import { namesForAddress, namesSipDomain } from './tls-identity.js';
 import type { TlsCertificate, TlsMaterial } from './tls-server-contexts.js';
-import { UdpListener } from './udp-listener.js';
+import { UdpListener, type UdpPeers } from './udp-listener.js';
 
 export interface TransportLimits extends ListenerLimits, OutgoingLimits {
   /** Upper bound of DNS TTLs. */
@@ -36,6 +36,8 @@ export interface TransportOptions {
   readonly ports: { readonly tls: number | null; readonly tcp: number | null; readonly udp: number | null };
   /** Descriptors of sockets that were opened for us, and may hold what arrived before; the others are opened here. */
   readonly sockets?: Readonly<Partial<Record<TransportName, number>>>;
+  /** In place of a UDP socket of our own: another process has it. */
+  readonly udp?: UdpPeers | undefined;
   readonly tls: TlsMaterial | null;
   readonly outgoingTls: OutgoingTls;
   readonly limits: TransportLimits;
@@ -63,7 +65,8 @@ const ATTEMPT_PAUSE_MS = 60_000;
 
 /** Every SIP socket: the listeners, and the connections that we open. */
 export class Transports {
-  readonly #listeners: (StreamListener | UdpListener)[] = [];
+  readonly #listeners: StreamListener[] = [];
+  readonly #udp: UdpPeers | undefined;
   readonly #locator: Locator;
   // By transport, host, port and, if given, address and TLS settings.
   readonly #opened = new Map<string, OutgoingFlow>();
@@ -101,34 +104,36 @@ export class Transports {
     if (ports.tls !== null && tls !== null) listenOn('TLS', ports.tls, tls);
     if (ports.tcp !== null) listenOn('TCP', ports.tcp, null);
     if (ports.udp !== null) {
-      this.#listeners.push(
-        new UdpListener({ address: bindAddress, port: ports.udp }, listener, limits.maxHeadBytes + limits.maxBodyBytes, log),
-      );
+      const bind = { address: bindAddress, port: ports.udp };
+      this.#udp = options.udp ?? new UdpListener(bind, listener, limits.maxHeadBytes + limits.maxBodyBytes, log);
     }
   }
 
   /** Rejects with the system error, with `port` and `address`. */
   async listen(): Promise<void> {
-    for (const listener of this.#listeners) await listener.listen(this.options.sockets?.[listener.transport]);
+    for (const listener of this.#all) await listener.listen(this.options.sockets?.[listener.transport]);
   }
 
   /** Replaces the certificates for new connections. Throws on unusable ones, and changes nothing. */
   setTls(material: TlsMaterial): void {
-    for (const listener of this.#listeners) if (listener instanceof StreamListener) listener.setTls(material);
+    for (const listener of this.#listeners) listener.setTls(material);
     [this.#own] = material.certificates;
     this.#secureContexts.delete('');
   }
 
   /** In the order TLS, TCP, UDP. */
   get bound(): BoundTransport[] {
-    return this.#listeners.map(({ transport, local }) => ({ transport, local }));
+    return this.#all.map(({ transport, local }) => ({ transport, local }));
+  }
+
+  get #all(): (StreamListener | UdpPeers)[] {
+    return this.#udp === undefined ? this.#listeners : [...this.#listeners, this.#udp];
   }
 
   /** Sum over all listeners. */
   get listenerTotals(): ListenerTotals {
     const sum = { handshakes: 0, failedHandshakes: 0, refusedPerSource: 0, refusedByHandles: 0, closedStrangers: 0 };
     for (const listener of this.#listeners) {
-      if (!(listener instanceof StreamListener)) continue;
       sum.handshakes += listener.totals.handshakes;
       sum.failedHandshakes += listener.totals.failedHandshakes;
       sum.refusedPerSource += listener.totals.refusedPerSource;
@@ -140,13 +145,13 @@ export class Transports {
 
   get connectionCount(): number {
     let count = this.#opened.size + this.#left.size;
-    for (const listener of this.#listeners) if (listener instanceof StreamListener) count += listener.connectionCount;
+    for (const listener of this.#listeners) count += listener.connectionCount;
     return count;
   }
 
   get #handleCount(): number {
     let count = this.#opened.size + this.#left.size;
-    for (const listener of this.#listeners) if (listener instanceof StreamListener) count += listener.handleCount;
+    for (const listener of this.#listeners) count += listener.handleCount;
     return count;
   }
 
@@ -254,7 +259,7 @@ export class Transports {
 
   /** Before `close`: ends each connection once no transaction is open on it. New ones are for the next process. */
   retire(transactions: (flow?: Flow) => OpenTransactions, limitMs: number): Promise<Retired> {
-    const listeners = this.#listeners.filter((listener) => listener instanceof StreamListener);
+    const listeners = this.#listeners;
     for (const listener of listeners) listener.stopAccepting();
     const sum = (of: (listener: StreamListener) => number): number => listeners.reduce((total, listener) => total + of(listener), 0);
     return retire(
@@ -271,7 +276,7 @@ export class Transports {
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const flow of [...this.#opened.values(), ...this.#left]) flow.close();
-    await Promise.all(this.#listeners.map((listener) => listener.close()));
+    await Promise.all(this.#all.map((listener) => listener.close()));
   }
 
   #failedLately(key: string): boolean {
@@ -284,7 +289,7 @@ export class Transports {
   }
 
   #openUdp(target: Target): Flow | undefined {
-    const udp = this.#listeners.find((candidate) => candidate instanceof UdpListener);
+    const udp = this.#udp;
     if (udp === undefined || isIP(target.host) !== 0) {
       const endpoint = { address: target.host, port: target.port ?? defaultPort('UDP') };
       return isAllowed(target, endpoint) ? udp?.flowTo(endpoint) : undefined;

@@ -9,7 +9,7 @@ class UdpFlow implements Flow {
   readonly reliable = false;
 
   constructor(
-    private readonly owner: UdpListener,
+    private readonly owner: UdpPeers,
     readonly remote: Endpoint,
   ) {}
 
@@ -19,6 +19,10 @@ class UdpFlow implements Flow {
 
   get isOpen(): boolean {
     return this.owner.isOpen;
+  }
+
+  get isAdmitted(): boolean {
+    return this.owner.isAdmitted;
   }
 
   send(text: string): void {
@@ -32,20 +36,55 @@ class UdpFlow implements Flow {
 
 const MAX_PEERS = 10_000;
 
-export class UdpListener {
+/** The peers on a UDP socket, which another process may have. */
+export abstract class UdpPeers {
   readonly transport = 'UDP' as const;
-  readonly #socket: Socket;
+  /** What `Flow.isAdmitted` is for all of them. */
+  readonly isAdmitted: boolean = false;
   // One flow object a peer, so that transactions are found by flow; evicts the oldest.
   readonly #peers = new Map<string, UdpFlow>();
+
+  constructor(protected readonly listener: FlowListener) {}
+
+  abstract get local(): Endpoint;
+  abstract get isOpen(): boolean;
+  /** @param fd a bound socket, in place of a new one */
+  abstract listen(fd?: number): Promise<void>;
+  abstract send(remote: Endpoint, text: string): void;
+  abstract close(): Promise<void>;
+
+  flowTo(remote: Endpoint): Flow {
+    const key = `${remote.address}|${String(remote.port)}`;
+    let flow = this.#peers.get(key);
+    if (flow === undefined) {
+      flow = new UdpFlow(this, remote);
+      this.#peers.set(key, flow);
+      if (this.#peers.size > MAX_PEERS) {
+        const oldest = this.#peers.keys().next().value;
+        if (oldest !== undefined) this.#peers.delete(oldest);
+      }
+    }
+    return flow;
+  }
+
+  forget(flow: Flow): void {
+    this.#peers.delete(`${flow.remote.address}|${String(flow.remote.port)}`);
+    this.listener.onClose(flow);
+  }
+}
+
+export class UdpListener extends UdpPeers {
+  readonly #socket: Socket;
   #local: Endpoint;
   #isOpen = false;
 
   constructor(
     bind: Endpoint,
-    private readonly listener: FlowListener,
+    listener: FlowListener,
     private readonly maxDatagramBytes: number,
     private readonly log: Log,
   ) {
+    super(listener);
     this.#local = bind;
     this.#socket = createSocket({ type: bind.address.includes(':') ? 'udp6' : 'udp4', recvBufferSize: 4 << 20 });
     this.#socket.on('message', (data, from) => {
@@ -78,25 +117,6 @@ export class UdpListener {
         resolve();
       });
     });
-  }
-
-  flowTo(remote: Endpoint): Flow {
-    const key = `${remote.address}|${String(remote.port)}`;
-    let flow = this.#peers.get(key);
-    if (flow === undefined) {
-      flow = new UdpFlow(this, remote);
-      this.#peers.set(key, flow);
-      if (this.#peers.size > MAX_PEERS) {
-        const oldest = this.#peers.keys().next().value;
-        if (oldest !== undefined) this.#peers.delete(oldest);
-      }
-    }
-    return flow;
-  }
-
-  forget(flow: UdpFlow): void {
-    this.#peers.delete(`${flow.remote.address}|${String(flow.remote.port)}`);
-    this.listener.onClose(flow);
   }
 
   send(remote: Endpoint, text: string): void {

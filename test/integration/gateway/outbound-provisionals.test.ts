@@ -153,6 +153,24 @@ describe('[3261 §22] a challenge', () => {
     await talk(end, call, callId);
   });
 
+  it('[4028 §7.4] of the re-INVITE that refreshes the session of a trunk without UPDATE is answered', async () => {
+    const { callId, call } = await site.placed();
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const timer = 'Session-Expires: 5;refresher=uac';
+    call.respond('200 OK', { body: end.sdp(), extra: ['Allow: INVITE, ACK, BYE', timer] });
+    await call.request('ACK', 10_000);
+    const refresh = await call.request('INVITE');
+    expect([refresh.header('Session-Expires'), refresh.body]).toEqual(['5;refresher=uac', call.invite.body]);
+    challenge(call, refresh, 'r1');
+    await call.request('ACK');
+    const again = await call.request('INVITE');
+    expect(again.header('Proxy-Authorization')).toMatch(/nonce="r1"/);
+    expect([again.header('Session-Expires'), again.body]).toEqual(['5;refresher=uac', call.invite.body]);
+    respond(call.peer, again, '200 OK', { body: end.sdp(), extra: [timer] });
+    expect((await call.request('ACK')).header('Proxy-Authorization')).toBe(again.header('Proxy-Authorization'));
+    await talk(end, call, callId);
+  });
+
   it('of a PRACK is answered; an INVITE that is challenged afterwards has a CSeq above all of them', async () => {
     const { callId, call } = await site.placed();
     call.respond('180 Ringing', { extra: reliable(1) });

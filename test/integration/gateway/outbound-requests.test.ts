@@ -109,17 +109,17 @@ describe('a REFER of ours', () => {
     expect((await site.gateway.api('POST', '/v1/do-not-call', { phone_numbers: [listed] })).status).toBe(200);
     transfer('t1', listed);
     expect(await told(0)).toMatchObject({ id: 't1', state: 'failed', status: 403 });
-    await site.allow('--max-concurrent-calls', '1');
+    await site.allow('--max-calls-per-day', '0');
     transfer('t2');
     expect(await told(1)).toMatchObject({ id: 't2', state: 'failed', status: 403 });
     expect(refers()).toBe(0);
   });
 
-  it('that fails gives its slot back, and one that succeeds keeps its cost', async () => {
+  it('takes no slot of its own, for it ends a call; one that fails costs nothing, and one that succeeds keeps its cost', async () => {
     const fragment = ['Event: refer', 'Content-Type: message/sipfrag;version=2.0', 'Subscription-State: terminated;reason=noresource'];
     const { dialog } = call;
     // Two hours for the call, two for the transfer.
-    await site.allow('--max-concurrent-calls', '2', '--max-cost-per-day', '4.8');
+    await site.allow('--max-concurrent-calls', '1', '--max-cost-per-day', '4.8');
     for (const [index, id] of ['t1', 't2'].entries()) {
       transfer(id);
       respond(call.peer, await call.request('REFER'), '202 Accepted');

@@ -73,10 +73,11 @@ const frame = async (count: number): Promise<AppFrame> => {
   return server.frames[count - 1]!;
 };
 
-function invite(password: string | null = null): PlacedInvite {
+function invite(password: string | null = null, confirm?: () => Promise<boolean>): PlacedInvite {
   const headers = { From: '<sip:+15550100555@trunk.example>', To: '<sip:+4930123456@trunk.example>', 'Call-ID': CALL_ID };
   const owner = {
     onSent: (dialogId: string) => void (sentAs = dialogId),
+    onWithdrawn: (error: string | null) => void seen.push(`withdrawn ${error ?? 'late'}`),
     onProceeding: (status: number) => void seen.push(`proceeding ${String(status)}`),
     onAnswered: (made: SrfDialog, sdp: string) => {
       dialog = made;
@@ -89,7 +90,8 @@ function invite(password: string | null = null): PlacedInvite {
   };
   const credentials = password === null ? null : { username: 'u', password, realm: null };
   const trace = new CallTrace(systemClock, true);
-  const placed = new PlacedInvite(srf, { uri: URI, headers }, SDP, new TrunkAuthorization(credentials), owner, trace, silentLog);
+  const target = { uri: URI, headers, dialogId: null, ...(confirm === undefined ? {} : { confirm }) };
+  const placed = new PlacedInvite(srf, target, SDP, new TrunkAuthorization(credentials), owner, trace, silentLog);
   placed.send();
   return placed;
 }
@@ -111,6 +113,30 @@ describe('an INVITE of ours through drachtio-server', () => {
     srf.request(DIALOG, { method: 'BYE' }, () => undefined);
     const bye = await frame(3);
     expect([bye.text.split(' ')[0], bye.dialog]).toEqual(['BYE', DIALOG]);
+  });
+
+  it.each([
+    ['its turn is over', () => Promise.resolve(false), 'late'],
+    ['the store is away', () => Promise.reject(new Error('away')), 'away'],
+  ])('does not leave when %s', async (_what, confirm, why) => {
+    invite(null, confirm);
+    await expect.poll(() => seen).toEqual([`withdrawn ${why}`]);
+    invite(null, () => Promise.resolve(true));
+    await frame(1);
+    expect(server.frames).toHaveLength(1);
+  });
+
+  it('does not leave when the call is given up, or over, while that is asked', async () => {
+    for (const end of [(placed: PlacedInvite) => placed.cancel('API_STOPPED'), (placed: PlacedInvite) => placed.close()]) {
+      let answer: (isConfirmed: boolean) => void = () => undefined;
+      const placed = invite(null, () => new Promise((resolve) => (answer = resolve)));
+      end(placed);
+      answer(true);
+    }
+    await expect.poll(() => seen).toEqual(['withdrawn late', 'withdrawn late']);
+    invite();
+    expect((await frame(1)).text).toMatch(/^INVITE /);
+    expect(server.frames).toHaveLength(1);
   });
 
   it('[3261 §8.1.3.5] is sent again after a challenge as drachtio-srf does: the same Call-ID and tag, the next CSeq', async () => {
@@ -256,7 +282,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     await expect.poll(() => seen).toContain('refused 487 by the trunk');
   });
 
-  it('without a connection to the trunk gets the server’s own 503, and without a transport its NOK', async () => {
+  it('gets the server’s own 503 without a connection to the trunk, but also when one breaks: it is in doubt; without a transport its NOK is not', async () => {
     invite();
     await frame(1);
     const text = [
@@ -271,10 +297,10 @@ describe('an INVITE of ours through drachtio-server', () => {
     const made = shown(text.join('\r\n'), 't1', DIALOG);
     // A response that the stack made up has neither size nor address.
     server.write(made.replace(/\|network\|\d+\|tls\|[^|]*\|\d+\|/, '|network|0|tls||0|'));
-    await expect.poll(() => seen).toEqual(['refused 503 by the server']);
+    await expect.poll(() => seen).toEqual(['refused 408 by the server']);
     server.onFrame = ({ id }) => server.write(refused(id, 'requested protocol/transport not available'));
     invite();
-    await expect.poll(() => seen).toEqual(['refused 503 by the server', 'refused 503 by the server']);
+    await expect.poll(() => seen).toEqual(['refused 408 by the server', 'refused 503 by the server']);
   });
 
   it('whose connection to the server breaks is in doubt', async () => {

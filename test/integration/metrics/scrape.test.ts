@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { METRICS, type MetricDefinition } from '../../../src/observability/metrics/catalog.js';
 import { CarrierCall, until } from '../../support/carrier-call.js';
+import { talkingIn } from '../../support/cells.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { parseExposition, type Exposition } from '../../support/prometheus-text.js';
 import { recordOf } from '../../support/trunk.js';
@@ -19,13 +20,13 @@ async function scrape(): Promise<Exposition> {
   return parseExposition(await answer.text());
 }
 
-describe('GET /metrics of two gateway processes and their SIP server, after real calls', () => {
+describe('GET /metrics of two gateway processes and their SIP servers, after real calls', () => {
   it('has the figures of all of them, and they are right', async () => {
     const before = await scrape();
-    const up = ['gateway', 'gateway-2', 'sip-server'].map((name) => before.sum('trunkline_process_up', { process: name }));
-    expect(up).toEqual([1, 1, 1]);
+    const up = ['gateway', 'gateway-2', 'sip-server', 'sip-server-2'].map((name) => before.sum('trunkline_process_up', { process: name }));
+    expect(up).toEqual([1, 1, 1, 1]);
 
-    const calls = await Promise.all([1, 2].map(() => CarrierCall.talking(gateway, gateway.ready.phone_number)));
+    const calls = await Promise.all([1, 2].map((cell) => talkingIn(cell, gateway)));
     const unknown = await CarrierCall.open(gateway, '+15550109999');
     unknown.signalling.invite(unknown.audio.sdp());
     expect((await unknown.signalling.final()).status).toBe(404);

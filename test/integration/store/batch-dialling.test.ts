@@ -36,7 +36,10 @@ const ENDS = ['CALLER_HANGUP', 'BUSY', 'BUSY', 'NO_ANSWER', 'DIAL_AMBIGUOUS'] as
 const RETRIES = { BUSY: { times: 2, after_seconds: 1 }, TRUNK_UNREACHABLE: { times: 2, after_seconds: 1 } };
 const steps = fc.array(
   fc.oneof(
-    fc.record({ do: fc.constant('tick' as const), who: fc.nat({ max: 1 }) }),
+    fc.record({
+      ...{ do: fc.constant('tick' as const), who: fc.nat({ max: 1 }) },
+      ...{ afterMs: fc.constantFrom(1_000, 6_000, 11_000), standsStill: fc.boolean() },
+    }),
     fc.record({ do: fc.constant('end' as const), which: fc.nat({ max: 3 }), how: fc.constantFrom(...ENDS) }),
     fc.record({ do: fc.constant('start' as const), who: fc.nat({ max: 1 }), death: deaths }),
   ),
@@ -156,6 +159,41 @@ describe.each([
       expect(refused.map(({ payload }) => payload)).toEqual([{ phone_number: numberAt(1), reason: 'DO_NOT_CALL' }]);
     });
 
+    it('names every number that is in doubt or refused, however long its log becomes', async () => {
+      const small = openRedisStores({
+        url: redis.url,
+        cluster: isCluster,
+        clock,
+        log: silentLog,
+        batchRetention: { days: 3, maxEntries: 5 },
+      });
+      await small.ready();
+      await world.close();
+      world = await BatchWorld.open(small, clock);
+      await small.doNotCall.add(world.orgId, [0, 1, 2].map(numberAt));
+      const batchId = await world.batch(220);
+      const gateway = world.gateway('a');
+      const note = (text: string) => small.batches.append(world.orgId, batchId, { event_type: 'note', payload: { text } });
+      await finish(gateway, batchId, (callId) => world.end(callId, 'DIAL_AMBIGUOUS'), 1_000);
+      for (const text of ['one', 'two', 'three', 'four', 'five', 'six']) await note(text);
+      const whole = await world.log(batchId);
+      const of = (type: string) =>
+        whole.filter((entry) => entry.event_type === type).map(({ payload }) => payload['phone_number'] ?? payload['text']);
+      expect(of('refused')).toEqual([0, 1, 2].map(numberAt));
+      expect(of('ambiguous').sort()).toEqual(Array.from({ length: 217 }, (_, index) => numberAt(index + 3)).sort());
+      expect(of('note')).toEqual(['two', 'three', 'four', 'five', 'six']);
+      // Pages of both directions, in the order in which it was written.
+      expect(whole.slice(-5).map(({ event_type: type }) => type)).toEqual(Array.from({ length: 5 }, () => 'note'));
+      const read = (take: number, skip: number, direction: 'asc' | 'desc') => small.batches.read(null, batchId, { take, skip, direction });
+      expect(await read(1_000, 0, 'desc')).toEqual([...whole].reverse());
+      expect(await read(30, 190, 'asc')).toEqual(whole.slice(190, 220));
+      expect(await read(30, 2, 'desc')).toEqual([...whole].reverse().slice(2, 32));
+      expect(await read(30, whole.length, 'asc')).toEqual([]);
+      await world.close();
+      world = await BatchWorld.open(stores, clock);
+      await small.close();
+    });
+
     it('puts whoever presses the digit on the list', async () => {
       await world.batch(1, { do_not_call_digit: '9' });
       const gateway = world.gateway('a');
@@ -230,6 +268,46 @@ describe.each([
       expect(world.invites.size).toBe(0);
     });
 
+    it('an INVITE that is late does not leave: of one who stood still while others called its attempt ambiguous', async () => {
+      const batchId = await world.batch(3);
+      const still = world.gateway('a');
+      await still.tick(true);
+      clock.advance(11_000);
+      await world.gateway('b').tick();
+      const told = (await world.log(batchId)).filter(({ event_type: type }) => type === 'ambiguous');
+      expect(told).toHaveLength(3);
+      await still.wake();
+      await finish(still, batchId, answered);
+      expect(world.invites.size).toBe(0);
+      expect((await world.run(batchId)).counts).toMatchObject({ failed: 3, ambiguous: 3, dispatched: 3 });
+    });
+
+    it('an INVITE that is late does not leave, but later: of one who stood still alone, past the hours say', async () => {
+      const batchId = await world.batch(2);
+      const gateway = world.gateway('a');
+      await gateway.tick(true);
+      clock.advance(5_001);
+      await gateway.wake();
+      expect(world.invites.size).toBe(0);
+      await finish(gateway, batchId, answered);
+      expect([...world.invites.values()]).toEqual([1, 1]);
+      expect((await world.run(batchId)).counts).toMatchObject({ successful: 2, failed: 0 });
+    });
+
+    it('an INVITE that is confirmed is its gateway’s for the time that it takes', async () => {
+      const batchId = await world.batch(1);
+      await world.gateway('a').tick();
+      const [attempt] = await stores.batchWork.attempts(batchId);
+      if (attempt === undefined) throw new Error('no attempt');
+      clock.advance(4_000);
+      expect(await stores.batchWork.confirm(batchId, { ...attempt, token: attempt.token + 1 })).toBe(false);
+      expect(await stores.batchWork.attempts(batchId)).toEqual([attempt]);
+      expect(await stores.batchWork.confirm(batchId, attempt)).toBe(true);
+      expect(await stores.batchWork.attempts(batchId)).toEqual([{ ...attempt, atMs: attempt.atMs + 4_000 }]);
+      expect(await stores.batchWork.settle(batchId, attempt, { outcome: { kind: 'successful' } })).toBe(true);
+      expect(await stores.batchWork.confirm(batchId, attempt)).toBe(false);
+    });
+
     it('never settles an attempt of another token', async () => {
       const batchId = await world.batch(1);
       await world.gateway('a').tick();
@@ -247,6 +325,7 @@ describe.each([
       let killed = 0;
       let repeated = 0;
       let lost = 0;
+      let late = 0;
       await fc.assert(
         fc.asyncProperty(deaths, deaths, steps, fc.boolean(), async (one, other, course, leavesRecord) => {
           await world.close();
@@ -255,8 +334,8 @@ describe.each([
           const gateways = [world.gateway('a', one), world.gateway('b', other)];
           const all = [...gateways];
           for (const step of course) {
-            clock.advance(1_000);
-            if (step.do === 'tick') await gateways[step.who]?.tick();
+            clock.advance(step.do === 'tick' ? step.afterMs : 1_000);
+            if (step.do === 'tick') await gateways[step.who]?.tick(step.standsStill);
             else if (step.do === 'start') {
               gateways[step.who] = world.gateway(['a', 'b'][step.who] ?? '', step.death);
               all.push(...gateways.slice(step.who, step.who + 1));
@@ -266,14 +345,19 @@ describe.each([
             }
           }
           killed += all.filter(({ isDead }) => isDead).length;
-          // All are gone; one comes later.
-          for (const gateway of gateways) gateway.isDead = true;
+          // All are gone, but those that stand still; one comes later.
+          const still = all.filter(({ isStill, isDead }) => isStill && !isDead);
+          for (const gateway of gateways) if (!gateway.isStill) gateway.isDead = true;
           for (const callId of [...world.open.keys()])
             if (leavesRecord) world.end(callId, 'DIAL_AMBIGUOUS');
             else world.lose(callId);
           let calls = 0;
           await finish(world.gateway('c'), batchId, (callId) => world.end(callId, (calls += 1) % 3 === 1 ? 'BUSY' : 'CALLER_HANGUP'));
           const { state, counts } = await world.run(batchId);
+          const before = [...world.invites];
+          for (const gateway of still) await gateway.wake();
+          late += world.tooLate;
+          expect([...world.invites]).toEqual(before);
           expect(state).toBe('completed');
           expect(counts).toMatchObject({ waiting: 0, dialling: 0, validated: 12 });
           expect(counts.successful + counts.failed).toBe(12);
@@ -293,9 +377,9 @@ describe.each([
             if (invites === 0) expect(ambiguous).toContain(number);
           }
         }),
-        { numRuns: 60 },
+        { numRuns: 80 },
       );
-      expect(Math.min(killed, repeated, lost)).toBeGreaterThan(10);
+      expect(Math.min(killed, repeated, lost, late)).toBeGreaterThan(10);
     });
   });
 });

@@ -3,6 +3,7 @@ import type { Dialling, DialLimits } from '../../../src/gateway/model/dialling.j
 import { parseE164, type E164 } from '../../../src/gateway/model/e164.js';
 import type { DialHeadroom } from '../../../src/gateway/ports/batches.js';
 import { StoreUnavailableError, type DialRefusal, type PermittedDial } from '../../../src/gateway/ports/ports.js';
+import { placementKey } from '../../../src/gateway/store/redis/dials/redis-placements.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import type { Result } from '../../../src/lib/result.js';
@@ -74,29 +75,49 @@ for (const cluster of [false, true]) {
       expect(await live()).toEqual([]);
     });
 
-    it('what the trunk dials for a REFER counts and costs, but is not listed; it is settled to nothing, or keeps its cost', async () => {
-      await allow({ max_concurrent_calls: 1, max_cost_per_day: 0.2 });
+    it('what the trunk dials for a REFER counts and costs, but takes no slot and is not listed: it ends a call; it is settled to nothing, or keeps its cost', async () => {
+      await allow({ max_concurrent_calls: 1, max_calls_per_day: 5, max_cost_per_day: 0.3, per_trunk: { max_concurrent_calls: 1 } });
       const referred = (callId: string): Promise<Result<PermittedDial, DialRefusal>> =>
         one.ofCalls.dials.reserve({
           ...{ orgId, from, to: TO, maxDurationMs: MINUTES * 60_000, endpoint: 'a.example', isReferred: true },
           call: begun(callId, { direction: 'outbound' }),
         });
-      const [failed, done] = [newUuid(), newUuid()];
+      const [call, failed, done] = [newUuid(), newUuid(), newUuid()];
+      expect(errorOf(await reserve(one, call))).toBe('');
       expect(errorOf(await referred(failed))).toBe('');
-      expect(await live()).toEqual([]);
+      expect(await live()).toEqual([call]);
       expect(errorOf(await reserve(other, newUuid()))).toMatch(/as many placed calls in progress/);
       one.ofCalls.dials.settle(failed, 0);
       const isEmpty = (text: string): boolean => text === '';
       await eventually(async () => errorOf(await referred(done)), isEmpty);
       one.ofCalls.dials.settle(done, MINUTES * 60_000);
-      const call = newUuid();
-      await eventually(async () => errorOf(await reserve(other, call)), isEmpty);
-      other.ofCalls.dials.settle(call, MINUTES * 60_000);
-      await eventually(
-        async () => errorOf(await reserve(other, newUuid())),
-        (text) => text.includes('cost'),
-      );
-      expect(await live()).toEqual([]);
+      one.ofCalls.dials.settle(call, MINUTES * 60_000);
+      await eventually(live, (ids) => ids.length === 0);
+      expect(errorOf(await reserve(other, newUuid()))).toBe('');
+      expect(errorOf(await referred(newUuid()))).toMatch(/cost/);
+      await allow({ max_calls_per_day: 5 });
+      expect(errorOf(await referred(newUuid()))).toBe('');
+      expect(errorOf(await referred(newUuid()))).toMatch(/calls today/);
+    });
+
+    it('number and organization are remembered; a change that is answered holds for every gateway', async () => {
+      await allow();
+      for (const stores of [one, other]) expect((await reserve(stores, newUuid())).ok).toBe(true);
+      // Of one node of a cluster.
+      const reads = async (): Promise<number> => Number(/cmdstat_get:calls=(\d+)/.exec(await redis.command('INFO commandstats'))?.[1] ?? 0);
+      const before = await reads();
+      for (let call = 0; call < 40; call += 1) expect((await reserve([one, other][call % 2]!, newUuid())).ok).toBe(true);
+      expect((await reads()) - before).toBeLessThan(40);
+      await allow({ prices: {} });
+      for (const stores of [one, other]) expect(errorOf(await reserve(stores, newUuid()))).toMatch(/no prefix/);
+      await allow();
+      for (const stores of [one, other]) expect((await reserve(stores, newUuid())).ok).toBe(true);
+      await one.numbers.detach(orgId, from, ['outbound']);
+      for (const stores of [one, other]) expect(errorOf(await reserve(stores, newUuid()))).toMatch(/not attached|not a number/);
+      // The next owner's.
+      const next = (await one.orgs.create({ name: 'two', sip_enabled: true })).org_id;
+      await one.numbers.attach(next, from, { outbound: { sip_endpoint: 'a.example' } });
+      for (const stores of [one, other]) expect(errorOf(await reserve(stores, newUuid()))).toMatch(/not a number of the organization/);
     });
 
     it('the trunk of a number is that of its own organization', async () => {
@@ -313,10 +334,54 @@ for (const cluster of [false, true]) {
       const claims = await Promise.all([one.placements.claim(orgId, first!), other.placements.claim(orgId, second!)]);
       const winner = claims[0] === null ? first : second;
       expect(claims.filter((claim) => claim === null)).toHaveLength(1);
-      expect(claims.find((claim) => claim !== null)).toEqual({ digest: 'd', callId: winner!.callId });
+      expect(claims.find((claim) => claim !== null)).toEqual({ digest: 'd', callId: winner!.callId, isKept: false });
       expect(await one.placements.find(newUuid(), 'k')).toBeNull();
       await one.placements.release(orgId, 'k');
       expect(await other.placements.find(orgId, 'k')).toBeNull();
+    });
+
+    describe('the claim of an idempotency key', () => {
+      const secondsLeft = async (): Promise<number> => Number((await redis.command(`TTL ${placementKey(orgId, 'k')}`)).slice(1));
+      const claimed = async (): Promise<string> => {
+        const callId = newUuid();
+        expect(await one.placements.claim(orgId, { key: 'k', digest: 'd', callId })).toBeNull();
+        return callId;
+      };
+      const reserveFor = (callId: string): Promise<Result<PermittedDial, DialRefusal>> =>
+        other.ofCalls.dials.reserve({
+          ...{ orgId, from, to: TO, maxDurationMs: MINUTES * 60_000, endpoint: 'a.example', idempotencyKey: 'k' },
+          call: begun(callId, { direction: 'outbound' }),
+        });
+
+      it('lasts a minute, so that a retry after a crash places the call; with the call it is kept for a day', async () => {
+        await allow({ per_trunk: { max_concurrent_calls: 9 } });
+        const callId = await claimed();
+        expect(await secondsLeft()).toBeLessThanOrEqual(60);
+        expect((await reserveFor(callId)).ok).toBe(true);
+        expect(await one.placements.find(orgId, 'k')).toEqual({ digest: 'd', callId, isKept: true });
+        expect(await secondsLeft()).toBeGreaterThan(86_000);
+      });
+
+      it('is kept with a call that a limit refuses, too: it has a record', async () => {
+        await allow({ max_calls_per_day: 0 });
+        const callId = await claimed();
+        expect(errorOf(await reserveFor(callId))).toMatch(/calls today/);
+        expect(await one.placements.find(orgId, 'k')).toMatchObject({ callId, isKept: true });
+      });
+
+      it('that has expired allows neither the call nor the batch that comes too late', async () => {
+        await allow();
+        const late = await claimed();
+        await one.placements.release(orgId, 'k');
+        expect(errorOf(await reserveFor(late))).toMatch(/expired/);
+        const again = await claimed();
+        expect(errorOf(await reserveFor(late))).toMatch(/expired/);
+        expect(await other.placements.keep(orgId, { key: 'k', callId: late })).toBe(false);
+        expect(await live()).toEqual([]);
+        expect(await other.placements.keep(orgId, { key: 'k', callId: again })).toBe(true);
+        expect(await secondsLeft()).toBeGreaterThan(86_000);
+        expect(await one.placements.find(orgId, 'k')).toEqual({ digest: 'd', callId: again, isKept: true });
+      });
     });
   });
 }

@@ -83,6 +83,7 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
   const snapshots = new MemorySnapshotStore(own, calls);
   return {
     numbers,
+    callers: numbers,
     orgs,
     keys: new MemoryApiKeyStore(clock),
     agents,
@@ -106,16 +107,23 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
 }
 
 class MemoryPlacements implements PlacementStore {
-  readonly #byKey = new Map<string, Placement>();
+  readonly #byKey = new Map<string, NonNullable<Awaited<ReturnType<PlacementStore['find']>>>>();
 
-  find(orgId: string, key: string): Promise<Placement | null> {
+  find(orgId: string, key: string): ReturnType<PlacementStore['find']> {
     return Promise.resolve(this.#byKey.get(`${orgId} ${key}`) ?? null);
   }
 
-  async claim(orgId: string, { key, digest, callId }: Placement & { readonly key: string }): Promise<Placement | null> {
+  async claim(orgId: string, { key, digest, callId }: Placement & { readonly key: string }): ReturnType<PlacementStore['claim']> {
     const known = await this.find(orgId, key);
-    if (known === null) this.#byKey.set(`${orgId} ${key}`, { digest, callId });
+    if (known === null) this.#byKey.set(`${orgId} ${key}`, { digest, callId, isKept: false });
     return known;
+  }
+
+  async keep(orgId: string, { key, callId }: Pick<Placement, 'callId'> & { readonly key: string }): Promise<boolean> {
+    const known = await this.find(orgId, key);
+    if (known?.callId !== callId) return false;
+    this.#byKey.set(`${orgId} ${key}`, { ...known, isKept: true });
+    return true;
   }
 
   release(orgId: string, key: string): Promise<void> {

@@ -1,4 +1,15 @@
-import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -60,13 +71,13 @@ afterEach(() => {
 });
 
 /** The next process. */
-function open(maxBytes?: number): DialogJournal {
-  const journal = new DialogJournal({ file, clock, log, ...(maxBytes === undefined ? {} : { maxBytes }) });
+function open(maxBytes?: number, left: readonly string[] = []): DialogJournal {
+  const journal = new DialogJournal({ file, left, clock, log, ...(maxBytes === undefined ? {} : { maxBytes }) });
   journals.push(journal);
   journal.open({
     records: () => [...live.values()],
     restore: (records, sinceMs) => {
-      restored = records;
+      restored = [...restored, ...records];
       awayMs = sinceMs;
       for (const one of records) live.set(keyOf(one), one);
     },
@@ -95,10 +106,29 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 async function killed(maxBytes?: number): Promise<DialogJournal> {
   await turn();
   live = new Map();
+  restored = [];
   return open(maxBytes);
 }
 
 describe('the journal of dialogs', () => {
+  it('takes in one that nobody goes on with, once', async () => {
+    const [own, theirs] = [record('own'), record('theirs')];
+    begin(open(), theirs);
+    await turn();
+    const left = join(directory, 'dialogs-2.journal');
+    renameSync(file, left);
+    live = new Map();
+    begin(open(), own);
+    await turn();
+    live = new Map();
+    restored = [];
+    open(undefined, [left]);
+    expect(restored).toEqual([own, theirs]);
+    expect(existsSync(left)).toBe(false);
+    await killed();
+    expect(restored).toEqual([own, theirs]);
+  });
+
   it('gives the next process each dialog as it last was, byte for byte, and none that ended', async () => {
     const journal = open();
     const [one, other, third] = [record('one'), record('other'), record('third')];

@@ -1,5 +1,5 @@
 import { createSocket } from 'node:dgram';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, chmodSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, chmodSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,6 +38,11 @@ describe('the data directory', () => {
     expect(mode(join(directory, 'data/control-secret'))).toBe('600');
     expect(controlSecret(config('drachtio.secret=my-own-secret'))).toBe('my-own-secret');
     expect(readFileSync(join(directory, 'data/control-secret'), 'utf8')).toBe(made);
+    expect(readdirSync(join(directory, 'data'))).toEqual(['control-secret']);
+    // What a process left that was killed while it wrote.
+    writeFileSync(join(directory, 'data/control-secret'), '');
+    expect(controlSecret(config()).length).toBeGreaterThanOrEqual(32);
+    expect(controlSecret(config())).toBe(readFileSync(join(directory, 'data/control-secret'), 'utf8'));
   });
 
   it('gets whole files, readable by the owner only, and nothing beside them', () => {

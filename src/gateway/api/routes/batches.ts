@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
 import { fieldsOfQuery, readCsv, type GivenNumber } from '../batch-numbers.js';
+import { digestOf, idempotencyKeyOf, madeBefore } from '../idempotency.js';
 import { makeBatch } from '../new-batch.js';
 import { BATCH_BODY_BYTES, newBatchBody, shownBatchSchema, type NewBatchBody, type ShownBatch } from '../schemas/batches-api.js';
 import { IDEMPOTENCY_HEADERS } from '../schemas/place-call.js';
@@ -98,7 +97,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
     );
     dialling.post('/v2/batches', {
       bodyLimit: BATCH_BODY_BYTES,
-      config: { failures: ['DIAL_NOT_ALLOWED', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_REACHED'] },
+      config: { failures: ['DIAL_NOT_ALLOWED', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_REACHED', 'NOT_READY'] },
       schema: {
         tags,
         summary: 'Create a batch',
@@ -120,15 +119,16 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
         }
         const plan = await planOf(context, orgId, body, from);
         const given = csv === undefined ? listed(numbers ?? []) : await rowsOf(csv);
-        const known = await placedBefore(request, body);
-        if (known !== null) return success(await one(orgId, known));
+        const key = idempotencyKeyOf(request);
+        const digest = digestOf(body);
+        const known = key === null ? null : await stores.placements.find(orgId, key);
+        if (known !== null) return success(await one(orgId, madeBefore(known, digest)));
         await refuseTooMany(orgId);
         const batchId = newUuid();
-        const key = request.headers['idempotency-key'];
-        const claimed =
-          typeof key === 'string' ? await stores.placements.claim(orgId, { key, digest: digestOf(body), callId: batchId }) : null;
-        if (claimed !== null) return success(await one(orgId, sameBatch(claimed, body)));
-        await makeBatch(stores, { orgId, batchId, name: body.name.trim(), plan, given });
+        const claimed = key === null ? null : await stores.placements.claim(orgId, { key, digest, callId: batchId });
+        if (claimed !== null) return success(await one(orgId, madeBefore(claimed, digest)));
+        const keep = key === null ? () => Promise.resolve(true) : () => stores.placements.keep(orgId, { key, callId: batchId });
+        await makeBatch(stores, { orgId, batchId, name: body.name.trim(), plan, given, keep });
         await note(request, 'batch.create', batchId, Object.keys(body));
         return success(await one(orgId, batchId));
       },
@@ -209,12 +209,6 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
       return success(entry);
     },
   });
-
-  async function placedBefore(request: FastifyRequest, body: NewBatchBody): Promise<string | null> {
-    const key = request.headers['idempotency-key'];
-    const known = typeof key === 'string' ? await stores.placements.find(identityOf(request).orgId, key) : null;
-    return known === null ? null : sameBatch(known, body);
-  }
 
   async function one(scope: Scope, batchId: string): Promise<ShownBatch> {
     const batch = await stores.batches.get(scope, batchId);
@@ -313,17 +307,6 @@ async function rowsOf(csv: string): Promise<readonly GivenNumber[]> {
   const rows = await readCsv(csv);
   if (!rows.ok) throw validationFailure([rows.error]);
   return rows.value;
-}
-
-/** Tells bodies apart; keeps nothing of them. */
-function digestOf(body: NewBatchBody): string {
-  return createHash('sha256').update(JSON.stringify(body)).digest('hex');
-}
-
-/** The batch of an earlier request with this key. */
-function sameBatch({ digest, callId }: { readonly digest: string; readonly callId: string }, body: NewBatchBody): string {
-  if (digest === digestOf(body)) return callId;
-  throw new ApiFailure('IDEMPOTENCY_KEY_REUSED', 'The idempotency-key belongs to a request with another body');
 }
 
 function entry(path: string, message: string): ApiErrorEntry {

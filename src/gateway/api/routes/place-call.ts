@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { newUuid } from '../../../lib/ids.js';
@@ -11,6 +10,7 @@ import { fieldsAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
 import type { RouteContext, ZodApp } from '../context.js';
 import { ApiFailure, validationFailure } from '../failure.js';
+import { digestOf, idempotencyKeyOf, madeBefore } from '../idempotency.js';
 import type { AgentPolicy } from '../schemas/agent-rules.js';
 import type { ApiErrorEntry } from '../schemas/api-error.js';
 import { IDEMPOTENCY_HEADERS, placeCallSchema, type PlaceCallBody } from '../schemas/place-call.js';
@@ -42,11 +42,11 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
       const { orgId, org } = identityOf(request);
       const { body } = request;
       const [to, from] = [numberOf(body.phone_number), numberOf(body.from)];
-      const key = request.headers['idempotency-key'];
+      const key = idempotencyKeyOf(request);
       const [number, agent, known, listed] = await Promise.all([
-        stores.numbers.get(orgId, from),
+        stores.callers.get(orgId, from),
         agentOf(request, orgId, body),
-        typeof key === 'string' ? stores.placements.find(orgId, key) : null,
+        key === null ? null : stores.placements.find(orgId, key),
         stores.doNotCall.find(orgId, [to]),
       ]);
       const trunk = number?.outbound ?? null;
@@ -55,22 +55,25 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
         ...agent.bad,
       ];
       if (bad.length > 0 || number === null || trunk === null) throw validationFailure(bad);
-      const wanted = { key: typeof key === 'string' ? key : newUuid(), digest: digestOf(body), callId: newUuid() };
-      if (known !== null) return answered(to, sameCall(known, wanted.digest));
+      const wanted = { digest: digestOf(body), callId: newUuid() };
+      if (known !== null) return answered(to, madeBefore(known, wanted.digest));
       const refusal = placeCall.refusal({ org, number, to });
       if (refusal !== null) throw refused(refusal.code, refusal.message);
       if (listed.has(to)) throw refused('DIAL_NOT_ALLOWED', `Not dialled: ${to} is on the do-not-call list`);
-      const claimed = typeof key === 'string' ? await stores.placements.claim(orgId, wanted) : null;
-      if (claimed !== null) return answered(to, sameCall(claimed, wanted.digest));
+      const claimed = key === null ? null : await stores.placements.claim(orgId, { key, ...wanted });
+      if (claimed !== null) return answered(to, madeBefore(claimed, wanted.digest));
       const { callId } = wanted;
       const { ring_timeout: ringTimeoutS, detect_answerer: detectAnswerer } = body;
-      const call = { callId, orgId, from, to, trunk, agent: agent.settings, ringTimeoutMs: ringTimeoutS * 1_000, detectAnswerer };
-      const placed = placeCall.place(call);
+      const placed = placeCall.place({
+        ...{ callId, orgId, from, to, trunk, agent: agent.settings, ringTimeoutMs: ringTimeoutS * 1_000, detectAnswerer },
+        ...(key === null ? {} : { idempotencyKey: key }),
+      });
       if (!placed.ok) {
-        if (typeof key === 'string') await stores.placements.release(orgId, wanted.key);
+        if (key !== null) await stores.placements.release(orgId, key);
         throw refused('NOT_READY', REASONS[placed.error].explanation);
       }
-      await note(request, 'call.place', callId, Object.keys(body));
+      // Beside the answer: it never rejects.
+      void note(request, 'call.place', callId, Object.keys(body));
       return answered(to, callId);
     },
   });
@@ -123,11 +126,6 @@ function answered(to: E164, callId: string) {
   return { status: 'success' as const, message: `Calling ${to}`, call_id: callId };
 }
 
-function sameCall({ digest, callId }: { readonly digest: string; readonly callId: string }, wanted: string): string {
-  if (digest === wanted) return callId;
-  throw new ApiFailure('IDEMPOTENCY_KEY_REUSED', 'The idempotency-key belongs to a request with another body');
-}
-
 function refused(code: 'DIAL_NOT_ALLOWED' | 'NOT_READY', message: string): ApiFailure {
   return new ApiFailure(code, message, code === 'NOT_READY' ? { headers: { 'retry-after': String(RETRY_AFTER_S) } } : {});
 }
@@ -140,9 +138,4 @@ function numberOf(text: string): E164 {
   const number = parseE164(text);
   if (number === undefined) throw new Error('the body was not validated');
   return number;
-}
-
-/** Tells bodies apart; keeps nothing of them. */
-function digestOf(body: PlaceCallBody): string {
-  return createHash('sha256').update(JSON.stringify(body)).digest('hex');
 }

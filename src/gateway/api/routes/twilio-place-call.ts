@@ -43,7 +43,7 @@ export function twilioPlaceCallRoute(app: ZodApp, { stores, sipPolicy, placeCall
       const orgId = orgOf(request, request.params.accountSid);
       const { to, from } = numbersOf(body);
       const { org } = identityOf(request);
-      const number = await stores.numbers.get(orgId, from);
+      const number = await stores.callers.get(orgId, from);
       const trunk = number?.outbound ?? null;
       if (number === null || trunk === null || org.dialling?.callers.includes(from) === false)
         throw new TwilioFailure(
@@ -62,7 +62,8 @@ export function twilioPlaceCallRoute(app: ZodApp, { stores, sipPolicy, placeCall
         ...limitsOf(body),
       });
       if (!placed.ok) throw new TwilioFailure(503, TWILIO_CODES.internal, REASONS[placed.error].explanation);
-      await note(request, 'call.place', callId, Object.keys(body));
+      // Beside the answer: it never rejects.
+      void note(request, 'call.place', callId, Object.keys(body));
       const call = { callId, direction: 'outbound', from, to, status: 'queued', startedAtMs, answeredAtMs: null, endedAtMs: null } as const;
       return reply.code(201).send(callResource(call, orgId));
     },

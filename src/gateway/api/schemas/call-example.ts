@@ -39,7 +39,15 @@ export const EXAMPLE_CALL = {
   turns: { first_audio_ms: 120, delays_ms: [640, 720, 1_180], p50_ms: 720, p95_ms: 1_180 },
   timings: { ring_ms: null, answer_ms: 42, first_audio_ms: 61, talk_ms: 62_000 },
   quality: {
-    endpoint: { packets_sent: 3100, packets_received: 3098, packets_lost: 2, jitter_ms: 1.2, round_trip_ms: 18, digits_received: 4 },
+    endpoint: {
+      packets_sent: 3100,
+      packets_received: 3098,
+      packets_lost: 2,
+      jitter_ms: 1.2,
+      round_trip_ms: 18,
+      digits_received: 4,
+      frames_late: 0,
+    },
     relay: {
       from_carrier: { packets: 3098, bytes: 532_856, errors: 0, lost: 2, jitter_ms: 1, round_trip_ms: 18, mos: 4.3 },
       from_agent: { packets: 3100, bytes: 533_200, errors: 0, lost: 0, jitter_ms: 0, round_trip_ms: 1, mos: 4.4 },

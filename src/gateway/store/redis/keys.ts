@@ -64,7 +64,7 @@ export const orgRecentDialsKey = (orgId: string, trunk?: string): string => `${o
  */
 export const orgDialDayKey = (orgId: string, day: string, trunk?: string): string => `${orgDialsKey(orgId, trunk)}:${day}`;
 
-/** String, expires: the digest of a request to place a call, and the call, `<sha256> <call id>`. @param digest of its idempotency key */
+/** String, expires: the digest of a request to place a call, and the call, `<sha256> <call id>`, and ` claimed` until there is one. @param digest of its idempotency key */
 export const orgPlacementKey = (orgId: string, digest: string): string => `org:{${orgId}}:placed:${digest}`;
 
 /** Sorted set, all scores 0: numbers whose trunk has a registrar. */
@@ -142,8 +142,12 @@ export const orgBatchesKey = (orgId: string): string => `org:{${orgId}}:batches`
 /** String, JSON, expires: a batch of calls. */
 export const batchKey = (batchId: string): string => `batch:{${batchId}}`;
 
-/** Stream, trimmed, expires with the batch: its log, JSON in the field `entry`. */
+/**
+ * Streams, expire with the batch: its log, trimmed; and the part of the log that tells what became of single numbers, at most one entry of
+ * each, never trimmed. JSON in the field `entry`.
+ */
 export const batchLogKey = (batchId: string): string => `batch:{${batchId}}:log`;
+export const batchOutcomesKey = (batchId: string): string => `batch:{${batchId}}:outcomes`;
 
 /** Hash, expires with the batch: of a batch that dials, `org_id`, `state`, `plan` (JSON), counts, and the last fencing `token`. */
 export const batchRunKey = (batchId: string): string => `batch:{${batchId}}:run`;

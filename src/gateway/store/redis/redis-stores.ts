@@ -16,6 +16,7 @@ import { scheduleSweep } from './numbers/number-sweep-schedule.js';
 import { RedisAgentStore } from './agents/redis-agents.js';
 import { RedisAuditLog } from './audit/redis-audit.js';
 import { RedisDialLedger } from './dials/redis-dials.js';
+import { DialRecords } from './dials/dial-records.js';
 import { RedisPlacements } from './dials/redis-placements.js';
 import { RedisBatchLog } from './batches/redis-batches.js';
 import { RedisBatchRuns } from './batches/redis-batch-runs.js';
@@ -125,7 +126,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   const writes = new TurnWrites(redis);
   const records = new RedisCallLog(redis, writes, clock, log, retention);
   const waiting = new CallRecordBuffer(withOutbox(records, new RedisOutbox(redis, clock), clock), options.spool ?? null, clock, log);
-  const { routes, checkedRoutes, snapshots, sessions, dials, providerUsage, bus, stop, figures } = openCalls(
+  const { routes, checkedRoutes, snapshots, sessions, dials, dialRecords, providerUsage, bus, stop, figures } = openCalls(
     { redis, writes, api, instance, waiting },
     options,
   );
@@ -145,6 +146,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
   });
   return {
     numbers,
+    callers: { get: async (orgId, number) => (await dialRecords.read(orgId, number)).number },
     orgs: new RedisOrgStore(api, clock),
     keys: new RedisApiKeyStore(api, clock),
     agents: new RedisAgentStore(api, clock),
@@ -215,6 +217,7 @@ function openCalls(
 ): Pick<RedisStores, 'routes' | 'checkedRoutes' | 'snapshots' | 'providerUsage' | 'bus'> & {
   readonly sessions: RedisProviderSessions;
   readonly dials: RedisDialLedger;
+  readonly dialRecords: DialRecords;
   readonly stop: () => Promise<void>;
   readonly figures: () => Pick<StoreFigures, 'slots' | 'snapshots'>;
 } {
@@ -231,7 +234,10 @@ function openCalls(
   const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, apiWrites, leaseMs, instance, clock, log) });
   const sessions = new RedisProviderSessions(redis, writes, leaseMs, clock, log);
   const providerUsage = new RedisProviderSessions(api, apiWrites, leaseMs, clock, log);
-  const dials = new RedisDialLedger(redis, writes, leaseMs, instance, clock, log);
+  // Apart: it remembers no agents.
+  const dialled = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
+  const dialRecords = new DialRecords(redis, dialled, routing.records, routing.isFresh, clock);
+  const dials = new RedisDialLedger(redis, dialRecords, writes, leaseMs, instance, clock, log);
   const snapshots = new RedisSnapshotStore({
     redis,
     writes,
@@ -248,12 +254,12 @@ function openCalls(
     onForgotten: (callId) => routes.release(callId),
   });
   const onChange = (key: string): void => {
-    remembered.onChange(key);
+    for (const cache of [remembered, dialled]) cache.onChange(key);
     leases.onChange(key);
   };
   const bus = new RedisGatewayBus(api, instance, onChange, clock, log);
   const figures = () => ({ slots: own.all.size, snapshots: snapshots.size });
-  const opened = { routes, checkedRoutes, snapshots, sessions, dials, providerUsage, bus, figures };
+  const opened = { routes, checkedRoutes, snapshots, sessions, dials, dialRecords, providerUsage, bus, figures };
   const waitForAll = (): Promise<void> => new Promise((resolve) => clock.setTimer(CONFIRM_LIMIT_MS, resolve));
   if (options.instance === undefined) {
     // Nothing can be confirmed to a program without a channel: after this time nobody uses what was before.
@@ -277,9 +283,11 @@ function openCalls(
     log: log.child({ connection: 'changes' }),
   });
   const onGap = (): void => {
-    remembered.onGap();
+    for (const cache of [remembered, dialled]) cache.onGap();
     heartbeat.begin();
-    dropOutdated(redis, remembered).catch((error: unknown) => log.warn({ error: errorText(error) }, 'redis.invalidation.unchecked'));
+    Promise.all([remembered, dialled].map((cache) => dropOutdated(redis, cache))).catch((error: unknown) =>
+      log.warn({ error: errorText(error) }, 'redis.invalidation.unchecked'),
+    );
   };
   const also = {
     channel: gatewayChannel(instance),

@@ -26,6 +26,7 @@ const VIEW: LegView = {
     roundTripMs: 60,
     firstAudioMs: 0,
     digitsReceived: 1,
+    framesLate: 0,
     agentAudioMs: null,
     turnDelaysMs: [],
     samples: [],

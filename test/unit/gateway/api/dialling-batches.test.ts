@@ -101,6 +101,19 @@ describe('POST /v2/batches with numbers', () => {
     expect(other.made.batch_id).toBe(one.made.batch_id);
     expect(await post({ numbers: ['+4930123457'] }, key)).toMatchObject({ status: 409, errors: [{ error: 'IDEMPOTENCY_KEY_REUSED' }] });
   });
+
+  it('dials nothing when another request has the key by now', async () => {
+    const { placements } = api.stores;
+    placements.keep = () => Promise.resolve(false);
+    const { made } = await post({ numbers: ['+4930123456'] }, { 'idempotency-key': 'late' });
+    expect(made.state).toBe('failed');
+    expect(JSON.stringify(await log(made.batch_id))).toContain('its idempotency-key has expired meanwhile');
+    // Nor is a batch told that may not be complete.
+    expect(await post({ numbers: ['+4930123456'] }, { 'idempotency-key': 'late' })).toMatchObject({
+      status: 503,
+      errors: [{ error: 'NOT_READY' }],
+    });
+  });
 });
 
 describe('POST /v2/batches with a body of CSV', () => {

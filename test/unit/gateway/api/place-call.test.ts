@@ -108,10 +108,18 @@ describe('POST /v1/calls', () => {
 
   it('places one call for an idempotency key and body; one that could not be placed may be tried again', async () => {
     const headers = { 'idempotency-key': 'k' };
+    // As the ledger of placed calls does.
+    const reserved = () => api.stores.placements.keep(api.orgId, { key: 'k', callId: asked[0]?.callId ?? '' });
     fails = true;
     expect((await place({}, headers)).status).toBe(503);
     fails = false;
-    const [first, second] = [await place({}, headers), await place({}, headers)];
+    const first = await place({}, headers);
+    expect(asked[0]).toMatchObject({ idempotencyKey: 'k' });
+    // A gateway that was killed meanwhile may never have placed it.
+    const early = await place({}, headers);
+    expect([early.status, early.headers['retry-after']]).toEqual([503, '2']);
+    expect(await reserved()).toBe(true);
+    const second = await place({}, headers);
     expect(second.json['call_id']).toBe(first.json['call_id']);
     expect(asked).toHaveLength(1);
     expect(await place({ ring_timeout: 9 }, headers)).toMatchObject({ status: 409 });

@@ -165,7 +165,12 @@ describe('the call machine', () => {
       const talking = play(CALL).state;
       const lost = playOn(talking, [LEG_LOST]);
       expect(lost.effects).toEqual([
-        { do: 'open-leg', media: talking.session!.media, inside: talking.inside, reserved: { local: talking.local, agentSideKey: null } },
+        {
+          do: 'open-leg',
+          media: talking.session!.media,
+          agentFacing: talking.agentFacing,
+          reserved: { local: talking.local, agentSideKey: null },
+        },
       ]);
       const again = playOn(lost.state, [opened(lost.state)]);
       expect(kinds(again.effects)).toEqual(['start-leg', 'keep', 'connect-agent']);

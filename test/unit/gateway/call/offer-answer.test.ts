@@ -142,7 +142,7 @@ describe('a change of the session by the carrier', () => {
 
   it('moves the endpoint’s leg when rtpengine moved its inside', () => {
     const moved = playOn(talking, [NEXT(MOVED), { type: 'relay-offered', sdp: OTHER_INSIDE, attempt: 1 }, RELAYED[1]!]);
-    expect(effect(moved, 'change-leg')?.inside).toEqual(MOVED_INSIDE);
+    expect(effect(moved, 'change-leg')?.agentFacing).toEqual(MOVED_INSIDE);
   });
 });
 
@@ -249,6 +249,46 @@ describe('a re-INVITE without an offer', () => {
   });
 });
 
+describe('[4028 §7.4] a re-INVITE that refreshes the session', () => {
+  const DUE: CallEvent = { type: 'refresh-due' };
+  const answered = (status: number, sdp = '', attempt = 1): CallEvent => ({
+    type: 'reinvite-answered',
+    status,
+    sdp,
+    retryAfterMs: 0,
+    attempt,
+  });
+
+  it('offers what is agreed, and touches nothing when the answer is the same', () => {
+    const out = playOn(talking, [DUE]);
+    expect(out.effects).toEqual([{ do: 'reinvite', sdp: talking.session?.sentSdp, attempt: 1 }]);
+    const done = playOn(out.state, [answered(200, talking.session?.carrierSdp)]);
+    expect([kinds(done.effects), done.state.exchange.name]).toEqual([['keep'], 'Idle']);
+    expect(done.state.session).toEqual(talking.session);
+  });
+
+  it.each([408, 422, 488, 491, 500])('leaves the call as it is after %i', (status) => {
+    const { state, effects } = playOn(talking, [DUE, answered(status)]);
+    expect([kinds(effects), state.name, state.exchange.name]).toEqual([['keep'], 'Talking', 'Idle']);
+  });
+
+  it('takes another address of the carrier from the answer to rtpengine', () => {
+    const { state, effects } = playOn(talking, [DUE, answered(200, MOVED)]);
+    expect([kinds(effects), state.exchange.name]).toEqual([['stop-timer', 'offer-relay'], 'Offering']);
+  });
+
+  it('waits for an exchange, and makes others wait', () => {
+    expect(playOn(talking, [NEXT(HELD), DUE]).effects).toEqual([]);
+    const refused = playOn(talking, [DUE, NEXT(HELD)]);
+    expect(effect(refused, 'reject')).toMatchObject({ reason: 'REQUEST_PENDING' });
+    const lost = playOn(talking, [DUE, RELAY_LOST, answered(200, talking.session?.carrierSdp)]);
+    expect(kinds(lost.effects)).toContain('leave-relay');
+    const moved = playOn(talking, [DUE, RELAY_LOST, answered(200, MOVED)]);
+    expect(kinds(moved.effects)).toContain('leave-relay');
+    expect(moved.state.session?.carrierSdp).toBe(MOVED);
+  });
+});
+
 describe('a call of another host', () => {
   const RESERVED: CallEvent = {
     type: 'leg-reserved',
@@ -267,7 +307,7 @@ describe('a call of another host', () => {
       { type: 'reinvite-answered', status: 200, sdp: ANSWER, retryAfterMs: 0, attempt },
       { type: 'relay-answered-from-carrier', sdp: OTHER_INSIDE, attempt },
     ]);
-    expect(effect(moved, 'open-leg')).toMatchObject({ inside: { rtpPort: 51_000 }, reserved: { local: { rtpPort: 61_000 } } });
+    expect(effect(moved, 'open-leg')).toMatchObject({ agentFacing: { rtpPort: 51_000 }, reserved: { local: { rtpPort: 61_000 } } });
     const opened = playOn(moved.state, [
       { type: 'leg-opened', local: { address: '127.0.0.3', rtpPort: 61_000, rtcpPort: 61_001 }, agentSideKey: null },
     ]);
@@ -301,11 +341,11 @@ describe('a relay that is lost', () => {
     expect(sdp).toContain(`a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${KEY}\r\n`);
     const moved = playOn(talking, MOVING);
     expect(moved.effects).toEqual([
-      { do: 'change-leg', media: moved.state.session?.media, inside: MOVED_INSIDE, agentSideKey: RELAY_LOST.newKey },
+      { do: 'change-leg', media: moved.state.session?.media, agentFacing: MOVED_INSIDE, agentSideKey: RELAY_LOST.newKey },
       { do: 'keep' },
     ]);
-    expect(moved.state).toMatchObject({ name: 'Talking', exchange: { name: 'Idle' }, inside: { rtpPort: 51_000 } });
-    expect(moved.state.session?.outside.rtpPort).toBe(50_000);
+    expect(moved.state).toMatchObject({ name: 'Talking', exchange: { name: 'Idle' }, agentFacing: { rtpPort: 51_000 } });
+    expect(moved.state.session?.carrierFacing.rtpPort).toBe(50_000);
   });
 
   it('ends the call with MEDIA_LOST where it may not move, and where the carrier refuses', () => {
@@ -343,7 +383,7 @@ describe('a relay that is lost', () => {
       { type: 'timer', timer: 'reinvite' },
       ...MOVING.slice(1).map((event) => ({ ...event, attempt: 2 }) as CallEvent),
     ]);
-    expect(moved.state).toMatchObject({ name: 'Talking', exchange: { name: 'Idle' }, inside: { rtpPort: 51_000 }, moves: 0 });
+    expect(moved.state).toMatchObject({ name: 'Talking', exchange: { name: 'Idle' }, agentFacing: { rtpPort: 51_000 }, moves: 0 });
   });
 
   it('with its successor, which is lost before the call is there: the call moves on, after the answer to its re-INVITE', () => {
@@ -353,7 +393,7 @@ describe('a relay that is lost', () => {
     expect(inviting.effects).toEqual([]);
     const answered = playOn(inviting.state, MOVING.slice(2, 3));
     expect(kinds(answered.effects)).toEqual(['leave-relay', 'offer-to-carrier']);
-    expect(answered.state.session?.outside.rtpPort).toBe(50_000);
+    expect(answered.state.session?.carrierFacing.rtpPort).toBe(50_000);
     const glare = { type: 'reinvite-answered', status: 491, sdp: '', retryAfterMs: 730, attempt: 1 } as const;
     const waited = playOn(inviting.state, [glare, { type: 'timer', timer: 'reinvite' }]);
     expect(kinds(waited.effects)).toEqual(['leave-relay', 'offer-to-carrier']);
@@ -367,14 +407,14 @@ describe('a relay that is lost', () => {
     expect(glare.effects).toEqual([{ do: 'start-timer', timer: 'reinvite', delayMs: 730 }]);
     const again = playOn(glare.state, [{ type: 'timer', timer: 'reinvite' }]);
     expect(kinds(again.effects)).toEqual(['reinvite']);
-    expect(playOn(again.state, MOVING.slice(2)).state.inside?.rtpPort).toBe(51_000);
+    expect(playOn(again.state, MOVING.slice(2)).state.agentFacing?.rtpPort).toBe(51_000);
     const theirs = playOn(glare.state, [
       NEXT(MOVED),
       { type: 'relay-offered', sdp: OTHER_INSIDE, attempt: 2 },
       { type: 'relay-answered', sdp: OTHER_OUTSIDE, attempt: 2 },
     ]);
     expect(kinds(theirs.all)).toEqual(['stop-timer', 'offer-relay', 'answer-relay', 'change-leg', 'accept', 'keep']);
-    expect(theirs.state.session?.outside.rtpPort).toBe(50_000);
+    expect(theirs.state.session?.carrierFacing.rtpPort).toBe(50_000);
     const offerless = playOn(glare.state, [NEXT(''), ACK(ANSWER)]);
     expect(kinds(offerless.effects)).toEqual(['answer-from-carrier']);
   });
@@ -417,11 +457,12 @@ describe('a relay that is lost', () => {
 
 it('with SRTP inside, a new key of the carrier’s goes to the endpoint, which rtpengine hands it through to', () => {
   const key = (inline: string) => ({ tag: '1', inline, mki: null });
-  const inside = (inline: string) => offerSdp({ port: 31_000, payloads: '0 101', crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${inline}`] });
-  const srtpInside: CallState = { ...talking, agentSideKey: key(OTHER_KEY), inside: { ...talking.inside!, crypto: key(KEY) } };
+  const agentFacing = (inline: string) =>
+    offerSdp({ port: 31_000, payloads: '0 101', crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${inline}`] });
+  const srtpInside: CallState = { ...talking, agentSideKey: key(OTHER_KEY), agentFacing: { ...talking.agentFacing!, crypto: key(KEY) } };
   const rekeyed = offerSdp({ crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] });
-  const changed = playOn(srtpInside, [NEXT(rekeyed), { type: 'relay-offered', sdp: inside(OTHER_KEY), attempt: 1 }, RELAYED[1]!]);
-  expect(effect(changed, 'change-leg')?.inside.crypto?.inline).toBe(OTHER_KEY);
-  const same = playOn(srtpInside, [NEXT(HELD), { type: 'relay-offered', sdp: inside(KEY), attempt: 1 }, RELAYED[1]!]);
+  const changed = playOn(srtpInside, [NEXT(rekeyed), { type: 'relay-offered', sdp: agentFacing(OTHER_KEY), attempt: 1 }, RELAYED[1]!]);
+  expect(effect(changed, 'change-leg')?.agentFacing.crypto?.inline).toBe(OTHER_KEY);
+  const same = playOn(srtpInside, [NEXT(HELD), { type: 'relay-offered', sdp: agentFacing(KEY), attempt: 1 }, RELAYED[1]!]);
   expect(kinds(same.effects)).toEqual(['direct-leg', 'start-timer', 'accept', 'keep']);
 });

@@ -54,6 +54,18 @@ describe('a call that is placed', () => {
     expect(played.state).toMatchObject({ name: 'Ended', reason: 'DIAL_NOT_ALLOWED' });
   });
 
+  it.each(['DIAL_NOT_ALLOWED', 'STORE_UNAVAILABLE'] as const)(
+    'whose turn was not confirmed before its INVITE ends with %s, and counts as not dialled',
+    (reason) => {
+      const refusal = { type: 'not-permitted', reason, detail: 'it came too late' } as const;
+      const played = place([...DIALLED, refusal]);
+      expect(kinds(played.effects)).toEqual([...END, 'finish']);
+      expect(played.state).toMatchObject({ name: 'Ended', reason, lateOffer: null });
+      const stopped = place([...DIALLED, STOP, refusal]);
+      expect(stopped.state).toMatchObject({ name: 'Ended', reason: 'API_STOPPED' });
+    },
+  );
+
   it('dials nothing while the store is away', () => {
     const played = place([PLACED[0]!, { type: 'failed', reason: 'STORE_UNAVAILABLE', attempt: null }]);
     expect(played.state).toMatchObject({ name: 'Ended', reason: 'STORE_UNAVAILABLE' });

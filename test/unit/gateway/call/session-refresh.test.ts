@@ -8,14 +8,27 @@ const ALLOW = 'INVITE, ACK, BYE, UPDATE';
 let clock: VirtualClock;
 let refresh: SessionRefresh;
 let sent: SrfHeaders[];
+let isBusy: boolean;
+let begins: (() => (answer: SrfAnswer | undefined) => void)[];
 let answer: (answer: SrfAnswer | undefined) => void;
 
 beforeEach(() => {
   clock = new VirtualClock();
   sent = [];
-  refresh = new SessionRefresh(clock, (headers, onAnswer) => {
-    sent.push(headers);
-    answer = onAnswer;
+  isBusy = false;
+  begins = [];
+  refresh = new SessionRefresh(clock, {
+    update: (headers, onAnswer) => {
+      sent.push(headers);
+      answer = onAnswer;
+    },
+    reinvite: (headers, begin) => {
+      begins.push(begin);
+      if (isBusy) return;
+      sent.push({ ...headers, by: 'INVITE' });
+      answer = begin();
+    },
+    glareDelayMs: () => 3_000,
   });
 });
 
@@ -39,14 +52,51 @@ describe('a session of a placed call', () => {
   it.each([
     ['the peer refreshes', '100;refresher=uas', ALLOW, true],
     ['the peer asked, and refreshes', '100;refresher=uac', ALLOW, false],
-    ['the peer takes no UPDATE', '100;refresher=uac', 'INVITE, ACK', true],
-    ['the peer does not say what it takes', '100;refresher=uac', undefined, true],
     ['nobody is named', '100', ALLOW, true],
     ['there is no timer', undefined, ALLOW, true],
   ])('is left to others when %s', (_what, sessionExpires, allow, isOwnRequest) => {
     refresh.settled(sessionExpires, allow, isOwnRequest);
     clock.advance(200_000);
     expect(sent).toEqual([]);
+  });
+
+  it.each([
+    ['takes none', 'INVITE, ACK'],
+    ['does not say what it takes', undefined],
+  ])('[4028 §7.4] gets a re-INVITE in place of an UPDATE where the peer %s', (_what, allow) => {
+    refresh.settled('100;refresher=uac', allow, true);
+    clock.advance(40_000);
+    expect(sent).toEqual([{ 'Session-Expires': '100;refresher=uac', by: 'INVITE' }]);
+    clock.advance(30_000);
+    expect(sent).toHaveLength(1);
+    answered(200, 'Session-Expires: 200;refresher=uac');
+    clock.advance(80_000);
+    expect(sent[1]).toEqual({ 'Session-Expires': '200;refresher=uac', by: 'INVITE' });
+  });
+
+  it('whose re-INVITE has to wait is asked for every 2 s; one that begins after the peer has settled it counts for nothing', () => {
+    isBusy = true;
+    refresh.settled('100;refresher=uac', 'INVITE', true);
+    clock.advance(44_000);
+    expect([begins.length, sent.length]).toEqual([3, 0]);
+    const [late] = begins;
+    refresh.settled('100;refresher=uac', undefined, true);
+    late?.()({ status: 422, body: '', raw: 'SIP/2.0 422 X\r\nMin-SE: 300\r\n\r\n' });
+    isBusy = false;
+    clock.advance(39_999);
+    expect(sent).toEqual([]);
+    clock.advance(1);
+    expect(sent).toEqual([{ 'Session-Expires': '100;refresher=uac', by: 'INVITE' }]);
+  });
+
+  it.each(['INVITE', 'INVITE, UPDATE'])('[3261 §14.1] goes again after a 491, when the glare is over: %s', (allow) => {
+    refresh.settled('100;refresher=uac', allow, true);
+    clock.advance(40_000);
+    answered(491);
+    clock.advance(2_999);
+    expect(sent).toHaveLength(1);
+    clock.advance(1);
+    expect(sent).toHaveLength(2);
   });
 
   it('[4028 §9] that the peer leaves to us is ours', () => {
@@ -71,6 +121,21 @@ describe('a session of a placed call', () => {
     answered(status);
     clock.advance(1_000_000);
     expect(sent).toHaveLength(1);
+  });
+
+  it('that an earlier process had is refreshed soon, then as usual', () => {
+    refresh.settled('100;refresher=uac', ALLOW, true, 2_500);
+    clock.advance(2_499);
+    expect(sent).toEqual([]);
+    clock.advance(1);
+    answered(200, 'Session-Expires: 100;refresher=uac');
+    clock.advance(39_999);
+    expect(sent).toHaveLength(1);
+    clock.advance(1);
+    expect(sent).toHaveLength(2);
+    refresh.settled('100;refresher=uas', ALLOW, true, 2_500);
+    clock.advance(1_000_000);
+    expect(sent).toHaveLength(2);
   });
 
   it('that was settled anew before the answer keeps what was settled', () => {

@@ -189,6 +189,17 @@ describe('media leg in virtual time', () => {
     expect(leg.figures().digitsReceived).toBe(1);
   });
 
+  it('counts the frames that were not sent in their 20 ms, from start on', () => {
+    const { leg, rtp } = openLeg();
+    leg.tick(0, 3);
+    leg.start();
+    leg.tick(0, 1);
+    expect(leg.figures().framesLate).toBe(0);
+    leg.tick(0, 3);
+    leg.tick(7, 1);
+    expect([rtp.length, leg.close().framesLate]).toEqual([5, 9]);
+  });
+
   it('[3550 §8.2] goes on hearing when the SSRC changes in mid-call, and the figures cover both sources', () => {
     const { clock, leg, heard } = openLeg();
     leg.start();

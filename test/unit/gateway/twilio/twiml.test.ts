@@ -1,14 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_CONVERSATION } from '../../../../src/gateway/model/conversation.js';
 import { parseTwiml } from '../../../../src/gateway/twilio/twiml.js';
-import {
-  afterVerb,
-  enterDocument,
-  nextStep,
-  scriptOfForm5,
-  type VerbOutcome,
-  type VoiceScript,
-} from '../../../../src/gateway/twilio/voice-script.js';
+import { afterVerb, enterDocument, nextStep, type VerbOutcome, type VoiceScript } from '../../../../src/gateway/twilio/voice-script.js';
 import { MAX_XML_BYTES } from '../../../../src/gateway/twilio/xml.js';
 import { cookieHeader, withCookies } from '../../../../src/gateway/twilio/cookies.js';
 import { twilioSignature } from '../../../../src/gateway/twilio/signature.js';
@@ -291,20 +284,6 @@ describe('the script of a call', () => {
   it('resolves a status callback where it is written, not where the call is later', () => {
     const { script } = nextStep(enter('<Start><Stream url="wss://x.example" statusCallback="status?n=1"/></Start>'), true);
     expect(script.forks[0]?.stream.statusCallback).toEqual({ url: 'https://app.example/status?n=1', method: 'POST' });
-  });
-
-  it('is read in the form of the version before', () => {
-    const verbs = [{ verb: 'stream', url: 'wss://bot.example/ws', parameters: { a: '1' }, action: null }, { verb: 'hangup' }];
-    expect(scriptOfForm5({ base: BASE, verbs, at: 1, documents: 0 })).toEqual({
-      base: BASE,
-      verbs: [{ verb: 'stream', stream: { ...STREAM, parameters: { a: '1' } }, action: null }, { verb: 'hangup' }],
-      at: 1,
-      documents: 0,
-      forks: [],
-      started: 0,
-      cookies: {},
-    });
-    expect(scriptOfForm5(null)).toBeNull();
   });
 
   it('fails for a URL that cannot be read', () => {

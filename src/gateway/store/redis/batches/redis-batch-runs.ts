@@ -13,6 +13,7 @@ import {
   batchKey,
   batchLogKey,
   batchNumbersKey,
+  batchOutcomesKey,
   batchRecentKey,
   batchRunKey,
   RUNNING_BATCHES_KEY,
@@ -22,6 +23,7 @@ import { newBatchEntry } from './batch-entry.js';
 
 const ADD = new RedisScript('batches/add-numbers');
 const TAKE = new RedisScript('batches/take-numbers');
+const CONFIRM = new RedisScript('batches/confirm-attempt');
 const SETTLE = new RedisScript('batches/settle-attempt');
 const MOVE = new RedisScript('batches/move');
 
@@ -104,7 +106,7 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
   }
 
   async take(batchId: string, steps: readonly NumberStep[], pace: BatchPace): Promise<readonly BatchAttempt[]> {
-    const { redis, retention, instance, clock } = this.parts;
+    const { redis, instance, clock } = this.parts;
     const batch = await this.#batch(batchId);
     if (batch === null || steps.length === 0) return [];
     const atMs = clock.wallMs();
@@ -129,7 +131,7 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
         }
       }
     });
-    const args = [retention.maxEntries, pace.callsPerSecond, pace.maxConcurrentCalls, ...words];
+    const args = [pace.callsPerSecond, pace.maxConcurrentCalls, ...words];
     const tokens = (await redis.script(TAKE, this.#keys(batchId), args)) as readonly number[];
     const taken = steps.flatMap((step, index) => {
       const token = tokens[index] ?? 0;
@@ -141,6 +143,12 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
     this.parts.log.warn({ batch_id: batchId, calls: taken.length }, 'batch.attempts.not_confirmed');
     for (const attempt of taken) await this.release(batchId, attempt);
     return [];
+  }
+
+  async confirm(batchId: string, { token, ...attempt }: BatchAttempt): Promise<boolean> {
+    const { redis, clock } = this.parts;
+    const text = JSON.stringify({ ...attempt, atMs: clock.wallMs() });
+    return (await redis.script(CONFIRM, [batchAttemptsKey(batchId)], [attempt.callId, token, text])) === 1;
   }
 
   async settle(batchId: string, attempt: BatchAttempt, { outcome, answered }: Settlement): Promise<boolean> {
@@ -174,14 +182,13 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
   }
 
   async #settle(batchId: string, { callId, token, number }: BatchAttempt, words: readonly (string | number)[]): Promise<boolean> {
-    const { redis, retention } = this.parts;
-    return (await redis.script(SETTLE, this.#keys(batchId), [retention.maxEntries, callId, token, number, ...words])) === 1;
+    return (await this.parts.redis.script(SETTLE, this.#keys(batchId), [callId, token, number, ...words])) === 1;
   }
 
   #keys(batchId: string): readonly string[] {
     return [
       ...[batchKey(batchId), batchRunKey(batchId), batchNumbersKey(batchId), batchDueKey(batchId)],
-      ...[batchAttemptsKey(batchId), batchRecentKey(batchId), batchLogKey(batchId)],
+      ...[batchAttemptsKey(batchId), batchRecentKey(batchId), batchOutcomesKey(batchId)],
     ];
   }
 

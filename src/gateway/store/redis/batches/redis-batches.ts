@@ -1,7 +1,7 @@
 import type { BatchEvent, BatchLogEntry, BatchRecord } from '../../../model/batch-log.js';
 import type { Clock } from '../../../../lib/clock.js';
 import { newBatch, newBatchEntry, oldestKeptMs } from './batch-entry.js';
-import { batchKey, batchLogKey, orgBatchesKey } from '../keys.js';
+import { batchKey, batchLogKey, batchOutcomesKey, orgBatchesKey } from '../keys.js';
 import { decodeRecord, RedisScript, type RedisConnection } from '../redis.js';
 import { isOf, type BatchLog, type BatchRetention, type LogPage, type NewBatch, type Page, type Scope } from '../../../ports/stores.js';
 
@@ -10,7 +10,13 @@ const APPEND = new RedisScript('batches/append-entry');
 const READ_AT_ONCE = 200;
 const DAY_S = 86_400;
 
-/** One stream a batch. */
+interface StreamEntry {
+  /** `<ms>-<sequence>` */
+  readonly id: string;
+  readonly text: string;
+}
+
+/** Two streams a batch, read as one. */
 export class RedisBatchLog implements BatchLog {
   constructor(
     private readonly redis: RedisConnection,
@@ -46,28 +52,33 @@ export class RedisBatchLog implements BatchLog {
 
   async read(scope: Scope, batchId: string, { take, skip, direction }: LogPage): Promise<readonly BatchLogEntry[] | null> {
     if (!isOf(scope, await this.#find(batchId))) return null;
-    const entries: BatchLogEntry[] = [];
+    const texts: string[] = [];
     let passed = 0;
-    for (let last: string | null = null; entries.length < take;) {
-      const found = await this.#readAfter(batchLogKey(batchId), direction, last);
-      for (const [, [, text = '']] of found) {
-        if (passed >= skip && entries.length < take) entries.push(JSON.parse(text) as BatchLogEntry);
-        passed += 1;
-      }
-      last = found.at(-1)?.[0] ?? null;
-      if (last === null || found.length < READ_AT_ONCE) break;
+    for await (const { text } of inOrder(
+      this.#walk(batchLogKey(batchId), direction),
+      this.#walk(batchOutcomesKey(batchId), direction),
+      direction,
+    )) {
+      if (passed >= skip) texts.push(text);
+      passed += 1;
+      if (texts.length === take) break;
     }
-    return entries;
+    return texts.map((text) => JSON.parse(text) as BatchLogEntry);
   }
 
-  /** A stretch of a log: what is skipped is walked over in steps, so that Redis serves others between two. */
-  #readAfter(key: string, direction: LogPage['direction'], last: string | null): Promise<[id: string, fields: string[]][]> {
-    const after = last === null ? null : `(${last}`;
-    return this.redis.run((client) =>
-      direction === 'asc'
-        ? client.xrange(key, after ?? '-', '+', 'COUNT', READ_AT_ONCE)
-        : client.xrevrange(key, after ?? '+', '-', 'COUNT', READ_AT_ONCE),
-    );
+  /** In stretches: what is skipped is walked over in steps, so that Redis serves others between two. */
+  async *#walk(key: string, direction: LogPage['direction']): AsyncGenerator<StreamEntry> {
+    for (let last: string | null = null; ;) {
+      const after = last === null ? null : `(${last}`;
+      const found: [id: string, fields: string[]][] = await this.redis.run((client) =>
+        direction === 'asc'
+          ? client.xrange(key, after ?? '-', '+', 'COUNT', READ_AT_ONCE)
+          : client.xrevrange(key, after ?? '+', '-', 'COUNT', READ_AT_ONCE),
+      );
+      for (const [id, [, text = '']] of found) yield { id, text };
+      last = found.at(-1)?.[0] ?? null;
+      if (last === null || found.length < READ_AT_ONCE) return;
+    }
   }
 
   async list(orgId: string, { take, skip }: Page): Promise<readonly BatchRecord[]> {
@@ -90,4 +101,26 @@ export class RedisBatchLog implements BatchLog {
   #oldestMs(): number {
     return oldestKeptMs(this.clock.wallMs(), this.retention.days);
   }
+}
+
+/** Both streams as one, by their ids. */
+async function* inOrder(
+  one: AsyncGenerator<StreamEntry>,
+  other: AsyncGenerator<StreamEntry>,
+  direction: LogPage['direction'],
+): AsyncGenerator<StreamEntry> {
+  let [first, second] = await Promise.all([one.next(), other.next()]);
+  while (first.done !== true || second.done !== true) {
+    const isFirst = second.done === true || (first.done !== true && isBefore(first.value.id, second.value.id) === (direction === 'asc'));
+    const next = isFirst ? first : second;
+    if (next.done !== true) yield next.value;
+    if (isFirst) first = await one.next();
+    else second = await other.next();
+  }
+}
+
+function isBefore(one: string, other: string): boolean {
+  const [ms = 0, sequence = 0] = one.split('-').map(Number);
+  const [otherMs = 0, otherSequence = 0] = other.split('-').map(Number);
+  return ms < otherMs || (ms === otherMs && sequence < otherSequence);
 }

@@ -24,7 +24,6 @@ import {
   orgDialDayKey,
   orgDoNotCallKey,
   orgDialsKey,
-  orgKey,
   orgLeasesKey,
   orgLiveCallsKey,
   orgLiveKey,
@@ -32,6 +31,8 @@ import {
 } from '../keys.js';
 import { decodeRecord, RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
 import type { TurnWrites } from '../turn-writes.js';
+import type { DialRecords } from './dial-records.js';
+import { PLACEMENT_KEPT_S, placementKey } from './redis-placements.js';
 
 const RESERVE = new RedisScript('dials/reserve');
 const RENEW_SLOTS = new RedisScript('leases/renew-slots');
@@ -54,6 +55,7 @@ const LIMITS: Readonly<Record<string, string>> = {
   'trunk second': 'the trunk gets as many calls a second as the operator allows for each trunk',
   'trunk at once': 'the trunk has as many placed calls in progress as the operator allows for each trunk',
   'trunk day': 'the trunk got as many calls today as the operator allows for each trunk',
+  claim: 'the claim of its idempotency-key has expired',
 };
 
 /** As reserve.lua answers. */
@@ -65,6 +67,7 @@ export class RedisDialLedger implements DialLedger {
 
   constructor(
     private readonly redis: RedisConnection,
+    private readonly records: DialRecords,
     private readonly writes: TurnWrites,
     private readonly leaseMs: number,
     private readonly instance: string,
@@ -73,11 +76,9 @@ export class RedisDialLedger implements DialLedger {
   ) {}
 
   async reserve(request: DialRequest): Promise<Result<PermittedDial, DialRefusal>> {
-    const { orgId, from, to, endpoint, call, isReferred = false, maxDurationMs } = request;
-    const [numberText, orgText] = await this.redis.getMany([numberKey(from), orgKey(orgId)]);
-    const number = decodeRecord('number', numberText);
-    const org = decodeRecord('org', orgText);
-    if (org === null || !isOf(orgId, number)) return refused(`${from} is not a number of the organization`);
+    const { orgId, from, to, endpoint, call, isReferred = false, maxDurationMs, idempotencyKey } = request;
+    const { number, org } = await this.records.read(orgId, from);
+    if (org === null || number === null) return refused(`${from} is not a number of the organization`);
     const price = mayDial({ org, number }, to);
     if (!price.ok) return refused(price.error);
     const { dialling } = org;
@@ -85,7 +86,7 @@ export class RedisDialLedger implements DialLedger {
     if (dialling === null) return refused('the organization may place no calls');
     const permit = dialPermit(price.value, maxDurationMs, this.clock.wallMs(), limitedTrunk(dialling, endpoint));
     const own = { orgId, to, call, isReferred, permit };
-    const reached = await this.#reserve(own, dialling);
+    const reached = await this.#reserve(own, dialling, idempotencyKey);
     if (reached === ON_LIST) return err({ reason: 'DO_NOT_CALL', detail: `${to} is on the do-not-call list` });
     if (reached !== '') return refused(LIMITS[reached] ?? 'a limit of the organization is reached');
     this.#own.set(call.call_id, own);
@@ -143,20 +144,19 @@ export class RedisDialLedger implements DialLedger {
 
   /** Keeps the slots for another lease; takes again those that Redis lost. */
   async renew(): Promise<void> {
-    const commands = [...this.#own.values()].flatMap((own) => {
+    const withSlot = [...this.#own.values()].filter(({ isReferred }) => isReferred !== true);
+    const commands = withSlot.flatMap((own) => {
       const { orgId, to, call } = own;
       const { callId, member, text } = liveEntry(call, to, this.instance);
-      const isListed = own.isReferred !== true;
-      const slots = [...dialsKeys(own), ...(isListed ? [orgLeasesKey(orgId)] : [])].map(
+      const slots = [...dialsKeys(own), orgLeasesKey(orgId)].map(
         (key) => ['eval', RENEW_SLOTS.source, 1, key, this.leaseMs, callId] as const,
       );
-      if (!isListed) return slots;
       return [...slots, ['eval', LIST_AGAIN.source, 2, orgLiveKey(orgId), orgLiveCallsKey(orgId), this.leaseMs, member, text] as const];
     });
     if (commands.length > 0) await this.redis.pipeline(commands);
   }
 
-  async #reserve({ orgId, to, call, isReferred, permit }: Own, dialling: Dialling): Promise<string> {
+  async #reserve({ orgId, to, call, isReferred, permit }: Own, dialling: Dialling, idempotencyKey?: string): Promise<string> {
     // What ended in this turn has ended.
     this.writes.flush();
     const { trunk } = permit;
@@ -165,10 +165,13 @@ export class RedisDialLedger implements DialLedger {
       ...[orgDialsKey(orgId), orgRecentDialsKey(orgId), orgDialDayKey(orgId, permit.day)],
       ...[orgLeasesKey(orgId), orgLiveKey(orgId), orgLiveCallsKey(orgId), orgDoNotCallKey(orgId)],
       ...(trunk === undefined ? [] : [orgDialsKey(orgId, trunk), orgRecentDialsKey(orgId, trunk), orgDialDayKey(orgId, permit.day, trunk)]),
+      ...(idempotencyKey === undefined ? [] : [placementKey(orgId, idempotencyKey)]),
     ];
     const limits = [...limitsOf(dialling), microsOf(dialling.max_cost_per_day)];
     const listed = isReferred === true ? '' : member;
-    const args = [this.leaseMs, DAY_KEPT_MS, callId, listed, text, permit.reservedMicros, ...limits, to, ...limitsOf(dialling.per_trunk)];
+    const ofCall = [this.leaseMs, DAY_KEPT_MS, callId, listed, text, permit.reservedMicros];
+    const keptS = idempotencyKey === undefined ? '' : PLACEMENT_KEPT_S;
+    const args = [...ofCall, ...limits, to, keptS, ...limitsOf(dialling.per_trunk)];
     const answer = await this.redis.script(RESERVE, keys, args);
     if (typeof answer !== 'string') throw new Error('dials/reserve.lua answered no text');
     return answer;

@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { cellAmong, cellPrefix } from '../../../src/lib/cells.js';
+import { newTag, prefixTags } from '../../../src/lib/ids.js';
+import { cellOf, transactionOf } from '../../../src/sip/message/cell-of.js';
+
+const COUNT = 5;
+
+interface Parts {
+  readonly method?: string;
+  readonly callId?: string;
+  readonly to?: string;
+  readonly branch?: string;
+  readonly body?: string;
+}
+
+function request({ method = 'INVITE', callId = 'a@b', to = '<sip:b@c>', branch = 'z9hG4bKx', body = '' }: Parts = {}): string {
+  return [
+    `${method} sip:b@c SIP/2.0`,
+    `Via: SIP/2.0/TLS a:5061;branch=${branch}`,
+    'From: <sip:a@b>;tag=1.theirs',
+    `To: ${to}`,
+    `Call-ID: ${callId}`,
+    `CSeq: 1 ${method}`,
+    `Content-Length: ${String(body.length)}`,
+    '',
+    body,
+  ].join('\r\n');
+}
+
+const response = (via: string): string =>
+  `SIP/2.0 200 OK\r\nVia: ${via}\r\nTo: <sip:b@c>;tag=3.x\r\nCall-ID: a@b\r\nCSeq: 1 INVITE\r\n\r\n`;
+
+/** What a process of this cell writes. */
+function tagOfCell(cell: number): string {
+  prefixTags(cellPrefix(cell));
+  try {
+    return newTag();
+  } finally {
+    prefixTags('');
+  }
+}
+
+const callIds = fc.stringMatching(/^[\w.!%*+~-]{1,40}@[\w.-]{1,20}$/);
+const counts = fc.integer({ min: 1, max: 64 });
+
+describe('the cell of a message', () => {
+  it('is one that exists, and the same for an INVITE, its CANCEL and whatever else has its Call-ID', () => {
+    fc.assert(
+      fc.property(callIds, counts, fc.string(), (callId, count, body) => {
+        const { cell, newCallId } = cellOf(request({ callId }), count);
+        expect(cell).toBeGreaterThanOrEqual(1);
+        expect(cell).toBeLessThanOrEqual(count);
+        expect(newCallId).toBe(callId);
+        for (const method of ['CANCEL', 'OPTIONS', 'INVITE'])
+          expect(cellOf(request({ method, callId, to: '"B" <sip:b@c;tag=9.no>', branch: '2.other', body }), count)).toEqual({
+            cell,
+            newCallId,
+          });
+      }),
+    );
+  });
+
+  it('is that of our To tag and of the branch of our Via, whatever the Call-ID', () => {
+    fc.assert(
+      fc.property(callIds, counts, fc.nat(63), (callId, count, at) => {
+        const cell = (at % count) + 1;
+        const tag = tagOfCell(cell);
+        expect(cellOf(request({ callId, to: `<sip:b@c>;tag=${tag}` }), count)).toEqual({ cell, newCallId: null });
+        expect(cellOf(request({ callId, to: `"x" <sip:b@c> ; x=">" ;TAG = ${tag};y` }), count)).toEqual({ cell, newCallId: null });
+        expect(cellOf(response(`SIP/2.0/TLS us:5061;branch=z9hG4bK${tag};rport=1, SIP/2.0/TLS they;branch=z9hG4bK7.x`), count)).toEqual({
+          cell,
+          newCallId: null,
+        });
+      }),
+    );
+  });
+
+  it('shares calls out evenly, and without regard to the serial numbers in their Call-IDs', () => {
+    for (const callIdOf of [
+      (n: number) => `${String(n)}@10.0.0.1`,
+      (n: number) => `call-${String(2 * n)}`,
+      (n: number) => `${n.toString(16)}0`,
+    ]) {
+      const shares = Array.from({ length: COUNT }, () => 0);
+      for (let call = 0; call < 10_000; call += 1) {
+        const at = cellOf(request({ callId: callIdOf(call) }), COUNT).cell - 1;
+        shares[at] = (shares[at] ?? 0) + 1;
+      }
+      for (const share of shares) expect(Math.abs(share - 10_000 / COUNT)).toBeLessThan(200);
+    }
+  });
+
+  it('is the first one’s where a tag names none, so that calls outlive the start of a second cell', () => {
+    const tag = tagOfCell(1);
+    expect(tag).not.toContain('.');
+    for (const count of [1, 2, 64]) expect(cellOf(request({ to: `<sip:b@c>;tag=${tag}` }), count).cell).toBe(1);
+    for (const foreign of ['as1.2', '0.x', '123.x', '.', '7', '12'])
+      expect(cellOf(request({ to: `<sip:b@c>;tag=${foreign}` }), 3)).toEqual({ cell: 1, newCallId: null });
+    expect(cellOf(request({ to: '<sip:b@c>;tag=' }), 3)).toEqual(cellOf(request(), 3));
+  });
+
+  it('is one that exists where the number of a lost cell is larger than there are', () => {
+    expect([1, 2, 3, 4, 5].map((cell) => cellAmong(cell, 2))).toEqual([1, 2, 1, 2, 1]);
+    expect(cellOf(request({ to: `<sip:b@c>;tag=${tagOfCell(4)}` }), 3).cell).toBe(1);
+  });
+
+  it('is found in short, folded and unusual spelling, and not in a body', () => {
+    const { cell } = cellOf(request(), COUNT);
+    const lines = [
+      'OPTIONS sip:b@c SIP/2.0',
+      'v: SIP/2.0/TLS a',
+      't: <sip:b@c>',
+      'i : a@b',
+      '',
+      'To: <sip:x>;tag=3.x\r\nCall-ID: other\r\n',
+    ];
+    expect(cellOf(lines.join('\r\n'), COUNT)).toEqual({ cell, newCallId: 'a@b' });
+    expect(cellOf(request({ to: '<sip:b@c>\r\n ;tag=3.x' }), COUNT).cell).toBe(3);
+    expect(cellOf('SIP/2.0 200 OK\r\nv: SIP/2.0/TLS us\r\n ;branch=z9hG4bK4.x\r\n\r\n', COUNT).cell).toBe(4);
+  });
+
+  it('is one that exists for any text', () => {
+    fc.assert(
+      fc.property(fc.string(), counts, (text, count) => {
+        const { cell } = cellOf(text, count);
+        expect(cell >= 1 && cell <= count).toBe(true);
+        transactionOf(text);
+      }),
+    );
+  });
+});
+
+describe('the transaction of a message', () => {
+  it('is the same for a request and its responses, and another one for its CANCEL', () => {
+    const key = transactionOf(request())?.key;
+    expect(transactionOf(response('SIP/2.0/TLS a:5061;branch=z9hG4bKx;received=1.2.3.4'))).toEqual({
+      key,
+      isRequest: false,
+      isFinal: true,
+    });
+    expect(transactionOf(request({ method: 'CANCEL' }))?.key).not.toBe(key);
+    expect(transactionOf(request({ method: 'ACK' }))).toBeNull();
+    expect(transactionOf(request())).toEqual({ key, isRequest: true, isFinal: false });
+    expect(transactionOf(response('SIP/2.0/TLS a').replace('200 OK', '180 Ringing'))?.isFinal).toBe(false);
+  });
+});
