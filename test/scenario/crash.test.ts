@@ -84,6 +84,20 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect(call.lastSent('ACK ').endsWith(SDP)).toBe(true);
   });
 
+  it('[3261 §13.2.2.4] acknowledges it even after a re-INVITE of its own', async () => {
+    await call.connected();
+    await call.send('INVITE sip:placeholder', call.dialogId, '', SDP);
+    const reinvite = call.lastSent('INVITE ');
+    await crash();
+    await call.send('INVITE sip:placeholder', call.dialogId, '', SDP);
+    const next = call.lastSent('INVITE ');
+    await call.answer(reinvite, '200 OK', { body: SDP });
+    expect(cseqOf(call.lastSent('ACK '))).toBe(cseqOf(reinvite));
+    await call.answer(next, '200 OK', { body: SDP });
+    await call.send('ACK sip:placeholder', call.dialogId);
+    expect(cseqOf(call.lastSent('ACK '))).toBe(cseqOf(next));
+  });
+
   it('[3261 §13.2.2.4] acknowledges it without the answer that went with the ACK to an earlier one', async () => {
     await call.connected();
     await call.send('INVITE sip:placeholder', call.dialogId);

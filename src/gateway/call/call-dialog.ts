@@ -138,6 +138,11 @@ export class CallDialog {
     this.#isAdopted = true;
     this.#dialog = this.services.srf.restore(kept, sdp);
     this.#listen(this.#dialog);
+    const { answer } = kept;
+    if (answer === undefined || this.owner.credentials() === null) return;
+    const first = (name: string): string | undefined => headerValues(answer, name.toLowerCase())[0];
+    this.#refresh = this.#sessionRefresh(this.#dialog);
+    this.#refresh.settled(sessionExpiresOf({ get: first }), first('allow'), true, this.services.glareDelayMs(this.owner.isPlaced));
   }
 
   /** @param invite as it came, or as we sent it */

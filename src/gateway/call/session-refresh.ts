@@ -39,13 +39,14 @@ export class SessionRefresh {
    * A 2xx to INVITE or UPDATE settled the timer.
    * @param sessionExpires of the 2xx; `undefined`: there is no timer
    * @param allow of the peer's message; `undefined`: as before
+   * @param withinMs an earlier process settled it, and when is not known: the session is refreshed after this time at most
    */
-  settled(sessionExpires: string | undefined, allow: string | undefined, isOwnRequest: boolean): void {
+  settled(sessionExpires: string | undefined, allow: string | undefined, isOwnRequest: boolean, withinMs = Infinity): void {
     this.stop();
     if (allow !== undefined) this.#takesUpdate = /(?:^|,)\s*UPDATE\s*(?:,|$)/.test(allow);
     const [, seconds = '', refresher = ''] = /^\s*(\d{1,5})\s*;.*\brefresher\s*=\s*(uac|uas)\b/i.exec(sessionExpires ?? '') ?? [];
     const weRefresh = refresher !== '' && (refresher.toLowerCase() === 'uac') === isOwnRequest;
-    if (weRefresh) this.#start(1_000 * REFRESH_AT * Math.min(Number(seconds), MAX_SECONDS), seconds);
+    if (weRefresh) this.#start(Math.min(withinMs, 1_000 * REFRESH_AT * Math.min(Number(seconds), MAX_SECONDS)), seconds);
   }
 
   stop(): void {

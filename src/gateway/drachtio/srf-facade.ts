@@ -202,7 +202,7 @@ class OwnRequests {
         sent.on('update', listener.onUpdate);
         sent.on('response', (response, acknowledge) => {
           if (response.status >= 200) this.#invites.delete(fail);
-          listener.onResponse(inviteResponse(this.srf, sent, response, acknowledge));
+          listener.onResponse(inviteResponse(this.srf, sent, this.#isOwnServer ? response : inDoubt(response), acknowledge));
         });
       });
     });
@@ -304,6 +304,15 @@ function cancelInvite(sent: RawRequest, headers: SrfHeaders): void {
   } catch {
     // Without a connection the SIP server has cancelled it by itself.
   }
+}
+
+/**
+ * drachtio-server answers 503 itself where it had no connection, and where one broke under the INVITE, which the trunk may have taken: as
+ * Trunkline's SIP server says of the latter alone, nobody answered.
+ */
+function inDoubt(response: RawMessage): RawMessage {
+  const isLocal = (response.source_address ?? '') === '';
+  return isLocal && response.status === 503 ? (Object.create(response, { status: { value: 408 } }) as RawMessage) : response;
 }
 
 function inviteResponse(srf: RawSrf, sent: RawRequest, response: RawMessage, acknowledge: Acknowledge): InviteResponse {

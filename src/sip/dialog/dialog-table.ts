@@ -76,6 +76,8 @@ export class DialogEntry {
   #acks: Map<number, string> | undefined;
   /** Body of the last one. */
   #ackBody = '';
+  /** The last INVITE of an earlier process: its 2xx may still come, even after the next one went out. */
+  readonly #inherited: { readonly seq: number; readonly ackBody: string } | undefined;
   /** At most one: until its ACK, another INVITE gets 491. */
   #answered: Answered | undefined;
   #subscriptionTimer: QueuedTimer | undefined;
@@ -111,6 +113,7 @@ export class DialogEntry {
     this.ownInviteSeq = restored.ownInviteSeq;
     this.isPublicOnly = restored.isPublicOnly === true;
     this.#ackBody = restored.ackBody;
+    this.#inherited = { seq: restored.ownInviteSeq, ackBody: restored.ackBody };
     this.#reservedSeq = restored.reservedSeq;
     this.#written = restored;
   }
@@ -235,7 +238,7 @@ export class DialogEntry {
   keepAck(cseq: number, text: string, body: string): void {
     this.#acks ??= new Map();
     this.#acks.set(cseq, text);
-    this.#ackBody = body;
+    if (cseq === this.ownInviteSeq) this.#ackBody = body;
   }
 
   /** The 2xx that made our dialog has no ACK yet. */
@@ -248,9 +251,9 @@ export class DialogEntry {
     if (ack !== undefined) this.flow.send(ack);
   }
 
-  /** Body of the ACK to our last INVITE, which an earlier process sent; `null`: it was not that INVITE, or the ACK is here. */
+  /** Body of the ACK to the last INVITE of an earlier process; `null`: it was not that INVITE, or the ACK is here. */
   ackBodyFor(cseq: number): string | null {
-    return this.isRestored && cseq === this.ownInviteSeq && this.#acks?.has(cseq) !== true ? this.#ackBody : null;
+    return cseq === this.#inherited?.seq && this.#acks?.has(cseq) !== true ? this.#inherited.ackBody : null;
   }
 
   end(): void {

@@ -77,8 +77,8 @@ export class UserAgentClient implements OutgoingOwner {
     return this.#launch(request);
   }
 
-  /** Sends a request in a dialog; `ACK` without a transaction. */
-  sendInDialog(dialog: DialogEntry, parts: RequestToSend): OutgoingRequest | SendProblem {
+  /** Sends a request in a dialog; `ACK` without a transaction, for the INVITE with this CSeq number. */
+  sendInDialog(dialog: DialogEntry, parts: RequestToSend, ackSeq = dialog.ownInviteSeq): OutgoingRequest | SendProblem {
     const isAck = parts.method === 'ACK';
     const { isOwner, isAwake } = this.context.dialogs;
     if (!isAck && dialog.isWritten && (!isAwake || (parts.method !== 'BYE' && !isOwner))) return 'not-owner';
@@ -100,12 +100,12 @@ export class UserAgentClient implements OutgoingOwner {
       to: dialog.state.remote,
       callId: dialog.state.callId,
       // RFC 3261 §13.2.2.4: the ACK has its INVITE's CSeq number.
-      cseq: isAck ? dialog.ownInviteSeq : dialog.state.localSeq,
+      cseq: isAck ? ackSeq : dialog.state.localSeq,
       contact: WANTS_CONTACT.has(parts.method) ? contactOf(this.#own(flow), uriScheme(dialog.state.remoteTarget) === 'sips') : null,
       route: routing.route,
     });
     const sent = new OutgoingRequest(message, serialize(message), dialog, flow, this);
-    if (isAck) return this.#acknowledge(dialog, sent);
+    if (isAck) return this.#acknowledge(dialog, sent, ackSeq);
     this.#preferTcp(sent, routing.nextHop);
     return this.#launch(sent);
   }
@@ -133,7 +133,8 @@ export class UserAgentClient implements OutgoingOwner {
     const body = dialog.ackBodyFor(core.cseq.number);
     if (body === null) return dialog.repeatAck(core.cseq.number);
     dialog.heardBy(flow);
-    this.sendInDialog(dialog, { method: 'ACK', headers: body === '' ? [] : [header('Content-Type', 'application/sdp')], body });
+    const headers = body === '' ? [] : [header('Content-Type', 'application/sdp')];
+    this.sendInDialog(dialog, { method: 'ACK', headers, body }, core.cseq.number);
   }
 
   onResponse(request: OutgoingRequest, response: SipResponse): void {
@@ -309,8 +310,8 @@ export class UserAgentClient implements OutgoingOwner {
     void isElsewhere.then(end);
   }
 
-  #acknowledge(dialog: DialogEntry, ack: OutgoingRequest): OutgoingRequest {
-    dialog.keepAck(dialog.ownInviteSeq, ack.text, ack.message.body);
+  #acknowledge(dialog: DialogEntry, ack: OutgoingRequest, cseq: number): OutgoingRequest {
+    dialog.keepAck(cseq, ack.text, ack.message.body);
     this.context.dialogs.save(dialog);
     ack.flow.send(ack.text);
     if (dialog.isCancelled) {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
-import { OutboundSite } from '../../support/outbound-site.js';
+import { FROM, OutboundSite } from '../../support/outbound-site.js';
 import { TakenCall } from '../../support/outbound-trunk.js';
 import { respond } from '../../support/peer-dialog.js';
 import { childPid } from '../../support/processes.js';
@@ -91,6 +91,30 @@ describe('a gateway that is killed', () => {
     expect(await site.ended(callId)).toMatchObject({ reason: 'DIAL_AMBIGUOUS', resumed: 1 });
     expect(invites()).toBe(1);
     await nothingLeft(Number(site.gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
+    await end.close();
+  });
+
+  it('[4028 §7.4] [3261 §22] in a call that it placed refreshes the session with credentials', async () => {
+    const updates = { type: 'outbound', sip_endpoint: site.trunk.endpoint, username: 'acme', password: 'secret' };
+    await site.gateway.api('POST', '/sip/update', { phone_number: FROM, updates });
+    const { callId, call } = await site.placed();
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const timer = 'Session-Expires: 1800;refresher=uac';
+    call.respond('200 OK', { body: end.sdp(), extra: ['Allow: INVITE, ACK, BYE, UPDATE', timer] });
+    await call.request('ACK', 10_000);
+    await end.hearsAgent();
+    await isKept(site.gateway, call.callId);
+    await killGateway(site.gateway);
+    respond(call.peer, await call.request('OPTIONS', 15_000), '200 OK');
+    const update = await call.request('UPDATE', 15_000);
+    expect(update.header('Session-Expires')).toBe('1800;refresher=uac');
+    const challenge = 'Proxy-Authenticate: Digest realm="carrier", qop="auth", algorithm=SHA-256, nonce="u1"';
+    respond(call.peer, update, '407 Proxy Authentication Required', { tag: call.tag, extra: [challenge] });
+    const again = await call.request('UPDATE');
+    expect(again.header('Proxy-Authorization')).toMatch(/nonce="u1"/);
+    respond(call.peer, again, '200 OK', { extra: [timer] });
+    expect((await call.dialog.ask('BYE')).status).toBe(200);
+    expect(await site.ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1 });
     await end.close();
   });
 

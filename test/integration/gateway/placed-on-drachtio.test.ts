@@ -282,7 +282,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     await expect.poll(() => seen).toContain('refused 487 by the trunk');
   });
 
-  it('without a connection to the trunk gets the server’s own 503, and without a transport its NOK', async () => {
+  it('gets the server’s own 503 without a connection to the trunk, but also when one breaks: it is in doubt; without a transport its NOK is not', async () => {
     invite();
     await frame(1);
     const text = [
@@ -297,10 +297,10 @@ describe('an INVITE of ours through drachtio-server', () => {
     const made = shown(text.join('\r\n'), 't1', DIALOG);
     // A response that the stack made up has neither size nor address.
     server.write(made.replace(/\|network\|\d+\|tls\|[^|]*\|\d+\|/, '|network|0|tls||0|'));
-    await expect.poll(() => seen).toEqual(['refused 503 by the server']);
+    await expect.poll(() => seen).toEqual(['refused 408 by the server']);
     server.onFrame = ({ id }) => server.write(refused(id, 'requested protocol/transport not available'));
     invite();
-    await expect.poll(() => seen).toEqual(['refused 503 by the server', 'refused 503 by the server']);
+    await expect.poll(() => seen).toEqual(['refused 408 by the server', 'refused 503 by the server']);
   });
 
   it('whose connection to the server breaks is in doubt', async () => {

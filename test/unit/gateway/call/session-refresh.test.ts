@@ -123,6 +123,21 @@ describe('a session of a placed call', () => {
     expect(sent).toHaveLength(1);
   });
 
+  it('that an earlier process had is refreshed soon, then as usual', () => {
+    refresh.settled('100;refresher=uac', ALLOW, true, 2_500);
+    clock.advance(2_499);
+    expect(sent).toEqual([]);
+    clock.advance(1);
+    answered(200, 'Session-Expires: 100;refresher=uac');
+    clock.advance(39_999);
+    expect(sent).toHaveLength(1);
+    clock.advance(1);
+    expect(sent).toHaveLength(2);
+    refresh.settled('100;refresher=uas', ALLOW, true, 2_500);
+    clock.advance(1_000_000);
+    expect(sent).toHaveLength(2);
+  });
+
   it('that was settled anew before the answer keeps what was settled', () => {
     refresh.settled('100;refresher=uac', ALLOW, true);
     clock.advance(40_000);
