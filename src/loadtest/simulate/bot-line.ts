@@ -108,6 +108,7 @@ export class BotLine implements CallerLine {
         this.#isOver = true;
         return;
       case 'agent-away':
+      case 'agent-marks':
       case 'provider-tokens':
       case 'stream-started':
       case 'conversation-ended':
