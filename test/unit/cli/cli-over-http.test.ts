@@ -169,6 +169,8 @@ describe('trunkline calls place', () => {
         refusal: () => null,
         place: (call) => {
           places.push(call);
+          // As the call's reservation does.
+          void api.stores.placements.keep(api.orgId, { key: 'k', callId: call.callId });
           return { ok: true, value: call.callId };
         },
       },
