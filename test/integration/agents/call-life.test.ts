@@ -58,7 +58,11 @@ describe('a gateway that is killed in a call', () => {
     const again = await site.bot.calls.at(calls, 20_000);
     await again.message('start', 0, LIMIT_MS);
     expect(startOf(again).callSid).toBe(startOf(call.bot).callSid);
-    expect(startOf(again).customParameters).toEqual({ ...startOf(call.bot).customParameters, reconnects: '1' });
+    expect(startOf(again).customParameters).toEqual({
+      ...startOf(call.bot).customParameters,
+      reconnects: '1',
+      missed_ms: expect.stringMatching(/^[1-9]\d*$/) as string,
+    });
     await hearEachOther(call, again, 61);
     await call.hangUp();
     expect(await again.closed.at(0, LIMIT_MS)).toBe(1_000);
