@@ -23,8 +23,8 @@ export interface CallNotes {
   readonly analysis: Readonly<Record<string, unknown>> | null;
   /** What the agent's `analysis_schema` does not have, or not with such values, as it came; `null`: nothing. */
   readonly rejected: Readonly<Record<string, unknown>> | null;
-  /** Marks of the agent's that were not played yet; an earlier version keeps none. */
-  readonly marks?: readonly string[];
+  /** Marks of the agent's that were not played yet. */
+  readonly marks: readonly string[];
 }
 
 type RequestOf<Type extends AgentRequest['type']> = Extract<AgentRequest, { type: Type }>;
@@ -69,7 +69,7 @@ export class AgentRequests {
   }
 
   /** As an earlier process left it. @param beganMs when the call's first agent began */
-  restore({ said, analysis, rejected, marks = [] }: CallNotes, beganMs: number): void {
+  restore({ said, analysis, rejected, marks }: CallNotes, beganMs: number): void {
     this.transcript.restore(said, beganMs);
     this.#analysis = analysis;
     this.#rejected = rejected;

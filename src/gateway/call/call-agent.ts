@@ -260,7 +260,7 @@ export class CallAgent {
       return media.connectAgent(briefing === 'by-agent' ? { kind: 'party', callId: joined } : briefingAgent(briefing));
     const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);
     if (this.#isOver()) return null;
-    const { said, marks = [] } = requests.notes;
+    const { said, marks } = requests.notes;
     const conversation = said.transcript.map(({ speaker, text }) => ({ speaker, text }));
     const before = { resumed: this.call.resumed(), unheardSinceMs: isResumed ? this.call.unheardSinceMs() : null, marks, conversation };
     const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null, ...before };

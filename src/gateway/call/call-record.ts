@@ -55,8 +55,8 @@ export interface CallProgress {
   readonly resumed: number;
   /** What went wrong with the connection to the agent last. */
   readonly agentError: string | null;
-  /** The request of ours within the dialog that failed last; an earlier version has none. */
-  readonly signallingError?: string | null;
+  /** The request of ours within the dialog that failed last. */
+  readonly signallingError: string | null;
   /** Status callbacks that went out. */
   readonly reports: number;
   /** Calls of ours to which the caller was, or was to be, transferred. */
@@ -72,6 +72,7 @@ export const NO_PROGRESS: Omit<CallProgress, 'reports' | 'legs'> = {
   answeredAtMs: null,
   resumed: 0,
   agentError: null,
+  signallingError: null,
   answeredBy: null,
 };
 
@@ -81,7 +82,7 @@ export function beginningOf({ callId, sipCallId, direction, caller, source, star
   return { call_id: callId, sip_call_id: sipCallId, direction, from: caller.number, source, started_at, ...parent };
 }
 
-export function answerOf(state: CallState, { answeredAtMs, resumed, agentError, signallingError = null }: CallProgress): CallAnswer {
+export function answerOf(state: CallState, { answeredAtMs, resumed, agentError, signallingError }: CallProgress): CallAnswer {
   return {
     answered_at: isoTime(answeredAtMs ?? 0),
     agent_id: agentIdOf(state.route),
@@ -153,7 +154,7 @@ export function callRecord(
     analysis_error: analysisError(state, notes),
     analysis_rejected: notes.rejected,
     agent_error: progress.agentError,
-    signalling_error: progress.signallingError ?? null,
+    signalling_error: progress.signallingError,
     answered_by: progress.answeredBy,
     legs: progress.legs.map((leg) => legOf(leg, end.atMs)),
     stale_route: state.isStale,
@@ -276,15 +277,14 @@ export interface StoredCall {
   readonly progress: CallProgress;
   /** `null`: a placed call that was not answered. */
   readonly dialog: DialogSnapshot | null;
-  /** Id of the dialog that its INVITE makes if it is answered; `null`: none has gone out. Left out by an earlier version. */
-  readonly dialledId?: string | null;
+  /** Id of the dialog that its INVITE makes if it is answered; `null`: none has gone out. */
+  readonly dialledId: string | null;
   /** The media relay that has its session. */
   readonly node: string | null;
   readonly call: CallState;
   /** `null`: the call has no voice webhook. */
   readonly script: VoiceScript | null;
-  /** `null`: an earlier version kept none. */
-  readonly notes: CallNotes | null;
+  readonly notes: CallNotes;
 }
 
 /** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
@@ -307,8 +307,8 @@ export function snapshotCall(call: CallState, parts: Omit<StoredCall, 'call'>): 
 }
 
 /** Without the transcript of an organization that keeps none. */
-function storable(notes: CallNotes | null, { org }: Route): CallNotes | null {
-  return notes === null || org.transcript_days !== 0 ? notes : { ...notes, said: { ...notes.said, transcript: [] } };
+function storable(notes: CallNotes, { org }: Route): CallNotes {
+  return org.transcript_days !== 0 ? notes : { ...notes, said: { ...notes.said, transcript: [] } };
 }
 
 /** `undefined`: another version of the gateway wrote it. */

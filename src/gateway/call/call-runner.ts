@@ -159,11 +159,11 @@ export class CallRunner {
     runner.#legs.restore(legs);
     runner.#kept = kept.dialog;
     if (kept.dialog !== null) runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
-    else if (typeof kept.dialledId === 'string') runner.#dialog.inherit(kept.dialledId);
+    else if (kept.dialledId !== null) runner.#dialog.inherit(kept.dialledId);
     runner.#scope.defer('call count', () => runner.#uncount());
     runner.#media.inherit(kept.node);
     runner.#script = kept.script;
-    if (kept.notes !== null) runner.#requests.restore(kept.notes, (kept.progress.answeredAtMs ?? 0) - runner.#zeroMs);
+    runner.#requests.restore(kept.notes, (kept.progress.answeredAtMs ?? 0) - runner.#zeroMs);
     return runner;
   }
 

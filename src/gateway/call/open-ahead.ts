@@ -43,7 +43,7 @@ export async function openAhead(services: CallServices, kept: StoredCall, ahead:
   if (!isStream) return;
   const { clock, log, tools, toolRunner, doNotCall } = services;
   const requests = new AgentRequests({ tools, toolRunner, doNotCall }, origin.to, () => state.route, nothing, nothing, log);
-  if (notes !== null) requests.restore(notes, 0);
+  requests.restore(notes, 0);
   const agent = new CallAgent(
     { ...services, sessions: COUNTED_ALREADY },
     {
