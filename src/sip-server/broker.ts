@@ -1,7 +1,6 @@
-import { randomInt } from 'node:crypto';
 import type { DialogRecord } from '../sip/dialog/dialog-record.js';
 import type { DialogEntry } from '../sip/dialog/dialog-table.js';
-import { getHeader, header, type Header, type SipRequest, type SipResponse, serializeUnfolded } from '../sip/message/message.js';
+import { getHeader, header, type SipRequest, type SipResponse, serializeUnfolded } from '../sip/message/message.js';
 import type { Flow } from '../sip/transport/flow.js';
 import type { OutgoingRequest, IncomingRequest, UserAgentListener } from '../sip/user-agent/user-agent-context.js';
 import type { UserAgent } from '../sip/user-agent.js';
@@ -14,6 +13,7 @@ import { parseAppMessage } from './app-message.js';
 import { AppDialogs, type AppDialog, dialogIdOfEntry, gatewayOf, peerOf, readUserData, takenUserData, userDataOf } from './app-dialogs.js';
 import type { BrokerOptions } from './broker-options.js';
 import { IncomingRequests } from './incoming.js';
+import { retryAfter } from './retry-after.js';
 import { formatResponseSent, type AppCommand } from './control-protocol.js';
 import { APPLICATION_GONE, OutgoingRequests } from './outgoing.js';
 
@@ -451,9 +451,4 @@ function byeText({ state, flow }: DialogEntry): string {
     '',
     '',
   ].join('\r\n');
-}
-
-/** 1 to 10 s, so that refused callers do not return together. */
-function retryAfter(): Header {
-  return header('Retry-After', String(randomInt(1, 11)));
 }

@@ -1,3 +1,5 @@
+import { isoTime } from '../lib/clock.js';
+
 /** An application's command: the first line of a frame's payload, and the SIP text after it. */
 export type AppCommand =
   | { readonly verb: 'authenticate'; readonly id: string; readonly secret: string; readonly tags: readonly string[] }
@@ -152,22 +154,15 @@ export function formatAnswer(id: string, answered: string, verdict: 'OK' | 'NO' 
   return [id, 'response', answered, verdict, ...fields].join('|');
 }
 
-let cachedSecond = -1;
-let cachedSecondText = '';
 let cachedMs = -1;
 let cachedText = '';
 
-/** UTC wall clock `HH:MM:SS.uuuuuu`; cached for a millisecond, the part before the dot for a second. */
+/** UTC wall clock `HH:MM:SS.uuuuuu`; cached for a millisecond. */
 export function frameTime(wallMs: number): string {
   if (wallMs === cachedMs) return cachedText;
-  const second = Math.floor(wallMs / 1_000);
-  if (second !== cachedSecond) {
-    cachedSecond = second;
-    cachedSecondText = new Date(second * 1_000).toISOString().slice(11, 19);
-  }
-  const micros = Math.floor((wallMs - second * 1_000) * 1_000);
+  const micros = Math.floor((wallMs - Math.floor(wallMs / 1_000) * 1_000) * 1_000);
   cachedMs = wallMs;
-  cachedText = `${cachedSecondText}.${String(micros).padStart(6, '0')}`;
+  cachedText = `${isoTime(wallMs).slice(11, 19)}.${String(micros).padStart(6, '0')}`;
   return cachedText;
 }
 

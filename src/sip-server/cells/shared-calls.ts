@@ -1,14 +1,13 @@
-import { randomInt } from 'node:crypto';
 import type { CellPlace } from '../../config/cells.js';
 import { cellAmong } from '../../lib/cells.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import type { Admission } from '../../sip/admission.js';
 import { cellOf } from '../../sip/message/cell-of.js';
-import { header } from '../../sip/message/message.js';
 import type { SipStack } from '../../sip/stack.js';
 import type { Endpoint, Flow, FlowListener } from '../../sip/transport/flow.js';
 import type { OpenTransactions } from '../../sip/transport/retirement.js';
+import { retryAfter } from '../retry-after.js';
 import type { CellLineLimits } from './cell-line.js';
 import { HandedCalls, HandedDatagrams } from './handed-calls.js';
 import { Neighbour } from './neighbour.js';
@@ -157,6 +156,6 @@ export class SharedCalls implements FlowListener {
 
   /** The cell may be back later: nothing says that its dialogs have ended. */
   #giveUp(flow: Flow, text: string): void {
-    this.parts.stack.turnDown(flow, text, 500, 'Server Internal Error', [header('Retry-After', String(randomInt(1, 11)))]);
+    this.parts.stack.turnDown(flow, text, 500, 'Server Internal Error', [retryAfter()]);
   }
 }

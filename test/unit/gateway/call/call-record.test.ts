@@ -4,7 +4,16 @@ import { callOf } from '../store/store-contract.js';
 import { ROUTE } from '../../../support/route.js';
 import { CALL, LATE_CALL, LATE_FACTS, play } from '../../../support/call-machine.js';
 
-const PROGRESS = { ringingAtMs: null, answeredAtMs: 1, resumed: 0, agentError: null, signallingError: null, reports: 0, legs: [], answeredBy: null };
+const PROGRESS = {
+  ringingAtMs: null,
+  answeredAtMs: 1,
+  resumed: 0,
+  agentError: null,
+  signallingError: null,
+  reports: 0,
+  legs: [],
+  answeredBy: null,
+};
 
 it('[4568 §5] tells codec and suite of a call whose late answer has come, before both sides of its media are connected', () => {
   const { state } = play(LATE_CALL.slice(0, 6), LATE_FACTS);
