@@ -45,7 +45,7 @@ enum ErrorCode : int32_t {
 bool InitializeLibrary() {
   static std::once_flag once;
   static srtp_err_status_t status = srtp_err_status_init_fail;
-  std::call_once(once, [] { status = srtp_init(); });
+  std::call_once(once, [] { status = InitSrtp(); });
   return status == srtp_err_status_ok;
 }
 

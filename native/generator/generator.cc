@@ -69,7 +69,7 @@ enum Source : uint64_t { kCommands, kTick, kSecond };
 std::string Generator::Open() {
   Endpoint at;
   if (!Endpoint::Parse(options_.address, 0, &at)) return "--address is no IP address";
-  if (srtp_init() != srtp_err_status_ok) return "libsrtp could not be initialized";
+  if (InitSrtp() != srtp_err_status_ok) return "libsrtp could not be initialized";
   if (!RaiseFileLimit(options_.slots)) return "the limit on open files is too low for two sockets a slot";
   process_ = Random<uint16_t>() & 0xfff;
   const std::string failure = BindSlots(at);
