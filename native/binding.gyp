@@ -6,7 +6,7 @@
     "conditions": [
       ["'<!(echo ${TRUNKLINE_SANITIZE:-})'!=''", {
         "cflags_cc": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g"],
-        "ldflags": ["-fsanitize=address,undefined", "-Wl,-z,nodelete"]
+        "ldflags": ["-fsanitize=address,undefined"]
       }]
     ]
   },
@@ -14,6 +14,8 @@
     {
       "target_name": "srtp",
       "sources": ["srtp-session.cc", "udp-socket.cc"],
+      # NSS, which is started once (srtp.h), must not be unloaded with the last thread that has the addon.
+      "ldflags": ["-Wl,-z,nodelete"],
       "include_dirs": ["<!(node -p \"require('node-addon-api').include_dir\")"],
       "defines": ["NAPI_VERSION=8", "NAPI_DISABLE_CPP_EXCEPTIONS", "NODE_ADDON_API_DISABLE_DEPRECATED"]
     },

@@ -4,6 +4,9 @@ import { sequenceDelta } from './rtp-packet.js';
 const MAX_DROPOUT = 3_000;
 const MAX_MISORDER = 100;
 
+/** A sender's clock may be slow by 390 ppm at 50 packets a second before its packets seem later and later. */
+const DRIFT_TICKS = 1 / 16;
+
 /** Figures of one report block (RFC 3550 §6.4.1). */
 export interface ReceptionFigures {
   /** Packets lost since the previous report, in 1/256. */
@@ -30,6 +33,9 @@ export class ReceptionStatistics {
   /** Sixteen times the jitter estimate, in ticks. */
   #jitterTimes16 = 0;
   #lastTransitTicks: number | undefined;
+  /** Of late, and since the last look. */
+  #fastestTransitTicks = 0;
+  #fastestSinceLookTicks: number | undefined;
   /** Totals from before a restart of the source. */
   #earlierReceived = 0;
   #earlierLost = 0;
@@ -62,6 +68,16 @@ export class ReceptionStatistics {
 
   get jitterMs(): number {
     return (this.#jitterTimes16 / 16 / this.clockRateHz) * 1_000;
+  }
+
+  /**
+   * How many milliseconds longer than the fastest of late the fastest packet since the last look was on its way; `null`: there was none.
+   * Jitter of the network does not delay the fastest one; a queue delays all.
+   */
+  takeDelayMs(): number | null {
+    const fastest = this.#fastestSinceLookTicks;
+    this.#fastestSinceLookTicks = undefined;
+    return fastest === undefined ? null : (((fastest - this.#fastestTransitTicks) | 0) / this.clockRateHz) * 1_000;
   }
 
   /** The figures of the report that is sent now; the next fraction lost counts from here (A.3). */
@@ -118,11 +134,19 @@ export class ReceptionStatistics {
     const transitTicks = Math.round((arrivalMs * this.clockRateHz) / 1_000) - rtpTimestamp;
     const last = this.#lastTransitTicks;
     this.#lastTransitTicks = transitTicks;
-    if (last === undefined) return;
-    const difference = Math.abs((transitTicks - last) | 0);
+    const difference = last === undefined ? Infinity : Math.abs((transitTicks - last) | 0);
     // A jump of a second or more is a restart of the source's timestamp, not jitter.
-    if (difference >= this.clockRateHz) return;
-    this.#jitterTimes16 += difference - Math.floor((this.#jitterTimes16 + 8) / 16);
+    const isRestart = difference >= this.clockRateHz;
+    this.#updateFastest(transitTicks, isRestart);
+    if (!isRestart) this.#jitterTimes16 += difference - Math.floor((this.#jitterTimes16 + 8) / 16);
+  }
+
+  #updateFastest(transitTicks: number, isRestart: boolean): void {
+    if (isRestart) this.#fastestSinceLookTicks = undefined;
+    const isFastest = isRestart || ((transitTicks - this.#fastestTransitTicks) | 0) < 0;
+    this.#fastestTransitTicks = isFastest ? transitTicks : this.#fastestTransitTicks + DRIFT_TICKS;
+    const since = this.#fastestSinceLookTicks;
+    if (since === undefined || ((transitTicks - since) | 0) < 0) this.#fastestSinceLookTicks = transitTicks;
   }
 }
 

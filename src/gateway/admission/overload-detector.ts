@@ -1,6 +1,8 @@
+import { cpus } from 'node:os';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
+import type { MediaDelays } from '../model/media.js';
 
 export interface OverloadLimits {
   readonly maxEventLoopDelayMs: number;
@@ -12,9 +14,10 @@ export interface OverloadLimits {
 export interface OverloadSample {
   /** How late the process's event loop is, in milliseconds. */
   readonly delayMs: number;
-  /** How late the frames of the latest media thread are, in milliseconds. */
-  readonly mediaDelayMs: number;
+  readonly media: MediaDelays;
   readonly cpuPercent: number;
+  /** The share of the machine's CPU that nobody uses. */
+  readonly idlePercent: number;
 }
 
 export interface OverloadVerdict {
@@ -30,14 +33,25 @@ const SAMPLE_MS = 500;
 const RESOLUTION_MS = 50;
 /** Samples in a row that reverse the verdict: one long garbage collection must not refuse calls. */
 const TURN_AFTER = 2;
+/**
+ * Even the callers' fastest packets are this late, and the machine has no CPU left: they wait in rtpengine, and would wait longer with each
+ * further call. Late packets on a machine that has CPU only had a longer way.
+ */
+const QUEUE_MS = 5;
+const IDLE_PERCENT = 5;
 /** An overloaded process recovers only well below the limits, so that the verdict does not oscillate. */
 const RELIEF = 0.8;
+
+const CORES = cpus().length;
+
+const idleMs = (): number => cpus().reduce((sum, { times }) => sum + times.idle, 0);
 
 export function nextVerdict(verdict: OverloadVerdict, sample: OverloadSample, limits: OverloadLimits): OverloadVerdict {
   const factor = verdict.isOverloaded ? RELIEF : 1;
   const isOver =
     sample.delayMs > limits.maxEventLoopDelayMs * factor ||
-    sample.mediaDelayMs > limits.maxMediaDelayMs * factor ||
+    sample.media.frameMs > limits.maxMediaDelayMs * factor ||
+    (sample.media.arrivalMs >= QUEUE_MS * factor && sample.idlePercent < IDLE_PERCENT) ||
     sample.cpuPercent > limits.maxCpuPercent * factor;
   if (isOver === verdict.isOverloaded) return { ...verdict, against: 0 };
   const against = verdict.against + 1;
@@ -51,11 +65,11 @@ export class OverloadDetector {
   readonly #delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   #cpu = process.cpuUsage();
   #atMs = performance.now();
+  #idleMs = idleMs();
 
-  /** @param mediaDelayMs how late the frames of the latest media thread are */
   constructor(
     private readonly limits: OverloadLimits,
-    private readonly mediaDelayMs: () => number,
+    private readonly mediaDelays: () => MediaDelays,
     private readonly clock: Clock,
     private readonly log: Log,
   ) {}
@@ -65,6 +79,7 @@ export class OverloadDetector {
     this.#delay.enable();
     this.#cpu = process.cpuUsage();
     this.#atMs = performance.now();
+    this.#idleMs = idleMs();
     this.#schedule();
   }
 
@@ -91,14 +106,22 @@ export class OverloadDetector {
     const cpuPercent = (user + system) / 10 / (nowMs - this.#atMs);
     // The histogram holds nanoseconds between ticks, including the resolution.
     const delayMs = Math.max(0, this.#delay.percentile(99) / 1e6 - RESOLUTION_MS);
-    const mediaDelayMs = this.mediaDelayMs();
+    const media = this.mediaDelays();
+    const idleNowMs = idleMs();
+    const idlePercent = (100 * (idleNowMs - this.#idleMs)) / (nowMs - this.#atMs) / CORES;
     this.#cpu = process.cpuUsage();
     this.#atMs = nowMs;
+    this.#idleMs = idleNowMs;
     this.#delay.reset();
     const before = this.#verdict.isOverloaded;
-    this.#verdict = nextVerdict(this.#verdict, { delayMs, mediaDelayMs, cpuPercent }, this.limits);
+    this.#verdict = nextVerdict(this.#verdict, { delayMs, media, cpuPercent, idlePercent }, this.limits);
     if (this.#verdict.isOverloaded === before) return;
-    const facts = { event_loop_delay_ms: Math.round(delayMs), media_delay_ms: mediaDelayMs, cpu_percent: Math.round(cpuPercent) };
+    const facts = {
+      event_loop_delay_ms: Math.round(delayMs),
+      media_delay_ms: media.frameMs,
+      media_arrival_delay_ms: media.arrivalMs,
+      cpu_percent: Math.round(cpuPercent),
+    };
     if (before) this.log.info(facts, 'gateway.overload.ended');
     else this.log.warn(facts, 'gateway.overload.began');
   }

@@ -1,5 +1,5 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription, ForkSettings } from '../model/agent.js';
-import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDelays, MediaDirection } from '../model/media.js';
 import { isNote } from '../model/media.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import { publish } from '../ports/events.js';
@@ -72,10 +72,10 @@ export interface MediaService extends MediaEndpoint {
   sendDigits(callId: string, events: readonly number[], durationMs?: number): void;
   counters(): Promise<MediaCounters>;
   /**
-   * How late frames are in the latest media thread, in milliseconds: the 99th percentile of half a second. A second or more while the kernel
-   * drops datagrams that a thread did not read in time, or while a thread hangs.
+   * Of half a second, of the worst media thread. Frames are a second late or more while the kernel drops datagrams that a thread did not read
+   * in time, or while a thread hangs.
    */
-  readonly frameDelayMs: number;
+  readonly delays: MediaDelays;
   /** Closes the sockets for the next process, which has the calls: neither their peers nor their agents are told. Never rejects. */
   leave(): Promise<void>;
   /** Closes all legs, sockets and threads. */
@@ -88,6 +88,7 @@ const SILENT_MS = 1_500;
 const HUNG_MS = 8_000;
 /** A thread whose receive buffers are full is at least so far behind. */
 const DROPPING_DELAY_MS = 1_000;
+const NO_DELAYS: MediaDelays = { frameMs: 0, arrivalMs: 0 };
 const SHUTDOWN_LIMIT_MS = 2_000;
 /** How long a leg of a dead thread waits for the next thread. */
 const REPLACEMENT_LIMIT_MS = 10_000;
@@ -113,7 +114,7 @@ interface WorkerSlot {
   worker: WorkerHandle;
   capacity: number;
   legs: number;
-  frameDelayMs: number;
+  delays: MediaDelays;
   /** When it last reported, which it does each half second. */
   reportedMs: number;
   restartDelayMs: number;
@@ -194,7 +195,7 @@ class ThreadedMediaService implements MediaService {
         settings: share,
         capacity: 0,
         legs: 0,
-        frameDelayMs: 0,
+        delays: NO_DELAYS,
         reportedMs: clock.nowMs(),
         restartDelayMs: FIRST_RESTART_DELAY_MS,
         restartTimer: undefined,
@@ -213,9 +214,13 @@ class ThreadedMediaService implements MediaService {
     return this.#legs.size;
   }
 
-  get frameDelayMs(): number {
+  get delays(): MediaDelays {
     const silences = this.#slots.map((slot) => this.#silenceMs(slot)).filter((silentMs) => silentMs > SILENT_MS);
-    return Math.max(this.#dropWatch.isDropping ? DROPPING_DELAY_MS : 0, ...silences, ...this.#slots.map((slot) => slot.frameDelayMs));
+    const dropping = this.#dropWatch.isDropping ? DROPPING_DELAY_MS : 0;
+    return {
+      frameMs: Math.max(dropping, ...silences, ...this.#slots.map(({ delays }) => delays.frameMs)),
+      arrivalMs: Math.max(0, ...this.#slots.map(({ delays }) => delays.arrivalMs)),
+    };
   }
 
   ready(): Promise<void> {
@@ -478,7 +483,7 @@ class ThreadedMediaService implements MediaService {
         onLegEvent: (callId, event) =>
           (this.#legs.get(callId)?.onEvent ?? (isNote(event) ? this.#closing.get(callId) : undefined))?.(event),
         onRtcp: (seen) => this.options.onRtcp?.(seen),
-        onFrameDelay: (delayMs) => Object.assign(slot, { frameDelayMs: delayMs, reportedMs: this.clock.nowMs() }),
+        onDelays: (delays) => Object.assign(slot, { delays, reportedMs: this.clock.nowMs() }),
         onExit: () => this.#onWorkerExit(slot as WorkerSlot),
       },
       this.log,
@@ -509,7 +514,7 @@ class ThreadedMediaService implements MediaService {
 
   #onWorkerExit(slot: WorkerSlot): void {
     slot.capacity = 0;
-    slot.frameDelayMs = 0;
+    slot.delays = NO_DELAYS;
     if (this.#isShuttingDown) return;
     const lost = [...this.#legs].filter(([, leg]) => leg.slot === slot);
     this.log.error(

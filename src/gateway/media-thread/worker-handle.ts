@@ -2,7 +2,7 @@ import type { Worker } from 'node:worker_threads';
 import { assertNever } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { startThread } from '../../lib/thread.js';
-import type { LegEvent } from '../model/media.js';
+import type { LegEvent, MediaDelays } from '../model/media.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import { MediaUnavailableError } from '../ports/ports.js';
 import { TurnBatch } from '../../lib/turn-batch.js';
@@ -16,7 +16,7 @@ interface PendingRequest {
 export interface WorkerOwner {
   onLegEvent(callId: string, event: LegEvent): void;
   onRtcp(seen: RtcpSeen): void;
-  onFrameDelay(delayMs: number): void;
+  onDelays(delays: MediaDelays): void;
   /** The thread ended, on request or not, after its pending requests were rejected. */
   onExit(): void;
 }
@@ -113,8 +113,8 @@ export class WorkerHandle {
       case 'rtcp':
         this.owner.onRtcp(message.seen);
         break;
-      case 'frame-delay':
-        this.owner.onFrameDelay(message.delayMs);
+      case 'delays':
+        this.owner.onDelays(message.delays);
         break;
       case 'log':
         this.log[message.level](message.fields, message.event);

@@ -1,5 +1,5 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription, ForkSettings } from '../model/agent.js';
-import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDelays, MediaDirection } from '../model/media.js';
 import type { LogFields } from '../../lib/log.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import type { EndpointCounters } from '../media/endpoint.js';
@@ -75,6 +75,5 @@ export type WorkerMessage =
   | { readonly type: 'leg-event'; readonly callId: string; readonly event: LegEvent }
   /** Also sent for a closed leg: its last report is an RTCP BYE. */
   | { readonly type: 'rtcp'; readonly seen: RtcpSeen }
-  /** How late its frames are now (`FrameDelay`), when that has changed. */
-  | { readonly type: 'frame-delay'; readonly delayMs: number }
+  | { readonly type: 'delays'; readonly delays: MediaDelays }
   | { readonly type: 'log'; readonly level: LogLevel; readonly fields: LogFields; readonly event: string };

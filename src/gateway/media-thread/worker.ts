@@ -22,7 +22,7 @@ const settings = workerData as WorkerSettings;
 
 /** Between attempts to bind the ports of a process that is about to end: callers hear nothing meanwhile. */
 const BIND_AGAIN_MS = 4;
-/** How often the lateness of frames is read. */
+/** How often the delays of frames and packets are read. */
 const DELAY_WINDOW_MS = 500;
 
 const outgoing = new TurnBatch<WorkerMessage>((messages) => port.postMessage(messages));
@@ -175,8 +175,8 @@ function orRefused(work: () => WorkerReply): WorkerReply {
 }
 
 /** Also the sign that the thread does not hang. The timer alone does not keep it alive. */
-function reportDelays(frameDelay: FrameDelay): void {
-  setInterval(() => post({ type: 'frame-delay', delayMs: frameDelay.take() }), DELAY_WINDOW_MS).unref();
+function reportDelays(endpoint: RtpEndpoint): void {
+  setInterval(() => post({ type: 'delays', delays: endpoint.takeDelays() }), DELAY_WINDOW_MS).unref();
 }
 
 async function loadAgents(counters: ReturnType<typeof noAgentCounters>): Promise<ThreadAgents> {
@@ -193,13 +193,11 @@ async function run(): Promise<void> {
   };
   // A spare process has everything loaded when its turn comes, and agents connected ahead of it.
   if (settings.waitsToBind) agents = await loadAgents(agentCounters);
-  const frameDelay = new FrameDelay();
   const endpoint = new RtpEndpoint(settings, {
     clock: systemClock,
     log: workerLog({}),
     random32: () => randomInt(2 ** 32),
     agentCounters,
-    onFrameDelay: (lateMs) => frameDelay.add(lateMs),
     newAgent: (agent, host, log) => loaded().newAgent(agent, host, log),
     ...(settings.tellsRtcp ? { onRtcp: (seen) => post({ type: 'rtcp', seen }) } : {}),
   });
@@ -214,7 +212,7 @@ async function run(): Promise<void> {
       return fail(error);
     }
     isBound = true;
-    reportDelays(frameDelay);
+    reportDelays(endpoint);
     post({ type: 'ready', capacity: endpoint.capacity });
   };
   port.on('message', (commands: readonly WorkerCommand[]) => {

@@ -1,7 +1,7 @@
 import { isIP, SocketAddress } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
-import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection } from '../model/media.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDelays, MediaDirection } from '../model/media.js';
 import { isNote } from '../model/media.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import type { Clock } from '../../lib/clock.js';
@@ -15,7 +15,7 @@ import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent, typ
 import { RestingPeers, type ShunnedSource } from './peers.js';
 import { RTP_HEADER_BYTES, uint32At } from '../../rtp/rtp-packet.js';
 import type { ReceiveOutcome } from './rtp-receiver.js';
-import { SlotClock, type Ticking } from './slot-clock.js';
+import { FrameDelay, SlotClock, type Ticking } from './slot-clock.js';
 import { SocketPair } from './socket-pair.js';
 
 export const CALLS_PER_SOCKET_PAIR = 64;
@@ -37,8 +37,6 @@ export interface EndpointDependencies {
   /** Counters of the thread's agents. */
   readonly agentCounters?: AgentCounters;
   readonly newAgent: (description: Exclude<AgentDescription, { kind: 'party' | 'early-media' }>, host: AgentHost, log: Log) => LegAgent;
-  /** Gets the delay of each wake-up of the pacing, in milliseconds, if set. */
-  readonly onFrameDelay?: (lateMs: number) => void;
   /** Gets the RTCP of all legs, if set. */
   readonly onRtcp?: (seen: RtcpSeen) => void;
 }
@@ -128,6 +126,7 @@ export class RtpEndpoint {
   #earlierCall = 0;
   #receiveBufferBytes = 0;
   #maxLateMs = 0;
+  readonly #frameDelay = new FrameDelay();
   #lateFrames = 0;
   /** Totals of closed legs and released agents. */
   readonly #closed = { packetsSent: 0, packetsReceived: 0, packetsLost: 0, packetsLate: 0 };
@@ -140,7 +139,7 @@ export class RtpEndpoint {
     this.#frames = new SlotClock(dependencies.clock, (lateMs) => {
       this.#maxLateMs = Math.max(this.#maxLateMs, lateMs);
       if (lateMs >= FRAME_MS) this.#lateFrames += 1;
-      dependencies.onFrameDelay?.(lateMs);
+      this.#frameDelay.add(lateMs);
     });
     this.#heldTicks = new SlotClock(dependencies.clock, undefined, HELD_TICK_MS);
   }
@@ -415,6 +414,12 @@ export class RtpEndpoint {
   /** The leg's figures so far; `null` without a leg. */
   figures(callId: string): LegFigures | null {
     return this.#legs.get(callId)?.media.figures() ?? null;
+  }
+
+  /** Since the last look. */
+  takeDelays(): MediaDelays {
+    const delays = [...this.#legs.values()].flatMap(({ media }) => media.takeArrivalDelayMs() ?? []).sort((one, other) => one - other);
+    return { frameMs: this.#frameDelay.take(), arrivalMs: Math.round(delays[Math.floor(delays.length / 2)] ?? 0) };
   }
 
   counters(): EndpointCounters {

@@ -262,6 +262,11 @@ export class MediaLeg implements ConferenceHost {
     return this.figures();
   }
 
+  /** `ReceptionStatistics.takeDelayMs`. */
+  takeArrivalDelayMs(): number | null {
+    return this.#receiver.takeDelayMs();
+  }
+
   /** The leg's figures so far. */
   figures(): LegFigures {
     return {

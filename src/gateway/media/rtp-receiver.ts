@@ -73,6 +73,11 @@ export class RtpReceiver {
     return this.#statistics.jitterMs;
   }
 
+  /** `ReceptionStatistics.takeDelayMs`. */
+  takeDelayMs(): number | null {
+    return this.#statistics.takeDelayMs();
+  }
+
   /** Changes the key of incoming packets; `null`: plain RTP. */
   setSrtp(srtp: SrtpSession | null): void {
     this.#srtp = srtp;

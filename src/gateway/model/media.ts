@@ -145,3 +145,11 @@ export interface RelayFigures {
   readonly fromCarrier: StreamFigures;
   readonly fromAgent: StreamFigures;
 }
+
+/** In whole milliseconds. */
+export interface MediaDelays {
+  /** How late frames leave: `FrameDelay`. */
+  readonly frameMs: number;
+  /** How late callers' packets are read: the median over the legs of `ReceptionStatistics.takeDelayMs`. */
+  readonly arrivalMs: number;
+}

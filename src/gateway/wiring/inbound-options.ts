@@ -98,5 +98,5 @@ export function overloadDetector({ admission }: Config, endpoint: MediaService, 
     maxMediaDelayMs: admission.max_media_delay_ms,
     maxCpuPercent: admission.max_cpu_percent,
   };
-  return new OverloadDetector(limits, () => endpoint.frameDelayMs, clock, log);
+  return new OverloadDetector(limits, () => endpoint.delays, clock, log);
 }

@@ -105,6 +105,9 @@ export const METRICS = {
   trunkline_media_delay_seconds: gauge(
     'How late the latest media thread sends frames: 99th percentile of half a second. New calls get 503 above admission.max_media_delay_ms.',
   ),
+  trunkline_media_arrival_delay_seconds: gauge(
+    "How late the callers' packets are read, beyond the fastest of late: the median of the calls. New calls get 503 above admission.max_media_delay_ms while the machine's CPU is used up.",
+  ),
   trunkline_media_kernel_drops_total: counter('Datagrams that the kernel dropped because a receive buffer was full.'),
   trunkline_media_worker_restarts_total: counter('Media worker threads that died and were replaced.'),
 

@@ -143,6 +143,29 @@ describe('reception statistics', () => {
     expect(even.jitterMs).toBe(0);
   });
 
+  describe('how late even the fastest packet is', () => {
+    const receive = (statistics: ReceptionStatistics, from: number, to: number, lateMs: (packet: number) => number): number | null => {
+      for (let i = from; i < to; i += 1) statistics.receive(i & 0xffff, (i * 160 + 0xfffff000) >>> 0, i * 20 + lateMs(i), true);
+      return statistics.takeDelayMs();
+    };
+
+    it('is what a queue adds, not jitter; nothing without a packet', () => {
+      const statistics = new ReceptionStatistics(8_000);
+      expect(statistics.takeDelayMs()).toBeNull();
+      expect(receive(statistics, 0, 25, (i) => (i % 5) * 15)).toBe(0);
+      expect(statistics.takeDelayMs()).toBeNull();
+      expect(receive(statistics, 25, 50, (i) => 50 + (i % 5) * 15)).toBeCloseTo(50, -1);
+      expect(receive(statistics, 50, 75, (i) => (i % 5) * 15)).toBe(0);
+    });
+
+    it('is small for a sender whose clock is slow by 300 ppm, and starts anew with the timestamps', () => {
+      const statistics = new ReceptionStatistics(8_000);
+      for (let i = 0; i < 45_000; i += 50) expect(receive(statistics, i, i + 50, (at) => at * 0.006)).toBeLessThan(1);
+      for (let i = 45_000; i < 45_025; i += 1) statistics.receive(i, i * 160 + 90_000, i * 20 + 400, true);
+      expect(statistics.takeDelayMs()).toBeLessThan(1);
+    });
+  });
+
   it('[4733 §2.5.1] telephone-events, which repeat a timestamp, and a jump of the timestamp do not count as jitter', () => {
     const statistics = new ReceptionStatistics(8_000);
     for (let i = 0; i < 50; i += 1) statistics.receive(i, i * 160, i * 20, true);

@@ -11,13 +11,16 @@ import { EventLog } from '../../../support/event-log.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
 const LIMITS = { maxEventLoopDelayMs: 500, maxMediaDelayMs: 40, maxCpuPercent: 180 };
-const QUIET: OverloadSample = { delayMs: 5, mediaDelayMs: 2, cpuPercent: 20 };
+const ON_TIME = { frameMs: 2, arrivalMs: 1 };
+const QUIET: OverloadSample = { delayMs: 5, media: ON_TIME, cpuPercent: 20, idlePercent: 50 };
 const LATE: OverloadSample = { ...QUIET, delayMs: 501 };
-const MEDIA_LATE: OverloadSample = { ...QUIET, mediaDelayMs: 41 };
+const MEDIA_LATE: OverloadSample = { ...QUIET, media: { ...ON_TIME, frameMs: 41 } };
+const PACKETS_LATE: OverloadSample = { ...QUIET, media: { ...ON_TIME, arrivalMs: 41 } };
+const PACKETS_LATE_AND_BUSY: OverloadSample = { ...PACKETS_LATE, idlePercent: 4 };
 const BUSY: OverloadSample = { ...QUIET, cpuPercent: 181 };
 /** Below the limits, but not well below. */
-const NEARLY: OverloadSample = { delayMs: 450, mediaDelayMs: 2, cpuPercent: 100 };
-const MEDIA_NEARLY: OverloadSample = { ...QUIET, mediaDelayMs: 33 };
+const NEARLY: OverloadSample = { ...QUIET, delayMs: 450, cpuPercent: 100 };
+const MEDIA_NEARLY: OverloadSample = { ...QUIET, media: { ...ON_TIME, frameMs: 33 } };
 
 const after = (...samples: readonly OverloadSample[]): boolean =>
   samples.reduce<OverloadVerdict>((verdict, sample) => nextVerdict(verdict, sample, LIMITS), NOT_OVERLOADED).isOverloaded;
@@ -30,6 +33,8 @@ describe('whether a gateway is overloaded', () => {
     ['late, quiet, late', [LATE, QUIET, LATE], false],
     ['late in a media thread once', [MEDIA_LATE, QUIET], false],
     ['late in a media thread twice', [MEDIA_LATE, MEDIA_LATE], true],
+    ['late packets on an idle machine: their way became longer', [PACKETS_LATE, PACKETS_LATE], false],
+    ['late packets on a machine that has no CPU left', [PACKETS_LATE_AND_BUSY, PACKETS_LATE_AND_BUSY], true],
     ['near the limit of media', [MEDIA_NEARLY, MEDIA_NEARLY], false],
     ['short of CPU twice', [BUSY, BUSY], true],
     ['late, then short of CPU', [LATE, BUSY], true],
@@ -52,7 +57,7 @@ describe('the watch over this process', () => {
     const clock = new VirtualClock();
     const log = new EventLog();
     // Any process that runs takes some CPU.
-    const monitor = new OverloadDetector({ ...LIMITS, maxEventLoopDelayMs: 60_000, maxCpuPercent: 0 }, () => 0, clock, log);
+    const monitor = new OverloadDetector({ ...LIMITS, maxEventLoopDelayMs: 60_000, maxCpuPercent: 0 }, () => ON_TIME, clock, log);
     monitor.start();
     const seen = [1, 2, 3].map(() => {
       clock.advance(500);
@@ -66,13 +71,13 @@ describe('the watch over this process', () => {
   it('takes the delay of the media threads into account, and says so at the end too', () => {
     const clock = new VirtualClock();
     const log = new EventLog();
-    let mediaDelayMs = 41;
+    let frameMs = 41;
     const limits = { ...LIMITS, maxEventLoopDelayMs: 60_000, maxCpuPercent: 100_000 };
-    const detector = new OverloadDetector(limits, () => mediaDelayMs, clock, log);
+    const detector = new OverloadDetector(limits, () => ({ frameMs, arrivalMs: 0 }), clock, log);
     detector.start();
     clock.advance(1_000);
     const during = detector.isOverloaded;
-    mediaDelayMs = 31;
+    frameMs = 31;
     clock.advance(1_000);
     detector.stop();
     expect([during, detector.isOverloaded]).toEqual([true, false]);

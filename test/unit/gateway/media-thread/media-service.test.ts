@@ -495,12 +495,12 @@ describe('media service, its life', () => {
     const call = await openCall(service, 'x');
     // No report is read meanwhile: the event loop does not turn.
     for (let count = 0; count < 4; count += 1) clock.advance(500);
-    expect(service.frameDelayMs).toBe(2_000);
+    expect(service.delays.frameMs).toBe(2_000);
     await expect(service.reserve('y')).rejects.toThrow('no media worker has capacity');
     for (let count = 0; count < 12; count += 1) clock.advance(500);
     await expect.poll(() => call.events).toEqual([{ type: 'media-lost' }]);
     await expect.poll(() => service.capacity, { timeout: 5_000 }).toBe(64);
-    expect([service.frameDelayMs, (await service.counters()).workerRestarts]).toEqual([0, 1]);
+    expect([service.delays.frameMs, (await service.counters()).workerRestarts]).toEqual([0, 1]);
     await service.shutdown();
     await call.peer.close();
   }, 15_000);

@@ -215,6 +215,34 @@ it.each([
   own.close();
 });
 
+describe('the delays of half a second', () => {
+  it('are the median of what is read late, and the worst of what leaves late', async () => {
+    endpoint.close();
+    const clock = new VirtualClock();
+    endpoint = RtpEndpoint.open(
+      { address: '127.0.0.1', rtpPorts: [FIRST], mediaTimeoutMs: 60_000 },
+      { clock, log: silentLog, random32: () => 7, newAgent: () => AGENT },
+    );
+    const calls = ['a', 'b', 'c'];
+    const callers = await Promise.all(calls.map(newPeer));
+    const hear = async (sequenceNumber: number, of: readonly TestPeer[]): Promise<void> => {
+      const before = endpoint.counters().packetsReceived;
+      for (const peer of of) peer.rtpSocket.send(rtpPacket({ sequenceNumber }), FIRST, '127.0.0.1');
+      await expect.poll(() => endpoint.counters().packetsReceived).toBe(before + of.length);
+    };
+    for (const [index, peer] of callers.entries()) open(calls[index]!, peer.address);
+    await hear(1, callers);
+    clock.advance(20);
+    await hear(2, callers.slice(1));
+    clock.advance(70);
+    await hear(3, callers.slice(0, 1));
+    expect(endpoint.takeDelays()).toEqual({ frameMs: 0, arrivalMs: 0 });
+    await hear(3, callers.slice(1));
+    expect(endpoint.takeDelays()).toEqual({ frameMs: 0, arrivalMs: 50 });
+    expect(endpoint.takeDelays()).toEqual({ frameMs: 0, arrivalMs: 0 });
+  });
+});
+
 describe('held legs', () => {
   /** A clock that counts the timers that fire. */
   class CountingClock extends VirtualClock {
