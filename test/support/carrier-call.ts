@@ -14,6 +14,8 @@ export class CarrierCall {
   readonly refusals: string[] = [];
   /** Answer to each OPTIONS and BYE of the gateway's. */
   otherAnswer = '200 OK';
+  /** Each connection that it ever had: one of another cell's goes on when a cell dies. */
+  readonly #peers = new Set<SipPeer>();
 
   private constructor(
     public peer: SipPeer,
@@ -25,8 +27,7 @@ export class CarrierCall {
 
   /** The call goes on over this connection. */
   over(peer: SipPeer): void {
-    this.peer = peer;
-    this.signalling.over(peer);
+    this.#use(peer);
     peer.onMessage = (message) => {
       if (message.header('Call-ID') === this.signalling.callId) this.#onMessage(message);
     };
@@ -34,9 +35,14 @@ export class CarrierCall {
 
   /** The gateway says this over a connection that it opened, which the call has from now on. */
   take(peer: SipPeer, message: WireMessage): void {
+    this.#use(peer);
+    this.#onMessage(message);
+  }
+
+  #use(peer: SipPeer): void {
+    this.#peers.add(peer);
     this.peer = peer;
     this.signalling.over(peer);
-    this.#onMessage(message);
   }
 
   #onMessage(message: WireMessage): void {
@@ -115,7 +121,7 @@ export class CarrierCall {
 
   close(): void {
     this.audio.close();
-    this.peer.close();
+    for (const peer of this.#peers) peer.close();
   }
 }
 
