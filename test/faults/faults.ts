@@ -93,8 +93,10 @@ console.log(
 if (wrong.length > 0) process.exitCode = 1;
 
 function tell(report: FaultReport, tookMs: number): void {
-  const { long, short, reasons, longestSilenceMs, longestAnswerMs, backMs, readyz, events } = report;
-  console.log(`         long ${JSON.stringify(long)}, silence ${String(longestSilenceMs)} ms, records ${JSON.stringify(reasons)}`);
+  const { long, late, short, reasons, longestSilenceMs, longestAnswerMs, backMs, readyz, events } = report;
+  console.log(
+    `         long ${JSON.stringify(long)}${late === undefined ? '' : ` and late ${JSON.stringify(late)}`}, silence ${String(longestSilenceMs)} ms, records ${JSON.stringify(reasons)}`,
+  );
   console.log(
     `         new ${JSON.stringify(short)}, slowest ${String(longestAnswerMs)} ms; back after ${String(backMs)} ms; readyz ${readyz.join('; ')}`,
   );

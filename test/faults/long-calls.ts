@@ -6,6 +6,7 @@ import { reasonOf, type Trunk } from './short-calls.js';
 /** What became of one call with audio. */
 export interface LongCallFate {
   readonly sipCallId: string;
+  readonly answeredMs: number;
   /** `goes on`, `BYE MEDIA_LOST`, `silent` (neither audio nor a BYE). */
   readonly fate: string;
   /** The longest time without audio since the fault, of a call that goes on. */
@@ -26,7 +27,7 @@ export class LongCalls {
 
   private constructor(
     private readonly trunk: Trunk,
-    private readonly calls: readonly CarrierCall[],
+    private readonly calls: CarrierCall[],
     private readonly isEcho: boolean,
   ) {}
 
@@ -44,26 +45,42 @@ export class LongCalls {
     return all;
   }
 
-  get ids(): readonly string[] {
-    return this.calls.map(({ signalling }) => signalling.callId);
+  /** More calls, so many a second, until the function that it returns is called. */
+  arrive(rate: number, listener: CarrierListener): () => void {
+    const timer = setInterval(() => void this.#arrive(listener).catch(() => undefined), 1_000 / rate);
+    return () => clearInterval(timer);
+  }
+
+  async #arrive(listener: CarrierListener): Promise<void> {
+    const call = await CarrierCall.open(this.trunk, this.trunk.number);
+    this.calls.push(call);
+    listener.add(call);
+    await call.connect(listener.port);
   }
 
   fates(sinceMs: number): LongCallFate[] {
     const nowMs = performance.now();
-    return this.calls.map((call) => {
+    return this.#answered().map((call) => {
       const bye = call.peer.received.find(
         (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.signalling.callId,
       );
       const heardMs = call.audio.heard.filter((packet) => !this.isEcho || packet.isEcho).map(({ atMs }) => atMs);
       const isHeard = (heardMs.at(-1) ?? 0) > nowMs - HEARD_LATELY_MS;
       const fate = bye !== undefined ? `BYE ${reasonOf(bye)}`.trim() : isHeard ? 'goes on' : 'silent';
-      return { sipCallId: call.signalling.callId, fate, silenceMs: longestGap(heardMs, sinceMs) };
+      return { sipCallId: call.signalling.callId, answeredMs: call.answeredMs, fate, silenceMs: longestGap(heardMs, sinceMs) };
     });
   }
 
-  /** The carrier hangs up what goes on, over another connection where its own is gone. How many were not ended by it. */
-  async hangUp(): Promise<number> {
-    const ended = await Promise.all(this.calls.map((call) => this.#hangUp(call)));
+  #answered(): CarrierCall[] {
+    return this.calls.filter(({ answeredMs }) => answeredMs > 0);
+  }
+
+  /**
+   * The carrier hangs up what goes on, over another connection where its own is gone. How many were not ended by it, of those answered before
+   * this moment.
+   */
+  async hangUp(beforeMs: number): Promise<number> {
+    const ended = await Promise.all(this.#answered().map(async (call) => (await this.#hangUp(call)) || call.answeredMs > beforeMs));
     this.#isOver = true;
     for (const call of this.calls) call.close();
     return ended.filter((isEnded) => !isEnded).length;

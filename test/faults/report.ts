@@ -32,7 +32,7 @@ function figuresRow(report: FaultReport): string {
   const isDialled = report.fault.run !== undefined;
   const cells = [
     report.fault.title,
-    listed(report.long),
+    report.late === undefined ? listed(report.long) : `${listed(report.long)}; answered in its last 100 ms: ${listed(report.late)}`,
     isDialled ? '–' : `${String(report.longestSilenceMs)} ms, p50 ${String(report.silenceP50Ms)} ms, p99 ${String(report.silenceP99Ms)} ms`,
     listed(report.reasons),
     listed(report.short),

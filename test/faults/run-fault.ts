@@ -44,6 +44,8 @@ export interface FaultReport {
   readonly short: Readonly<Record<string, number>>;
   readonly longestAnswerMs: number;
   readonly long: Readonly<Record<string, number>>;
+  /** Calls that a host answered in its last 100 ms, which may not have reached Redis. */
+  readonly late?: Readonly<Record<string, number>>;
   /** Among the calls that continued. */
   readonly longestSilenceMs: number;
   /** Half of them, and 99 of 100, had no longer one. */
@@ -66,6 +68,9 @@ export interface Load {
 }
 
 const BEFORE_MS = 1_500;
+/** Calls a second that a host gets before it dies. */
+const ARRIVING = 30;
+const LATE_MS = 100;
 const CLEAN_MS = 3_000;
 const WATCHED_MS = 25_000;
 const BACK_WITHIN_MS = 5_000;
@@ -83,25 +88,33 @@ export async function runFault(fault: Fault, world: World, load: Load, files: Re
   const longTrunk = otherHost === null ? trunk : { ...otherHost.trunk, number: trunk.number };
   const long = await LongCalls.begin(longTrunk, load.longCalls, world.isEcho, carriers);
   const short = new ShortCalls(trunk, load.rate);
+  const arrived = otherHost === null ? undefined : long.arrive(ARRIVING, listener);
   await pause(BEFORE_MS);
   const log = new LogReader(world);
   const ready = new ReadyWatch(world.gateway.ready.http);
   const atMs = performance.now();
+  const lateMs = otherHost === null ? Infinity : atMs - LATE_MS;
   await fault.inject(world);
+  arrived?.();
   await pause(fault.lastsMs);
   await fault.heal?.(world);
   const goneMs = fault.lastsMs === 0 ? atMs : performance.now();
   await untilClean(
     short,
     goneMs,
-    () => fault.excused?.['no call is stuck'] !== undefined || long.fates(atMs).every(({ fate }) => fate !== 'silent'),
+    () =>
+      fault.excused?.['no call is stuck'] !== undefined ||
+      long.fates(atMs).every(({ fate, answeredMs }) => fate !== 'silent' || answeredMs > lateMs),
   );
   await short.stop();
-  const fates = long.fates(atMs);
-  const notEnded = await long.hangUp();
+  const all = long.fates(atMs);
+  const late = all.filter(({ answeredMs }) => answeredMs > lateMs);
+  const fates = all.filter((one) => !late.includes(one));
+  const ids = fates.map(({ sipCallId }) => sipCallId);
+  const notEnded = await long.hangUp(lateMs);
   const left = await settled(world);
   const answered = short.all.filter(({ outcome }) => outcome === 'answered').map(({ sipCallId }) => sipCallId);
-  const records = await recordsOf(world, sinceMs, [...long.ids, ...answered]);
+  const records = await recordsOf(world, sinceMs, [...ids, ...answered]);
   ready.stop();
   const after = filesOf(world);
   const toldEnds = log.toldEnds();
@@ -115,10 +128,11 @@ export async function runFault(fault: Fault, world: World, load: Load, files: Re
     short: tally(during.map(({ outcome }) => outcome)),
     longestAnswerMs: Math.max(0, ...during.map(({ answerMs }) => answerMs ?? 0)),
     long: tally(fates.map(({ fate }) => fate)),
+    ...(otherHost === null ? {} : { late: tally(late.map(({ fate }) => fate)) }),
     longestSilenceMs: Math.max(0, ...silences),
     silenceP50Ms: percentile(silences, 0.5) ?? 0,
     silenceP99Ms: percentile(silences, 0.99) ?? 0,
-    reasons: tally([...records.found.values()].filter(({ sip_call_id: id }) => long.ids.includes(id)).map(({ reason }) => reason)),
+    reasons: tally([...records.found.values()].filter(({ sip_call_id: id }) => ids.includes(id)).map(({ reason }) => reason)),
     backMs,
     readyz: [...ready.seen],
     events: log.events(),

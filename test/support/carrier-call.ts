@@ -10,6 +10,8 @@ export type Trunk = Pick<RunningGateway, 'sipPort' | 'ca'> & { readonly sipHost?
 export class CarrierCall {
   /** The gateway's 200. */
   answer!: WireMessage;
+  /** 0: not yet. */
+  answeredMs = 0;
   /** Answers to the gateway's next re-INVITEs; those after them get 200. */
   readonly refusals: string[] = [];
   /** Answer to each OPTIONS and BYE of the gateway's. */
@@ -73,6 +75,7 @@ export class CarrierCall {
     this.signalling.invite(this.audio.sdp());
     this.answer = await this.signalling.final(10_000);
     if (this.answer.status !== 200) throw new Error(`refused: ${this.answer.text}`);
+    this.answeredMs = performance.now();
     this.signalling.ack(this.answer);
     this.audio.follow(this.answer.body);
     await this.heardAfter(performance.now());
