@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { CarrierCall } from '../support/carrier-call.js';
 import type { CarrierListener } from '../support/carrier-listener.js';
 import { SipPeer } from '../support/sip-peer.js';
@@ -14,6 +15,8 @@ export interface LongCallFate {
 }
 
 const HEARD_LATELY_MS = 1_000;
+/** More at once is overload: the bots, the proxies and the carriers are one process. */
+const BEGUN_AT_ONCE = 25;
 
 /**
  * What carriers do when a connection is lost. `mixed`: a third each connects again at once, connects again when it has something to say, and
@@ -35,11 +38,18 @@ export class LongCalls {
    * @param isEcho the agent says what it hears, and only that is audio: what the gateway sends while its agent is away is not
    */
   static async begin(trunk: Trunk, count: number, isEcho: boolean, { kind, listener }: Carriers): Promise<LongCalls> {
-    const calls = await Promise.all(
+    const limit = pLimit(BEGUN_AT_ONCE);
+    const begun = await Promise.allSettled(
       Array.from({ length: count }, (_none, index) =>
-        kind === 'accepting' || index % 3 === 2 ? accepting(trunk, listener) : CarrierCall.talking(trunk, trunk.number),
+        limit(() => (kind === 'accepting' || index % 3 === 2 ? accepting(trunk, listener) : CarrierCall.talking(trunk, trunk.number))),
       ),
     );
+    const calls = begun.flatMap((call) => (call.status === 'fulfilled' ? [call.value] : []));
+    const refused = begun.find((call) => call.status === 'rejected');
+    if (refused !== undefined) {
+      for (const call of calls) call.close();
+      throw refused.reason;
+    }
     const all = new LongCalls(trunk, calls, isEcho);
     if (kind === 'mixed') for (const [index, call] of calls.entries()) if (index % 3 === 0) void all.#connectAgain(call);
     return all;

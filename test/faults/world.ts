@@ -104,13 +104,15 @@ async function embedded(count: number, settings: Settings, ca?: string): Promise
   });
 }
 
-function relayAt(index: number): Promise<RunningRtpengine> {
-  const first = FIRST_RELAY_PORT + index * RELAY_PORTS;
-  return RunningRtpengine.start({ min: first, max: first + RELAY_PORTS - 1 });
+/** One of `count` that share the ports. */
+function relayAt(index: number, count: 1 | 2): Promise<RunningRtpengine> {
+  const ports = (2 * RELAY_PORTS) / count;
+  const min = FIRST_RELAY_PORT + index * ports;
+  return RunningRtpengine.start({ min, max: min + ports - 1 });
 }
 
 async function withTwoRelays(settings: Settings): Promise<World> {
-  const relays = [await relayAt(0), await relayAt(1)];
+  const relays = [await relayAt(0, 2), await relayAt(1, 2)];
   const address = relays.map(({ name }) => name).join(',');
   const gateway = await RunningGateway.start({ ...instance(2), TRUNKLINE_RTPENGINE: address, ...settings });
   const port = Number(gateway.environment['TRUNKLINE_REDIS_PORT']);
@@ -178,7 +180,7 @@ async function withLines(settings: Settings): Promise<World> {
     '"msg":"sip_server.ready"',
   );
   const redis = await startRedis();
-  const relay = await relayAt(0);
+  const relay = await relayAt(0, 1);
   const bot = await EchoBot.start();
   const lines: Lines = {
     control: await TcpLine.open(controlPort),

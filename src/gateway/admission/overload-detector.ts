@@ -34,10 +34,9 @@ const RESOLUTION_MS = 50;
 /** Samples in a row that reverse the verdict: one long garbage collection must not refuse calls. */
 const TURN_AFTER = 2;
 /**
- * Even the callers' fastest packets are this late, and the machine has no CPU left: they wait in rtpengine, and would wait longer with each
+ * Even the callers' fastest packets are late, and the machine has no CPU left: they wait in rtpengine, and would wait longer with each
  * further call. Late packets on a machine that has CPU only had a longer way.
  */
-const QUEUE_MS = 5;
 const IDLE_PERCENT = 5;
 /** An overloaded process recovers only well below the limits, so that the verdict does not oscillate. */
 const RELIEF = 0.8;
@@ -51,7 +50,7 @@ export function nextVerdict(verdict: OverloadVerdict, sample: OverloadSample, li
   const isOver =
     sample.delayMs > limits.maxEventLoopDelayMs * factor ||
     sample.media.frameMs > limits.maxMediaDelayMs * factor ||
-    (sample.media.arrivalMs >= QUEUE_MS * factor && sample.idlePercent < IDLE_PERCENT) ||
+    (sample.media.arrivalMs > limits.maxMediaDelayMs * factor && sample.idlePercent < IDLE_PERCENT) ||
     sample.cpuPercent > limits.maxCpuPercent * factor;
   if (isOver === verdict.isOverloaded) return { ...verdict, against: 0 };
   const against = verdict.against + 1;

@@ -8,7 +8,6 @@ import type { Log, LogFields } from '../../lib/log.js';
 import { TurnBatch } from '../../lib/turn-batch.js';
 import { systemClock } from '../../lib/system-clock.js';
 import { RtpEndpoint } from '../media/endpoint.js';
-import { FrameDelay } from '../media/slot-clock.js';
 import { noAgentCounters } from '../media/leg-agent.js';
 import type { ThreadAgents } from './agents.js';
 import { CommandGate } from './command-gate.js';

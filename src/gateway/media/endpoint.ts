@@ -12,13 +12,22 @@ import { ConferenceParty } from './conference.js';
 import { EarlyMediaParty } from './early-media.js';
 import { MediaLeg } from './leg.js';
 import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent, type LegFork } from './leg-agent.js';
-import { RestingPeers, type ShunnedSource } from './peers.js';
+import { RestingPeers } from './peers.js';
+import {
+  addressOf,
+  CALLS_PER_SOCKET_PAIR,
+  choosePortPair,
+  EndpointFullError,
+  isTaken,
+  portPairFor,
+  type OpenLeg,
+  type PortPair,
+} from './port-pair.js';
 import { RTP_HEADER_BYTES, uint32At } from '../../rtp/rtp-packet.js';
 import type { ReceiveOutcome } from './rtp-receiver.js';
 import { FrameDelay, SlotClock, type Ticking } from './slot-clock.js';
 import { SocketPair } from './socket-pair.js';
 
-export const CALLS_PER_SOCKET_PAIR = 64;
 /** How often a held leg looks after its agent and a digit without an end. */
 const HELD_TICK_MS = 1_000;
 
@@ -64,42 +73,9 @@ export interface EndpointCounters {
   readonly maxLateMs: number;
 }
 
-/** No port pair is free for the leg; or its id is open already, or not open. */
-export class EndpointFullError extends Error {
-  override readonly name = 'EndpointFullError';
-}
-
-interface OpenLeg {
-  readonly callId: string;
-  readonly media: MediaLeg;
-  readonly portPair: PortPair;
-  remote: MediaAddress;
-  /** The remote's numbers on the two sockets. */
-  rtpPeer: number;
-  rtcpPeer: number;
-  /** SSRC of the peer's RTP. */
-  ssrc: number | undefined;
-  /** SSRCs of the peer's recent calls here. */
-  shunned: readonly ShunnedSource[];
-  readonly ticking: Ticking;
-  readonly onEvent: (event: LegEvent) => void;
-}
-
 interface LegAhead {
   readonly description: LegDescription;
   readonly onEvent: (event: LegEvent) => void;
-}
-
-/** A pair of sockets and the peers that use it. */
-interface PortPair {
-  readonly pair: SocketPair;
-  /** By the number of the peer on the socket. */
-  readonly byRtp: Map<number, OpenLeg>;
-  readonly byRtcp: Map<number, OpenLeg>;
-  /** Slots reserved for future legs. */
-  reserved: number;
-  /** Peers that left recently. */
-  readonly resting: RestingPeers;
 }
 
 /** The media endpoint's sockets and all legs on them. */
@@ -200,7 +176,7 @@ export class RtpEndpoint {
    */
   reserve(callId: string): MediaAddress {
     if (this.#legs.has(callId) || this.#reserved.has(callId)) throw new EndpointFullError('the call has a leg already');
-    const portPair = this.#choosePortPair(null);
+    const portPair = choosePortPair(this.#portPairs, null, this.dependencies.clock.nowMs());
     portPair.reserved += 1;
     this.#reserved.set(callId, portPair);
     return addressOf(portPair);
@@ -310,7 +286,7 @@ export class RtpEndpoint {
     if (this.#legs.has(callId)) throw new EndpointFullError('the call has a leg already');
     const reserved = this.#unreserve(callId);
     const remote = checkedAddress(description.remote);
-    const portPair = this.#portPairFor(description.localRtpPort, reserved, remote);
+    const portPair = portPairFor(this.#portPairs, description.localRtpPort, reserved, remote, this.dependencies.clock.nowMs());
     const { pair } = portPair;
     const media = new MediaLeg(description, {
       clock: this.dependencies.clock,
@@ -570,33 +546,6 @@ export class RtpEndpoint {
     pair.rtcp.removePeer(rtcpPeer);
     portPair.resting.add(callId, remote.address, remote.rtpPort, ssrc, this.dependencies.clock.nowMs());
   }
-
-  /** The far side already has the port: only this pair will do. */
-  #portPairFor(localRtpPort: number | null, reserved: PortPair | undefined, remote: MediaAddress): PortPair {
-    if (localRtpPort === null && reserved === undefined) return this.#choosePortPair(remote);
-    const portPair = localRtpPort === null ? reserved : this.#portPairs.find(({ pair }) => pair.rtp.port === localRtpPort);
-    if (portPair === undefined) throw new EndpointFullError(`port ${String(localRtpPort)} is not one of the media endpoint's`);
-    if (usedOf(portPair) >= CALLS_PER_SOCKET_PAIR)
-      throw new EndpointFullError(`port ${String(localRtpPort)} of the media endpoint has no free slot`);
-    if (isTaken(portPair, remote, null)) throw new EndpointFullError('the peer has another leg on these sockets');
-    return portPair;
-  }
-
-  /** The port pair with the fewest legs that the peer does not use; one that it left recently only if there is no other. */
-  #choosePortPair(remote: MediaAddress | null): PortPair {
-    const nowMs = this.dependencies.clock.nowMs();
-    let best: { readonly portPair: PortPair; readonly cost: number } | undefined;
-    for (const portPair of this.#portPairs) {
-      if (usedOf(portPair) >= Math.min(CALLS_PER_SOCKET_PAIR, best?.cost ?? Infinity)) continue;
-      if (remote !== null && isTaken(portPair, remote, null)) continue;
-      const isResting = remote !== null && portPair.resting.has(remote.address, remote.rtpPort, nowMs);
-      const cost = usedOf(portPair) + (isResting ? CALLS_PER_SOCKET_PAIR : 0);
-      if (best === undefined || cost < best.cost) best = { portPair, cost };
-      if (cost === 0) break;
-    }
-    if (best === undefined) throw new EndpointFullError('no media port pair is free');
-    return best.portPair;
-  }
 }
 
 function addPackets(sum: { packetsSent: number; packetsReceived: number; packetsLost: number }, leg: LegFigures): void {
@@ -605,22 +554,8 @@ function addPackets(sum: { packetsSent: number; packetsReceived: number; packets
   sum.packetsLost += leg.packetsLost;
 }
 
-function usedOf({ byRtp, reserved }: PortPair): number {
-  return byRtp.size + reserved;
-}
-
-/** Whether another leg has the peer on these sockets. */
-function isTaken({ pair, byRtp, byRtcp }: PortPair, { address, rtpPort, rtcpPort }: MediaAddress, leg: OpenLeg | null): boolean {
-  const owners = [byRtp.get(pair.rtp.findPeer(address, rtpPort)), byRtcp.get(pair.rtcp.findPeer(address, rtcpPort))];
-  return owners.some((owner) => owner !== undefined && owner !== leg);
-}
-
 function isSame(one: MediaAddress, other: MediaAddress): boolean {
   return one.address === other.address && one.rtpPort === other.rtpPort && one.rtcpPort === other.rtcpPort;
-}
-
-function addressOf({ pair }: PortPair): MediaAddress {
-  return { address: pair.address, rtpPort: pair.rtp.port, rtcpPort: pair.rtcp.port };
 }
 
 function rtcpOf({ address, rtcpPort }: MediaAddress): RtcpSeen['from'] {

@@ -1,0 +1,89 @@
+import type { LegEvent, MediaAddress } from '../model/media.js';
+import type { MediaLeg } from './leg.js';
+import type { RestingPeers, ShunnedSource } from './peers.js';
+import type { Ticking } from './slot-clock.js';
+import type { SocketPair } from './socket-pair.js';
+
+export const CALLS_PER_SOCKET_PAIR = 64;
+
+/** No port pair is free for the leg; or its id is open already, or not open. */
+export class EndpointFullError extends Error {
+  override readonly name = 'EndpointFullError';
+}
+
+export interface OpenLeg {
+  readonly callId: string;
+  readonly media: MediaLeg;
+  readonly portPair: PortPair;
+  remote: MediaAddress;
+  /** The remote's numbers on the two sockets. */
+  rtpPeer: number;
+  rtcpPeer: number;
+  /** SSRC of the peer's RTP. */
+  ssrc: number | undefined;
+  /** SSRCs of the peer's recent calls here. */
+  shunned: readonly ShunnedSource[];
+  readonly ticking: Ticking;
+  readonly onEvent: (event: LegEvent) => void;
+}
+
+/** A pair of sockets and the peers that use it. */
+export interface PortPair {
+  readonly pair: SocketPair;
+  /** By the number of the peer on the socket. */
+  readonly byRtp: Map<number, OpenLeg>;
+  readonly byRtcp: Map<number, OpenLeg>;
+  /** Slots reserved for future legs. */
+  reserved: number;
+  /** Peers that left recently. */
+  readonly resting: RestingPeers;
+}
+
+/**
+ * The far side already has the port, or it is reserved: only this pair will do.
+ * @throws EndpointFullError
+ */
+export function portPairFor(
+  portPairs: readonly PortPair[],
+  localRtpPort: number | null,
+  reserved: PortPair | undefined,
+  remote: MediaAddress,
+  nowMs: number,
+): PortPair {
+  if (localRtpPort === null && reserved === undefined) return choosePortPair(portPairs, remote, nowMs);
+  const portPair = localRtpPort === null ? reserved : portPairs.find(({ pair }) => pair.rtp.port === localRtpPort);
+  if (portPair === undefined) throw new EndpointFullError(`port ${String(localRtpPort)} is not one of the media endpoint's`);
+  if (usedOf(portPair) >= CALLS_PER_SOCKET_PAIR)
+    throw new EndpointFullError(`port ${String(localRtpPort)} of the media endpoint has no free slot`);
+  if (isTaken(portPair, remote, null)) throw new EndpointFullError('the peer has another leg on these sockets');
+  return portPair;
+}
+
+/** The port pair with the fewest legs that the peer does not use; one that it left recently only if there is no other. */
+export function choosePortPair(portPairs: readonly PortPair[], remote: MediaAddress | null, nowMs: number): PortPair {
+  let best: { readonly portPair: PortPair; readonly cost: number } | undefined;
+  for (const portPair of portPairs) {
+    if (usedOf(portPair) >= Math.min(CALLS_PER_SOCKET_PAIR, best?.cost ?? Infinity)) continue;
+    if (remote !== null && isTaken(portPair, remote, null)) continue;
+    const isResting = remote !== null && portPair.resting.has(remote.address, remote.rtpPort, nowMs);
+    const cost = usedOf(portPair) + (isResting ? CALLS_PER_SOCKET_PAIR : 0);
+    if (best === undefined || cost < best.cost) best = { portPair, cost };
+    if (cost === 0) break;
+  }
+  if (best === undefined) throw new EndpointFullError('no media port pair is free');
+  return best.portPair;
+}
+
+function usedOf({ byRtp, reserved }: PortPair): number {
+  return byRtp.size + reserved;
+}
+
+/** Whether another leg has the peer on these sockets. */
+export function isTaken({ pair, byRtp, byRtcp }: PortPair, { address, rtpPort, rtcpPort }: MediaAddress, leg: OpenLeg | null): boolean {
+  const owners = [byRtp.get(pair.rtp.findPeer(address, rtpPort)), byRtcp.get(pair.rtcp.findPeer(address, rtcpPort))];
+  return owners.some((owner) => owner !== undefined && owner !== leg);
+}
+
+export function addressOf({ pair }: PortPair): MediaAddress {
+  return { address: pair.address, rtpPort: pair.rtp.port, rtcpPort: pair.rtcp.port };
+}
