@@ -19,6 +19,8 @@ const { values } = parseArgs({
     cps: { type: 'string', default: '20' },
     /** New calls a second, without media, once twice as many were tried. */
     probes: { type: 'string', default: '10' },
+    /** WebSocket bots that say back what they hear, in place of the test line. */
+    bots: { type: 'boolean', default: false },
   },
 });
 
@@ -44,8 +46,13 @@ function yieldToGenerator(pid: number): void {
   for (const thread of readdirSync(`/proc/${String(pid)}/task`)) setPriority(Number(thread), 10);
 }
 
-console.log(`${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; SRTP calls to the test line`);
-const subject = await productSubject({});
+console.log(
+  `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; SRTP calls to ${values.bots ? 'WebSocket bots' : 'the test line'}`,
+);
+const bots = values.bots ? await started('bench/media/bot.ts') : null;
+const subject = await productSubject(
+  bots === null ? {} : { TRUNKLINE_AGENTS_URL: `ws://127.0.0.1:${String(bots.ready.port)}/`, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' },
+);
 for (const { pid } of subject.processes()) yieldToGenerator(pid);
 const directory = await mkdtemp(join(tmpdir(), 'trunkline-overload-'));
 const caFile = join(directory, 'ca.pem');
@@ -67,6 +74,7 @@ try {
   );
 } finally {
   generator.child.kill();
+  bots?.child.kill();
   await subject.close();
   await rm(directory, { recursive: true, force: true });
 }
