@@ -25,7 +25,7 @@ import {
 } from './port-pair.js';
 import { RTP_HEADER_BYTES, uint32At } from '../../rtp/rtp-packet.js';
 import type { ReceiveOutcome } from './rtp-receiver.js';
-import { FrameDelay, SlotClock, type Ticking } from './slot-clock.js';
+import { FrameDelay, SlotClock } from './slot-clock.js';
 import { SocketPair } from './socket-pair.js';
 
 /** How often a held leg looks after its agent and a digit without an end. */
