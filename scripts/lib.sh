@@ -250,7 +250,8 @@ build_typescript() {
   # The console beside it is built by itself.
   mkdir -p "$ROOT/dist"
   find "$ROOT/dist" -mindepth 1 -maxdepth 1 ! -name console ! -name .client-types -exec rm -rf {} +
-  (cd "$ROOT" && node node_modules/typescript/bin/tsc -p tsconfig.build.json) || return 1
+  # `npm test` checks the types.
+  (cd "$ROOT" && node node_modules/typescript/bin/tsc -p tsconfig.build.json --noCheck) || return 1
   # Lua scripts are read beside the compiled file that names them.
   (cd "$ROOT/src" && find . -name '*.lua' -exec cp --parents {} "$ROOT/dist/" \;)
   (cd "$ROOT" && node_modules/.bin/tsx scripts/bundle.ts) || return 1
