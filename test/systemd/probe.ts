@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { percentile } from '../../src/loadtest/percentiles.js';
 import { LongCalls } from '../faults/long-calls.js';
+import { pause } from '../faults/run-fault.js';
 import { CarrierListener } from '../support/carrier-listener.js';
 import { until } from '../support/carrier-call.js';
 
@@ -50,7 +51,7 @@ let holds = true;
 for (const step of STEPS) {
   const sinceMs = performance.now();
   await systemctl(...step);
-  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  await pause(3_000);
   await until(() => calls.fates(sinceMs).every(({ fate }) => fate !== 'silent'), HEARD_WITHIN_MS, 'silent').catch(() => undefined);
   const fates = calls.fates(sinceMs);
   const alive = fates.filter(({ fate }) => fate === 'goes on');

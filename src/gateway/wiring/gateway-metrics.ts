@@ -122,9 +122,10 @@ export function collectGateway(metrics: Metrics, parts: GatewayParts): void {
   });
   metrics.collect(async (figures) => {
     const { workers, kernelDrops, workerRestarts } = await endpoint.counters();
-    figures.set('trunkline_media_capacity', {}, endpoint.capacity);
-    figures.set('trunkline_media_delay_seconds', {}, seconds(endpoint.delays.frameMs));
-    figures.set('trunkline_media_arrival_delay_seconds', {}, seconds(endpoint.delays.arrivalMs));
+    const { capacity, delays } = endpoint;
+    figures.set('trunkline_media_capacity', {}, capacity);
+    figures.set('trunkline_media_delay_seconds', {}, seconds(delays.frameMs));
+    figures.set('trunkline_media_arrival_delay_seconds', {}, seconds(delays.arrivalMs));
     figures.set('trunkline_media_worker_restarts_total', {}, workerRestarts);
     if (kernelDrops !== null) figures.set('trunkline_media_kernel_drops_total', {}, kernelDrops);
     workers.forEach((counters, index) => counters !== null && setWorker(figures, String(index + 1), counters));
