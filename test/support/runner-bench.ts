@@ -81,6 +81,7 @@ export class RunnerBench {
   isAcknowledged = false;
   #onCancel: () => void = () => undefined;
   #listeners = new Map<string, (...args: never[]) => void>();
+  #sipDialog: SrfDialog | undefined;
   #kept: CallSnapshot | null = null;
   #onLegEvent: ((event: LegEvent) => void) | undefined;
   #isMoved = false;
@@ -144,12 +145,16 @@ export class RunnerBench {
 
   /** In the call; nothing once drachtio-srf has no dialog. */
   say(event: 'ack' | 'destroy' | 'modify' | 'update', body = '', reason = ''): void {
+    if (!this.hasDialog) return;
+    if (event === 'ack') {
+      this.isAcknowledged = true;
+      return this.#sipDialog?.handle(this.#request('ACK', body), {} as SrfResponse);
+    }
     const listener = this.#listeners.get(event) as ((request: SrfRequest, more: unknown) => void) | undefined;
-    if (listener === undefined || !this.hasDialog) return;
-    if (event === 'ack') this.isAcknowledged = true;
-    if (event === 'ack' || event === 'destroy') {
-      if (event === 'destroy') this.hasDialog = false;
-      return listener(this.#request('ACK', body), reason);
+    if (listener === undefined) return;
+    if (event === 'destroy') {
+      this.hasDialog = false;
+      return listener(this.#request('BYE', body), reason);
     }
     const asked: Asked = { method: event, answers: [] };
     this.asked.push(asked);
@@ -337,13 +342,13 @@ export class RunnerBench {
 
   #dialog(): SrfDialog {
     this.hasDialog = true;
-    return {
+    return (this.#sipDialog = {
       id: 'd',
       sip: { callId: 's', localTag: 'l', remoteTag: 'r' },
       local: { sdp: '', contact: '' },
       handle: () => undefined,
       on: (event: string, listener: (...args: never[]) => void) => void this.#listeners.set(event, listener),
-    };
+    });
   }
 
   #relay(name: string, relayId: string, sdp: () => string): Promise<{ sdp: string }> {

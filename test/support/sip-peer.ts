@@ -51,6 +51,14 @@ export class SipPeer extends WirePeer {
     this.#socket.write(text, 'latin1');
   }
 
+  /** What it sends is one write: the other side reads it at once. */
+  together<T>(send: () => T): T {
+    this.#socket.cork();
+    const sent = send();
+    this.#socket.uncork();
+    return sent;
+  }
+
   /** Resolves when the other side has closed the connection. */
   whenClosed(): Promise<void> {
     if (this.closed) return Promise.resolve();

@@ -386,11 +386,11 @@ export class CallDialog {
 
   #listen(dialog: SrfDialog): void {
     const on = (event: InDialog, handler: SrfHandler): void => dialog.on(event, this.#traced(handler));
-    dialog.on('ack', (request) => {
+    const onAck = (request: SrfRequest): void => {
       this.trace.received(request);
       this.owner.dispatch({ type: 'acknowledged', sdp: request.body });
-    });
-    onBye(dialog, (request, response) => this.trace.received(request, response));
+    };
+    onArrival(dialog, onAck, (request, response) => this.trace.received(request, response));
     dialog.on('destroy', (request, reason) => {
       if (/taken over/i.test(reason)) return this.owner.onTaken();
       if (request.source === 'application') this.trace.sip('out', request.msg.raw, 'BYE');
@@ -523,11 +523,15 @@ function byeReason(text: string): 'ACK_TIMEOUT' | 'SESSION_EXPIRED' | 'CALLER_HA
   return /session timer expired/i.test(text) ? 'SESSION_EXPIRED' : 'CALLER_HANGUP';
 }
 
-/** Called for the peer's BYE before drachtio-srf answers it: `destroy` comes after that 200. */
-function onBye(dialog: SrfDialog, listener: SrfHandler): void {
+/**
+ * In the order of arrival: drachtio-srf emits `ack` only after a BYE that came right behind the ACK, and `destroy` only after its 200 to the
+ * peer's BYE.
+ */
+function onArrival(dialog: SrfDialog, onAck: (request: SrfRequest) => void, onBye: SrfHandler): void {
   const handle = dialog.handle.bind(dialog);
   dialog.handle = (request, response, ...rest) => {
-    if (request.method === 'BYE' && request.source !== 'application') listener(request, response);
+    if (request.method === 'ACK') return onAck(request);
+    if (request.method === 'BYE' && request.source !== 'application') onBye(request, response);
     handle(request, response, ...rest);
   };
 }

@@ -47,6 +47,15 @@ describe('an INVITE without SDP', () => {
     });
   });
 
+  it('counts an answer in the ACK that comes together with the BYE', async () => {
+    const { call, ok } = await offered();
+    await peer.together(() => {
+      call.ack(ok, offerSdp({ payloads: '8 101' }));
+      return call.hangUp(ok);
+    });
+    expect(await gateway.record(call.callId)).toMatchObject({ reason: 'CALLER_HANGUP', codec: 'PCMA' });
+  });
+
   it('[3261 §13.2.2.4] [3264 §4] the answer in the ACK opens audio both ways', async () => {
     const { call, ok } = await offered();
     const end = (await CarrierEnd.open()).connect(ok.body);
