@@ -530,9 +530,7 @@ describe('media service, its life', () => {
     const call = await openCall(service, 'mute');
     service.start('mute');
     await heardFor(call, 0.2);
-    const voice = voiceLikeNoise(4_000, 9);
-    await call.peer.speak(voice);
-    await heardPhrase(call, voice.subarray(0, 3_200), 0);
+    await speakUntilEchoed(call, 'PCMU', voiceLikeNoise(4_000, 9));
     expect(warnings.filter((line) => line.includes('echoes'))).toEqual([
       'agent.speech.failed {"call_id":"mute","code":"engine-missing","hint":"the test line only echoes"}',
     ]);
