@@ -58,6 +58,7 @@ const RAISED_BY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   TrunklineEventLoopLate: { 'trunkline_event_loop_delay_seconds{percentile="99"}': '0.3x30' },
   TrunklineMediaLate: { trunkline_media_delay_seconds: '0.06x30' },
+  TrunklineMediaArrivesLate: { trunkline_media_arrival_delay_seconds: '0.06x30' },
   TrunklineCapacity: { trunkline_calls_in_progress: '90x30', trunkline_call_room: '10x30' },
   TrunklineFileHandles: { trunkline_process_open_files: '900x30', trunkline_process_max_files: '1024x30' },
   TrunklineLogLinesDropped: { trunkline_log_lines_dropped_total: '0x18 12x15' },
