@@ -23,8 +23,8 @@ export default defineConfig({
           include: ['test/integration/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          // Each file starts servers of its own, and waits for them half of its time: two cores carry three at a time.
-          maxWorkers: 3,
+          // Each file starts servers of its own, and waits for them half of its time: two cores carry four at a time.
+          maxWorkers: 4,
           isolate: false,
           sequence: { groupOrder: 1 },
         },

@@ -2,22 +2,24 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-// Above what the kernel gives to sockets that name no port, so that nobody is given one of these between our look and its use. Each of
-// vitest's workers has a part of its own.
+// Above what the kernel gives to sockets that name no port, so that nobody is given one of these between our look and its use. Each process
+// of each test run has a part of its own: the lock is a listening socket, gone with its process.
 const FIRST_PORT = 61_000;
-const PORTS_PER_WORKER = 400;
-const WORKERS = 11;
+const PORTS_PER_PROCESS = 400;
+const PARTS = 11;
+const FIRST_LOCK_PORT = 9_920;
+const part = await lockFirst(FIRST_LOCK_PORT, PARTS);
 
 // Goes round: a port that was named and is not yet listened at is not named again by a second call, as it would now and then be at random.
-let next = Math.floor(Math.random() * PORTS_PER_WORKER);
+let next = Math.floor(Math.random() * PORTS_PER_PROCESS);
 
 /** Ports of this moment that are free for TCP and for UDP, all different, and different from those this process was named before. */
 export async function freePorts(count: number): Promise<number[]> {
-  const first = firstOfWorker();
+  const first = FIRST_PORT + part * PORTS_PER_PROCESS;
   const ports: number[] = [];
-  for (let tried = 0; tried < PORTS_PER_WORKER && ports.length < count; tried += 1) {
+  for (let tried = 0; tried < PORTS_PER_PROCESS && ports.length < count; tried += 1) {
     const port = first + next;
-    next = (next + 1) % PORTS_PER_WORKER;
+    next = (next + 1) % PORTS_PER_PROCESS;
     if (await isFree(port)) ports.push(port);
   }
   if (ports.length < count) throw new Error(`fewer than ${String(count)} ports are free from ${String(first)} on`);
@@ -26,15 +28,16 @@ export async function freePorts(count: number): Promise<number[]> {
 
 /** The first of so many neighbouring ports that are free for TCP and for UDP; it is even, as those of RTP are. Named once, as above. */
 export async function freeRange(count: number): Promise<number> {
-  for (let tried = 0; tried < PORTS_PER_WORKER; tried += count) {
-    const offset = next + count + 1 > PORTS_PER_WORKER ? 0 : next + (next % 2);
+  const first = FIRST_PORT + part * PORTS_PER_PROCESS;
+  for (let tried = 0; tried < PORTS_PER_PROCESS; tried += count) {
+    const offset = next + count + 1 > PORTS_PER_PROCESS ? 0 : next + (next % 2);
     // Before anything is awaited: others ask at the same time.
-    next = (offset + count) % PORTS_PER_WORKER;
-    const ports = Array.from({ length: count }, (_none, at) => firstOfWorker() + offset + at);
+    next = (offset + count) % PORTS_PER_PROCESS;
+    const ports = Array.from({ length: count }, (_none, at) => first + offset + at);
     const free = await Promise.all(ports.map(isFree));
-    if (!free.includes(false)) return firstOfWorker() + offset;
+    if (!free.includes(false)) return first + offset;
   }
-  throw new Error(`no ${String(count)} neighbouring ports are free from ${String(firstOfWorker())} on`);
+  throw new Error(`no ${String(count)} neighbouring ports are free from ${String(first)} on`);
 }
 
 export interface PortRange {
@@ -42,26 +45,35 @@ export interface PortRange {
   readonly max: number;
 }
 
-// Between those of whole gateways and those that the kernel gives; each of vitest's workers has a part of its own.
-const FIRST_RELAY_PORT = 28_000;
-const RELAY_PORTS_PER_WORKER = 750;
-const RELAY_WORKERS = 4;
+// Between those of whole gateways and those that the kernel gives; a process that asks has a part of its own, as above.
+const FIRST_RELAY_PORT = 27_700;
+const RELAY_PORTS_PER_PROCESS = 1_000;
+const RELAY_PARTS = 5;
+const FIRST_RELAY_LOCK_PORT = 9_940;
+let relayPart: Promise<number> | undefined;
 let nextRelayPort = 0;
 
-/** So many ports for an rtpengine of this file's; the ones of a worker's earlier files come round again. */
-export function relayPorts(count: number): PortRange {
-  const offset = nextRelayPort + count > RELAY_PORTS_PER_WORKER ? 0 : nextRelayPort;
+/** So many ports for an rtpengine of this file's; the ones of a process's earlier files come round again. */
+export async function relayPorts(count: number): Promise<PortRange> {
+  relayPart ??= lockFirst(FIRST_RELAY_LOCK_PORT, RELAY_PARTS);
+  const offset = nextRelayPort + count > RELAY_PORTS_PER_PROCESS ? 0 : nextRelayPort;
   nextRelayPort = offset + count;
-  const min = FIRST_RELAY_PORT + (workerIndex() % RELAY_WORKERS) * RELAY_PORTS_PER_WORKER + offset;
+  const min = FIRST_RELAY_PORT + (await relayPart) * RELAY_PORTS_PER_PROCESS + offset;
   return { min, max: min + count - 1 };
 }
 
-function firstOfWorker(): number {
-  return FIRST_PORT + (workerIndex() % WORKERS) * PORTS_PER_WORKER;
-}
-
-function workerIndex(): number {
-  return Number(process.env['VITEST_POOL_ID'] ?? 1) - 1;
+/** Listens at the first of so many ports that nobody listens at, until this process ends. Returns which one. */
+async function lockFirst(firstPort: number, count: number): Promise<number> {
+  for (let index = 0; index < count; index += 1) {
+    const lock = createServer().unref();
+    lock.listen({ host: '127.0.0.1', port: firstPort + index, exclusive: true });
+    const isMine = await once(lock, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (isMine) return index;
+  }
+  throw new Error(`all ${String(count)} parts of the ports are in use`);
 }
 
 async function isFree(port: number): Promise<boolean> {

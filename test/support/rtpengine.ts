@@ -14,10 +14,10 @@ export class RunningRtpengine {
     private child: ChildProcess,
   ) {}
 
-  /** @param given ports that the caller has, or how many of this worker's */
+  /** @param given ports that the caller has, or how many of this process's */
   static async start(given: number | PortRange, deleteDelayS = 0): Promise<RunningRtpengine> {
     const [port = 0] = await freePorts(1);
-    const ports = typeof given === 'number' ? relayPorts(given) : given;
+    const ports = typeof given === 'number' ? await relayPorts(given) : given;
     const running = new RunningRtpengine(port, ports, launch(port, ports, deleteDelayS));
     await running.#answers();
     return running;

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve, sep } from 'node:path';
 import { promisify } from 'node:util';
-import { freePorts } from './ports.js';
+import { freePorts, freeRange, relayPorts } from './ports.js';
 import { processesOf } from './processes.js';
 
 /** `trunkline up` where the start itself is looked at: starts that are refused, cut short, or interrupted by a terminal. */
@@ -88,9 +88,7 @@ export class Instance {
   static async settings(overrides: Readonly<Record<string, string>> = {}): Promise<Instance> {
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-up-'));
     const [sip, http, redis, control, ng] = await freePorts(5);
-    // Between those of other gateways and relays of tests, and each of vitest's workers has its own: taken ones stop the start.
-    const worker = Number(process.env['VITEST_POOL_ID'] ?? 1) % 10;
-    const [media, relay] = [27_600 + 40 * worker, 31_000 + 100 * worker];
+    const [media, relay] = [await freeRange(40), await relayPorts(100)];
     return new Instance(directory, {
       TRUNKLINE_DATA_DIR: join(directory, 'data'),
       TRUNKLINE_GATEWAY_WORKERS: '1',
@@ -100,8 +98,8 @@ export class Instance {
       TRUNKLINE_REDIS_PORT: String(redis),
       TRUNKLINE_DRACHTIO_PORT: String(control),
       TRUNKLINE_RTPENGINE_NG_PORT: String(ng),
-      TRUNKLINE_RTPENGINE_PORT_MIN: String(relay),
-      TRUNKLINE_RTPENGINE_PORT_MAX: String(relay + 99),
+      TRUNKLINE_RTPENGINE_PORT_MIN: String(relay.min),
+      TRUNKLINE_RTPENGINE_PORT_MAX: String(relay.max),
       TRUNKLINE_MEDIA_PORT_MIN: String(media),
       TRUNKLINE_MEDIA_PORT_MAX: String(media + 39),
       ...overrides,

@@ -213,7 +213,7 @@ describe('the only rtpengine', () => {
   });
 
   it('has no ports left: INVITE and OPTIONS get 503, and service is back with the first hang-up', async () => {
-    const { min, max } = relayPorts(8);
+    const { min, max } = await relayPorts(8);
     gateway = await RunningGateway.start({ TRUNKLINE_RTPENGINE_PORT_MIN: String(min), TRUNKLINE_RTPENGINE_PORT_MAX: String(max) });
     const [first, second, third] = [await talking(), await talking(), await opened()];
     const options = async (): Promise<number> => (await third.signalling.probe('OPTIONS')).status;
