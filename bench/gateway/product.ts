@@ -8,8 +8,10 @@ import { RELAY_PORTS, type Subject } from './subject.js';
 /**
  * The whole product as `npm run up` starts it: Redis, rtpengine, SIP server, gateways; the test line answers. Its configuration is the
  * default one, but for addresses and ports.
+ *
+ * @param firstSentence of the test line, which echoes after it; without it a greeting of 11 s
  */
-export async function productSubject(settings: Readonly<Record<string, string>>): Promise<Product> {
+export async function productSubject(settings: Readonly<Record<string, string>>, firstSentence?: string): Promise<Product> {
   const defaults = loadConfig({ environment: {} });
   const product = await RunningGateway.start({
     // What the tests' gateways have otherwise.
@@ -26,6 +28,7 @@ export async function productSubject(settings: Readonly<Record<string, string>>)
     TRUNKLINE_RTPENGINE_PORT_MAX: String(RELAY_PORTS.max),
     ...settings,
   });
+  if (firstSentence !== undefined) await product.api('POST', `/v1/agents/${product.ready.agent_id}`, { first_sentence: firstSentence });
   return {
     target: { port: product.sipPort, transport: 'TLS', ca: product.ca, messages: 'carrier' },
     processes: () => childrenOf(product.ready.pid),

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { errorText } from '../../src/lib/result.js';
 import type { StageFigures } from '../../src/loadtest/figures.js';
 import type { Subject } from '../gateway/subject.js';
+import { lossPercent } from '../../src/loadtest/verdict.js';
 import { productSubject } from '../gateway/product.js';
 import { kamailioSubject } from '../kamailio/start.js';
 import { loadStage } from '../support/load-stage.js';
@@ -46,11 +47,13 @@ const CASES: Readonly<Record<string, Case>> = {
     parameters: { ...own, firstRate: 20, granularity: 2, localAttempts: own.localAttempts / 10, globalAttempts: own.globalAttempts / 10 },
   },
 };
-const SUBJECTS: Readonly<Record<string, () => Promise<Subject>>> = { Trunkline: () => productSubject({}), Kamailio: kamailioSubject };
+const SUBJECTS: Readonly<Record<string, () => Promise<Subject>>> = { Trunkline: () => productSubject({}, 'Hello.'), Kamailio: kamailioSubject };
 /** Longer than this a session counts as not established. */
 const ESTABLISHMENT_THRESHOLD_MS = 5_000;
 /** A trial has more attempts than t or T where those would be over sooner. */
 const LEAST_SECONDS = 10;
+/** More is heard. */
+const MAX_LOSS_PERCENT = 1;
 /** Below this share of the rate it was not the device that was tried. */
 const KEPT_RATE = 0.95;
 
@@ -93,13 +96,9 @@ async function find(name: string, tried: Case): Promise<Found> {
       const attempts = Math.max(least, cps * LEAST_SECONDS);
       const stage = await trial(subject, caFile, tried, cps, attempts).catch((error: unknown) => errorText(error));
       if (typeof stage === 'string') return failed(cps, attempts, stage);
-      const isKept = stage.callsPerSecond >= KEPT_RATE * cps;
-      const passed = stage.failed === 0 && stage.successful === attempts && isKept;
-      const why = isKept
-        ? `${String(attempts - stage.successful)} of ${String(attempts)} failed (${causes(stage)})`
-        : 'the generator did not keep the rate';
-      if (!passed) return failed(cps, attempts, why);
-      console.error(`  ${name}, ${tried.name}: ${String(cps)}/s, ${String(attempts)} attempts: all succeeded`);
+      const why = failureOf(stage, cps, attempts);
+      if (why !== null) return failed(cps, attempts, why);
+      console.error(`  ${name}, ${tried.name}: ${String(cps)}/s, ${String(attempts)} attempts: all succeeded${heardText(stage)}`);
       last = stage;
       return true;
     }, tried.parameters);
@@ -108,6 +107,23 @@ async function find(name: string, tried: Case): Promise<Found> {
     await subject.close();
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+/** Why a trial has failed; `null`: it has not. The RFC looks at signalling only: that media comes back is ours. */
+function failureOf(stage: StageFigures, cps: number, attempts: number): string | null {
+  if (stage.callsPerSecond < KEPT_RATE * cps) return 'the generator did not keep the rate';
+  if (stage.failed > 0 || stage.successful < attempts)
+    return `${String(attempts - stage.successful)} of ${String(attempts)} failed (${causes(stage)})`;
+  const { media } = stage;
+  if (media === null) return null;
+  const isWhole = media.tone.heard === attempts && lossPercent(media.packets) <= MAX_LOSS_PERCENT;
+  return isWhole ? null : `media was lost${heardText(stage)}`;
+}
+
+function heardText({ media }: StageFigures): string {
+  if (media === null) return '';
+  const { tone, packets, delayMs } = media;
+  return `; own tone back in ${String(tone.heard)}, ${lossPercent(packets).toFixed(2)} % of packets lost, there and back p99 ${(delayMs?.p99 ?? Number.NaN).toFixed(0)} ms`;
 }
 
 function causes({ failures }: StageFigures): string {

@@ -1,4 +1,4 @@
-import { randomBytes, randomFillSync, randomUUID } from 'node:crypto';
+import { randomBytes, randomFillSync, randomInt, randomUUID } from 'node:crypto';
 
 /** UUID v4 text: 36 characters, lower-case hex. */
 export function newUuid(): string {
@@ -19,6 +19,11 @@ export function newToken(characters: number): string {
   return randomBytes(Math.ceil((characters * 3) / 4))
     .toString('base64url')
     .slice(0, characters);
+}
+
+/** RFC 8866 §5.2: decimal digits, of 48 random bits. Node.js draws randomness for this in blocks. */
+export function newSessionId(): string {
+  return String(randomInt(2 ** 48 - 1));
 }
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789XZ';

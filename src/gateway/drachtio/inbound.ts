@@ -1,6 +1,6 @@
 import type { CallEvent, JoinedCall, StandIn } from '../call/state.js';
 import type { OtherCalls } from '../call/call-legs.js';
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { CallRecord } from '../model/call-record.js';
 import type { TraceEntry } from '../model/call-trace.js';
@@ -9,7 +9,7 @@ import type { OutboundTrunk } from '../model/records.js';
 import type { QualitySample } from '../../rtp/quality.js';
 import type { CallTarget, LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import { formatHostPort } from '../../lib/address.js';
-import { newUuid } from '../../lib/ids.js';
+import { newSessionId, newUuid } from '../../lib/ids.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { SourceRates } from '../../lib/source-rates.js';
@@ -481,7 +481,7 @@ export class Inbound implements LiveCalls {
       facts: {
         sourceAddress: request.source_address,
         sdp: invite?.sdp ?? '',
-        sessionId: String(randomBytes(6).readUIntBE(0, 6)),
+        sessionId: newSessionId(),
         maxDurationMs: this.options.maxDurationMs,
         ringingAfterMs: /(?:^|,)\s*100rel\s*(?:,|$)/i.test(request.get('Require') ?? '') ? null : this.options.ringingAfterMs,
         standIn: this.options.standIn,

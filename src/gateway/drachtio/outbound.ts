@@ -1,5 +1,5 @@
-import { randomBytes, randomInt } from 'node:crypto';
-import { newTag, newUuid } from '../../lib/ids.js';
+import { randomInt } from 'node:crypto';
+import { newSessionId, newTag, newUuid } from '../../lib/ids.js';
 import { DEFAULT_SIPS_PORT, sipEndpointParts } from '../../lib/sip-endpoint.js';
 import { ownTlsOf, type OutboundTrunk } from '../model/records.js';
 import { trunkHeaders } from '../call/trunk-tls.js';
@@ -61,7 +61,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
   const facts = {
     ...own.facts,
     ...(joins === null ? {} : { joins }),
-    ...{ sourceAddress: '', sdp: '', sessionId: String(randomBytes(6).readUIntBE(0, 6)), ringingAfterMs: null, refusedVerdicts: [] },
+    ...{ sourceAddress: '', sdp: '', sessionId: newSessionId(), ringingAfterMs: null, refusedVerdicts: [] },
   };
   return {
     ...{ orgId, from, to, endpoint: trunk.sip_endpoint, agent, ringTimeoutMs, detectAnswerer },
