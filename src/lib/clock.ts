@@ -29,3 +29,13 @@ export function isoTime(wallMs: number): string {
   }
   return `${textOfSecond}${String(Math.floor(wallMs) - second * 1_000).padStart(3, '0')}Z`;
 }
+
+/** Waits for the work, but no longer than this. */
+export async function within(clock: Clock, limitMs: number, work: Promise<void>): Promise<void> {
+  let cancel: CancelTimer | undefined;
+  const limit = new Promise<void>((resolve) => {
+    cancel = clock.setTimer(limitMs, resolve);
+  });
+  await Promise.race([work, limit]);
+  cancel?.();
+}

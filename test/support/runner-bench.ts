@@ -7,6 +7,7 @@ import { DEFAULT_AGENT_SETTINGS } from '../../src/gateway/model/agent-record.js'
 import type { LegEvent } from '../../src/gateway/model/media.js';
 import type { Route } from '../../src/gateway/model/records.js';
 import type { StandIn } from '../../src/gateway/call/state.js';
+import { TimerQueue } from '../../src/lib/timers.js';
 import { CallRunner } from '../../src/gateway/call/call-runner.js';
 import type { CallServices } from '../../src/gateway/call/call-services.js';
 import { readStoredCall } from '../../src/gateway/call/call-record.js';
@@ -199,6 +200,7 @@ export class RunnerBench {
     const { open } = this;
     return {
       trunksArePublic: false,
+      timers: new TimerQueue(this.clock),
       doNotCall: { add: () => Promise.resolve(1) },
       identities: { verify: () => Promise.resolve(null) },
       routes: {

@@ -7,12 +7,13 @@ import type { LegEvent } from '../model/media.js';
 import { assertNever, errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
+import { NamedTimers } from '../../lib/timers.js';
+import { within } from '../../lib/clock.js';
 import { CallAgent } from './call-agent.js';
 import { AgentRequests, tracedTools } from './agent-requests.js';
 import { CallDialog, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, relayLost } from './call-media.js';
 import { beginningOf, type CallOrigin, type CallProgress, NO_PROGRESS, snapshotCall, type StoredCall } from './call-record.js';
-import { CallTimers, within } from './call-timers.js';
 import { failureOf } from './step-failure.js';
 import { CallTrace, answerSummary, eventSummary, legSummary, sipWatch } from './call-trace.js';
 import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
@@ -21,11 +22,11 @@ import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import { trunkCredentials } from './trunk-authorization.js';
 import { trunkHeaders } from './trunk-tls.js';
-import { type CallEffect, type CallEvent, type CallState } from './state.js';
+import { type CallEffect, type CallEvent, type CallState, type CallTimer } from './state.js';
 import type { InfoDigit } from './info-digit.js';
 import { permission, type PlaceContext } from './place-context.js';
 import { writeEnd } from './call-end.js';
-import { StatusReports } from './status-reports.js';
+import { StatusCallbacks } from './status-callbacks.js';
 import type { Reason } from '../model/reasons.js';
 import { AgentUnavailableError } from '../ports/ports.js';
 import type { CallServices, InviteContext } from './call-services.js';
@@ -42,13 +43,13 @@ const CLOSE_LIMIT_MS = 30_000;
 export class CallRunner {
   readonly #log: Log;
   readonly #scope: Scope;
-  readonly #timers: CallTimers;
+  readonly #timers: NamedTimers<CallTimer>;
   readonly #dialog: CallDialog;
   readonly #media: CallMedia;
   readonly #requests: AgentRequests;
   readonly #agent: CallAgent;
   readonly #trace: CallTrace;
-  readonly #reports: StatusReports;
+  readonly #callbacks: StatusCallbacks;
   readonly #legs: CallLegs;
   /** Wall time at the zero of monotonic time, as the call began: setting the clock during a call does not change its duration. */
   readonly #zeroMs: number;
@@ -78,11 +79,11 @@ export class CallRunner {
     this.#zeroMs = services.clock.wallMs() - services.clock.nowMs();
     this.#log = services.log.child({ call_id: origin.callId, sip_call_id: origin.sipCallId });
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
-    this.#timers = new CallTimers(services.clock, (timer) => this.dispatch({ type: 'timer', timer }));
+    this.#timers = new NamedTimers(services.timers, (timer) => this.dispatch({ type: 'timer', timer }));
     const onSip = services.onSipMessage && sipWatch(services.onSipMessage, origin, own.contact);
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip });
     const seen = { origin, state: () => this.#state, wallMs: () => this.#timeMs(), log: this.#log };
-    this.#reports = new StatusReports(services.voiceServer, { ...seen, answeredBy: () => this.#agent.answeredBy });
+    this.#callbacks = new StatusCallbacks(services.voiceServer, { ...seen, answeredBy: () => this.#agent.answeredBy });
     const dispatch = (event: CallEvent): void => this.dispatch(event);
     this.#legs = new CallLegs(services, { ...seen, call: beginningOf(origin), remainingMs: () => this.#remainingMs(), dispatch });
     const owner = {
@@ -155,7 +156,7 @@ export class CallRunner {
     runner.#unheardSinceMs = unheardSinceMs;
     const { reports, legs, ...progress } = kept.progress;
     runner.#progress = { ...progress, resumed: progress.resumed + 1 };
-    runner.#reports.restore(reports);
+    runner.#callbacks.restore(reports);
     runner.#legs.restore(legs);
     runner.#kept = kept.dialog;
     if (kept.dialog !== null) runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
@@ -321,7 +322,7 @@ export class CallRunner {
       case 'permit':
         return this.#async(null, this.#permit());
       case 'connect-agent':
-        if (effect.choice === 'own' && this.origin.direction === 'inbound' && this.#reports.count === 0) this.#reports.send('initiated');
+        if (effect.choice === 'own' && this.origin.direction === 'inbound' && this.#callbacks.count === 0) this.#callbacks.send('initiated');
         return this.#async(null, this.#agent.connect(effect.choice));
       case 'offer-relay':
         return this.#async(effect.attempt, this.#media.offer(effect));
@@ -386,7 +387,7 @@ export class CallRunner {
     switch (effect.do) {
       case 'ring':
         this.#progress = { ...this.#progress, ringingAtMs: this.#timeMs() };
-        this.#reports.send('ringing');
+        this.#callbacks.send('ringing');
         return open && this.#dialog.ring(open);
       case 'answer':
         return open && this.#answer(open, effect.sdp);
@@ -406,7 +407,7 @@ export class CallRunner {
       case 'bye':
         return this.#dialog.bye(effect.reason);
       case 'dial':
-        this.#reports.send('initiated');
+        this.#callbacks.send('initiated');
         return this.placed === null ? undefined : this.#dialog.dial(this.placed.target, effect.sdp);
       case 'cancel-dial':
         return this.#dialog.cancelDial(effect.reason);
@@ -430,7 +431,7 @@ export class CallRunner {
     this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
     // Written with the ACK.
     this.#kept = this.#dialog.keep(request.msg.raw ?? '');
-    this.#reports.send('answered');
+    this.#callbacks.send('answered');
   }
 
   /** An effect that fails comes back as an event: the expected failure by its reason, anything else as our own fault. */
@@ -476,11 +477,11 @@ export class CallRunner {
   #noteDial(event: CallEvent): void {
     if (event.type === 'dial-proceeding' && event.status >= 180 && this.#progress.ringingAtMs === null) {
       this.#progress = { ...this.#progress, ringingAtMs: this.#timeMs() };
-      this.#reports.send('ringing');
+      this.#callbacks.send('ringing');
     }
     if (event.type === 'dial-answered' && this.#state.placing?.givenUp === null && this.stateName === 'Dialling') {
       this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
-      this.#reports.send('answered');
+      this.#callbacks.send('answered');
     }
   }
 
@@ -530,7 +531,7 @@ export class CallRunner {
   }
 
   get #progressNow(): CallProgress {
-    return { ...this.#progress, reports: this.#reports.count, legs: this.#legs.notes };
+    return { ...this.#progress, reports: this.#callbacks.count, legs: this.#legs.notes };
   }
 
   #keep(answeredAtMs = this.#progress.answeredAtMs): void {
@@ -565,7 +566,8 @@ export class CallRunner {
 
   /** Frees everything. */
   async #close(): Promise<void> {
-    for (const part of [this.#timers, this.#requests, this.#agent, this.#dialog, this.#legs]) part.close();
+    this.#timers.stopAll();
+    for (const part of [this.#requests, this.#agent, this.#dialog, this.#legs]) part.close();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
   }
@@ -576,7 +578,7 @@ export class CallRunner {
     await within(this.services.clock, TRACE_LIMIT_MS, this.#trace.settled());
     const call = { origin: this.origin, progress: this.#progressNow, state: this.#state, quality: this.#media.quality };
     const parts = { ...call, notes: this.#requests.notes, trace: this.#trace, log: this.#log };
-    this.#reports.send('completed', await writeEnd(this.services, parts, { reason, atMs }));
+    this.#callbacks.send('completed', await writeEnd(this.services, parts, { reason, atMs }));
     // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
     // Wait for the BYE: a later shutdown closes its connection.

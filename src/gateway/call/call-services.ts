@@ -1,5 +1,6 @@
 import type { E164 } from '../model/e164.js';
 import type { Clock } from '../../lib/clock.js';
+import type { TimerQueue } from '../../lib/timers.js';
 import type { Log } from '../../lib/log.js';
 import type { SipMessageSeen } from '../../lib/observed.js';
 import type { CallStore, DialLedger, IdentityClaim, IdentityVerifier, RouteStore, SnapshotStore } from '../ports/ports.js';
@@ -30,6 +31,7 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly isTimed?: boolean;
   readonly onSipMessage?: (message: SipMessageSeen) => void;
   readonly clock: Clock;
+  readonly timers: TimerQueue;
   readonly log: Log;
 }
 

@@ -9,6 +9,7 @@ import type { OutboundTrunk } from '../model/records.js';
 import type { QualitySample } from '../../rtp/quality.js';
 import type { CallTarget, LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import { formatHostPort } from '../../lib/address.js';
+import { TimerQueue } from '../../lib/timers.js';
 import { newSessionId, newUuid } from '../../lib/ids.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
@@ -74,7 +75,7 @@ const NO_HEAD = { requestUri: '', topRecordRoute: undefined, contactUri: undefin
 /** What the gateway checks before it accepts a call. */
 export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaHeadroom'>;
 
-export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs' | 'others'>;
+export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs' | 'others' | 'timers'>;
 
 /** A call of an earlier process, and the media relay that has its session. */
 interface OrphanedCall {
@@ -115,7 +116,8 @@ export class Inbound implements LiveCalls {
       placeLeg: (request, joins) => this.#place(request, joins),
       tell: (callId, event) => this.#notify(callId, event),
     };
-    this.#services = { ...services, others, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs };
+    const timers = new TimerQueue(services.clock);
+    this.#services = { ...services, others, timers, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs };
     const { maxCallsPerSecond } = options.edge;
     this.#rate = maxCallsPerSecond === null ? null : new SourceRates(maxCallsPerSecond, services.clock);
     const { srf } = services;

@@ -1,6 +1,7 @@
+import type { Log } from '../../lib/log.js';
 import type { CallRecord } from '../model/call-record.js';
 import type { StatusCallbackEvent } from '../model/records.js';
-import type { VoiceRequest } from '../ports/ports.js';
+import type { VoiceRequest, VoiceServer } from '../ports/ports.js';
 import type { AnsweredBy } from '../twilio/answered-by.js';
 import { callParameters } from '../twilio/call-parameters.js';
 import { callStatusOf, type CallStatus } from '../twilio/call-status.js';
@@ -15,7 +16,7 @@ const STATUS: Readonly<Record<StatusCallbackEvent, CallStatus | 'initiated'>> = 
   completed: 'completed',
 };
 
-export interface CallMoment {
+interface CallMoment {
   readonly event: StatusCallbackEvent;
   /** Milliseconds of the epoch. */
   readonly atMs: number;
@@ -25,8 +26,45 @@ export interface CallMoment {
   readonly record: CallRecord | null;
 }
 
+/** One call's status callbacks, in order and without waiting for their answers. */
+export class StatusCallbacks {
+  #count = 0;
+
+  constructor(
+    private readonly server: Pick<VoiceServer, 'notify'>,
+    private readonly call: {
+      readonly origin: CallOrigin;
+      readonly state: () => CallState;
+      readonly wallMs: () => number;
+      readonly log: Log;
+      /** In the words of Twilio. */
+      readonly answeredBy: () => AnsweredBy | null;
+    },
+  ) {}
+
+  /** How many went out. */
+  get count(): number {
+    return this.#count;
+  }
+
+  restore(count: number): void {
+    this.#count = count;
+  }
+
+  send(event: StatusCallbackEvent, record: CallRecord | null = null): void {
+    const { origin, state, wallMs, log, answeredBy } = this.call;
+    const moment = { event, atMs: wallMs(), sequence: this.#count, record };
+    const callback = statusCallback(origin, state(), moment, answeredBy());
+    if (callback === null) return;
+    this.#count += 1;
+    void this.server.notify(callback).then((sent) => {
+      if (!sent.ok) log.warn({ error: sent.error }, 'call.status_callback.failed');
+    });
+  }
+}
+
 /** What the call's application gets at this moment; `null`: nothing. */
-export function statusCallback(
+function statusCallback(
   origin: CallOrigin,
   { route, identity }: Pick<CallState, 'route' | 'identity'>,
   { event, atMs, sequence, record }: CallMoment,
