@@ -185,7 +185,7 @@ export class NamedTimers<Name extends string> {
     }
   }
 
-  stopAll(): void {
+  close(): void {
     for (let running = this.#first; running !== undefined; running = running.next) this.queue.stop(running.handle);
     this.#first = undefined;
   }

@@ -5,10 +5,10 @@ import type { TraceEntry } from '../model/call-trace.js';
 import type { CallTarget, LiveCall } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
 import { assertNever, errorText } from '../../lib/result.js';
+import { within } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
 import { NamedTimers } from '../../lib/timers.js';
-import { within } from '../../lib/clock.js';
 import { CallAgent } from './call-agent.js';
 import { AgentRequests, tracedTools } from './agent-requests.js';
 import { CallDialog, type OpenInvite, type OwnSide } from './call-dialog.js';
@@ -145,8 +145,7 @@ export class CallRunner {
 
   /** A call that we place: `{ type: 'placed' }` begins it. */
   static placed(services: CallServices, context: PlaceContext, onEnded: (runner: CallRunner) => void): CallRunner {
-    const { origin, own, facts, ringTimeoutMs } = context;
-    return new CallRunner(services, origin, null, own, startCall(facts, ringTimeoutMs), onEnded, context);
+    return new CallRunner(services, context.origin, null, context.own, startCall(context.facts, context.ringTimeoutMs), onEnded, context);
   }
 
   /** A call that an earlier process had, which died at this wall time. Throws when what was kept cannot be used. */
@@ -322,7 +321,8 @@ export class CallRunner {
       case 'permit':
         return this.#async(null, this.#permit());
       case 'connect-agent':
-        if (effect.choice === 'own' && this.origin.direction === 'inbound' && this.#callbacks.count === 0) this.#callbacks.send('initiated');
+        if (effect.choice === 'own' && this.origin.direction === 'inbound' && this.#callbacks.count === 0)
+          this.#callbacks.send('initiated');
         return this.#async(null, this.#agent.connect(effect.choice));
       case 'offer-relay':
         return this.#async(effect.attempt, this.#media.offer(effect));
@@ -566,8 +566,7 @@ export class CallRunner {
 
   /** Frees everything. */
   async #close(): Promise<void> {
-    this.#timers.stopAll();
-    for (const part of [this.#requests, this.#agent, this.#dialog, this.#legs]) part.close();
+    for (const part of [this.#timers, this.#requests, this.#agent, this.#dialog, this.#legs]) part.close();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
   }

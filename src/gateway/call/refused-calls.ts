@@ -2,7 +2,7 @@ import { errorText } from '../../lib/result.js';
 import { isoNow } from '../../lib/clock.js';
 import { newUuid } from '../../lib/ids.js';
 import type { CallerIdentity, CallRecord } from '../model/call-record.js';
-import { NO_TURNS } from '../model/call-record.js';
+import { NO_OUTCOME } from '../model/call-record.js';
 import { parseE164, type E164 } from '../model/e164.js';
 import { REASONS } from '../model/reasons.js';
 import { publish } from '../ports/events.js';
@@ -75,13 +75,7 @@ function recordOf(orgId: string | null, to: string, calls: number, at: string): 
   return {
     ...{ call_id: newUuid(), org_id: orgId, agent_id: null, direction: 'inbound', parent_call_id: null, sip_call_id: '' },
     ...{ from: '', to, caller: NOBODY, source: { ip: '', port: 0, transport: '', tls_version: null, tls_cipher: null } },
-    ...{ identity: null, reason: 'OVERLOADED', sip_status: REASONS.OVERLOADED.sipStatus, codec: null, crypto_suite: null },
-    ...{ started_at: at, answered_at: null, ended_at: at, summed_calls: calls },
-    timings: { ring_ms: null, answer_ms: null, first_audio_ms: null, talk_ms: null },
-    turns: NO_TURNS,
-    quality: { endpoint: null, relay: null },
-    ...{ samples: [], transcript: [], transcript_state: null, transcript_error: null },
-    ...{ analysis: null, analysis_error: null, analysis_rejected: null, agent_error: null, signalling_error: null, answered_by: null },
-    ...{ legs: [], stale_route: false, resumed: 0 },
+    ...{ ...NO_OUTCOME, samples: [], transcript: [], analysis_rejected: null, stale_route: false },
+    ...{ reason: 'OVERLOADED', sip_status: REASONS.OVERLOADED.sipStatus, started_at: at, ended_at: at, summed_calls: calls },
   };
 }

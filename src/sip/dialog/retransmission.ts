@@ -80,7 +80,7 @@ export class RetransmittedResponse {
   }
 
   end(): void {
-    this.#timers.stopAll();
+    this.#timers.close();
   }
 
   #step(event: RetransmitEvent): void {
@@ -95,7 +95,7 @@ export class RetransmittedResponse {
           this.#timers.start(effect.timer, effect.delayMs);
           break;
         case 'stop-timers':
-          this.#timers.stopAll();
+          this.#timers.close();
           break;
         case 'gave-up':
           this.onGaveUp();

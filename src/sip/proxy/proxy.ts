@@ -199,7 +199,7 @@ class ProxyContext implements ServerTransactionOwner {
         this.#forks.get(effect.branch)?.timers.stop('provisional');
         break;
       case 'stop-timers':
-        this.#forks.get(effect.branch)?.timers.stopAll();
+        this.#forks.get(effect.branch)?.timers.close();
         break;
       case 'forward':
         this.#forwardBack(this.#current);

@@ -78,7 +78,7 @@ abstract class Runner<State extends { readonly name: string }, Event, User> {
           this.notify(effect.user, event);
           break;
         case 'terminate':
-          this.#timers.stopAll();
+          this.#timers.close();
           this.onTerminated();
           break;
       }

@@ -2,7 +2,7 @@ import type { CallInProgress } from '../../model/live-calls.js';
 import { z } from 'zod';
 import { REASONS } from '../../model/reasons.js';
 import { EXAMPLE_CALL, EXAMPLE_CALL_DETAIL, EXAMPLE_SAMPLES, EXAMPLE_TRACE } from './call-example.js';
-import { callRecordSchema, NO_TURNS, type CallRecord } from '../../model/call-record.js';
+import { callRecordSchema, NO_OUTCOME, type CallRecord } from '../../model/call-record.js';
 import { traceEntrySchema } from '../../model/call-trace.js';
 import { parseE164 } from '../../model/e164.js';
 import { EXAMPLE_CURSOR, nextCursor, pageQuery } from './page-query.js';
@@ -145,36 +145,16 @@ export function liveCall(call: CallInProgress): CallAnswerBody {
     call_id,
     state: answer === null ? 'ringing' : 'in_progress',
     org_id,
-    agent_id: answer?.agent_id ?? null,
     direction,
     parent_call_id: call.parent_call_id ?? null,
     sip_call_id,
     from,
     to,
-    caller: null,
     source,
-    identity: null,
-    reason: null,
-    sip_status: answer === null ? null : 200,
-    codec: answer?.codec ?? null,
-    crypto_suite: answer?.crypto_suite ?? null,
     started_at,
-    answered_at: answer?.answered_at ?? null,
-    ended_at: null,
-    timings: { ring_ms: null, answer_ms: answeredAfterMs, first_audio_ms: null, talk_ms: null },
-    turns: NO_TURNS,
-    transcript_state: null,
-    transcript_error: null,
-    quality: { endpoint: null, relay: null },
-    analysis: null,
-    analysis_error: null,
-    // An earlier version's snapshot has neither.
-    agent_error: answer?.agent_error ?? null,
-    signalling_error: answer?.signalling_error ?? null,
-    answered_by: null,
-    legs: [],
-    stale_route: null,
-    resumed: answer?.resumed ?? 0,
-    summed_calls: null,
+    ...{ ...NO_OUTCOME, agent_id: null, caller: null, reason: null, ended_at: null, stale_route: null },
+    sip_status: answer === null ? null : 200,
+    timings: { ...NO_OUTCOME.timings, answer_ms: answeredAfterMs },
+    ...answer,
   };
 }
