@@ -47,7 +47,10 @@ const CASES: Readonly<Record<string, Case>> = {
     parameters: { ...own, firstRate: 20, granularity: 2, localAttempts: own.localAttempts / 10, globalAttempts: own.globalAttempts / 10 },
   },
 };
-const SUBJECTS: Readonly<Record<string, () => Promise<Subject>>> = { Trunkline: () => productSubject({}, 'Hello.'), Kamailio: kamailioSubject };
+const SUBJECTS: Readonly<Record<string, () => Promise<Subject>>> = {
+  Trunkline: () => productSubject({}, 'Hello.'),
+  Kamailio: kamailioSubject,
+};
 /** Longer than this a session counts as not established. */
 const ESTABLISHMENT_THRESHOLD_MS = 5_000;
 /** A trial has more attempts than t or T where those would be over sooner. */
