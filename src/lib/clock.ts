@@ -30,12 +30,15 @@ export function isoTime(wallMs: number): string {
   return `${textOfSecond}${String(Math.floor(wallMs) - second * 1_000).padStart(3, '0')}Z`;
 }
 
-/** Waits for the work, but no longer than this. */
-export async function within(clock: Clock, limitMs: number, work: Promise<void>): Promise<void> {
+/** Waits for the work, but no longer than this. False: it has not ended. Rejects as the work does. */
+export async function within(clock: Pick<Clock, 'setTimer'>, limitMs: number, work: Promise<unknown>): Promise<boolean> {
   let cancel: CancelTimer | undefined;
-  const limit = new Promise<void>((resolve) => {
-    cancel = clock.setTimer(limitMs, resolve);
+  const limit = new Promise<false>((resolve) => {
+    cancel = clock.setTimer(limitMs, () => resolve(false));
   });
-  await Promise.race([work, limit]);
-  cancel?.();
+  try {
+    return await Promise.race([work.then(() => true), limit]);
+  } finally {
+    cancel?.();
+  }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.js';
+import { within, type Clock } from './clock.js';
 
 type Closer = () => void | Promise<void>;
 
@@ -55,19 +55,12 @@ export class Scope {
   }
 
   async #closeOne(name: string, close: Closer): Promise<ScopeFailure[]> {
-    let cancel: (() => void) | undefined;
     try {
       const closing = close();
-      if (closing === undefined) return [];
-      const limit = new Promise<never>((_resolve, reject) => {
-        cancel = this.clock.setTimer(this.#limitMs, () => reject(new Error(`not closed within ${this.#limitMs} ms`)));
-      });
-      await Promise.race([closing, limit]);
-      return [];
+      if (closing === undefined || (await within(this.clock, this.#limitMs, closing))) return [];
+      return [{ name, error: new Error(`not closed within ${String(this.#limitMs)} ms`) }];
     } catch (error) {
       return [{ name, error }];
-    } finally {
-      cancel?.();
     }
   }
 }

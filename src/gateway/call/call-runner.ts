@@ -365,8 +365,7 @@ export class CallRunner {
       case 'keep':
         return this.#keep();
       case 'finish':
-        void this.#finish(effect.reason);
-        return;
+        return void this.#finish(effect.reason);
       default:
         return this.#send(effect);
     }

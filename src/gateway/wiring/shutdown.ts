@@ -1,5 +1,5 @@
 import type { Config } from '../../config/schema.js';
-import type { Clock } from '../../lib/clock.js';
+import { within, type Clock } from '../../lib/clock.js';
 import type { Metrics } from '../../observability/metrics/registry.js';
 import type { AwakeGate } from '../call/awake-gate.js';
 import type { OverloadDetector } from '../admission/overload-detector.js';
@@ -63,7 +63,7 @@ export function running(config: Config, clock: Clock, facts: Gateway['facts'], m
 async function retireGateway(clock: Clock, { inbound, batches, registrar, api }: GatewayParts): Promise<void> {
   inbound.retire();
   // It listens no more; requests that take longer get their answers meanwhile.
-  const closed = Promise.race([api.close(), new Promise<void>((resolve) => void clock.setTimer(API_CLOSE_MS, resolve))]);
+  const closed = within(clock, API_CLOSE_MS, api.close());
   // The successor claims the registrations, which last until then.
   await Promise.all([batches.stop(), registrar.stop(false), closed]);
 }

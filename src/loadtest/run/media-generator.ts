@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { Clock } from '../../lib/clock.js';
+import { within, type Clock } from '../../lib/clock.js';
 import { parseMediaEvent, startCommand, stopCommand, type MediaEvent, type Slot } from '../media-events.js';
 import type { MediaStart } from '../sipp-files.js';
-import { atMost, ownedChild, whenGone } from './owned-child.js';
+import { ownedChild, whenGone } from './owned-child.js';
 
 export interface GeneratorOptions {
   readonly program: string;
@@ -62,12 +62,12 @@ export class MediaGenerator {
     if (this.#busy.size === 0) return;
     const idle = new Promise<void>((resolve) => (this.#idle = resolve));
     for (const slot of this.#busy) this.#write(stopCommand(slot));
-    await atMost(idle, QUIT_WITHIN_MS, this.options.clock);
+    await within(this.options.clock, QUIT_WITHIN_MS, idle);
   }
 
   async close(): Promise<void> {
     this.#write('quit\n');
-    await atMost(whenGone(this.child), QUIT_WITHIN_MS, this.options.clock);
+    await within(this.options.clock, QUIT_WITHIN_MS, whenGone(this.child));
     this.child.kill('SIGKILL');
   }
 

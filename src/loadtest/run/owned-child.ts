@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import type { Clock } from '../../lib/clock.js';
 
 const SETPRIV = '/usr/bin/setpriv';
 
@@ -21,14 +20,4 @@ export function whenGone(child: ChildProcess): Promise<number | null> {
     child.once('exit', (code) => resolve(code));
     child.once('error', () => resolve(null));
   });
-}
-
-/** Resolves when the work is done or the time is over, whichever is first; leaves no timer behind. */
-export async function atMost(work: Promise<unknown>, ms: number, clock: Clock): Promise<void> {
-  let cancel: () => void = () => undefined;
-  const limit = new Promise<void>((resolve) => {
-    cancel = clock.setTimer(ms, () => resolve());
-  });
-  await Promise.race([work, limit]);
-  cancel();
 }

@@ -1,12 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { Clock } from '../../lib/clock.js';
+import { within, type Clock } from '../../lib/clock.js';
 import { CALLS_FILE, ERROR_FILE, sippArguments, STAT_FILE, type SippJob } from '../sipp-command.js';
 import { ErrorLog, parseCallLine, parseRttLine, StatLines } from '../sipp-files.js';
 import type { CallSource, CallSourceListener } from './call-source.js';
 import { FileFollower } from './file-follower.js';
-import { atMost, ownedChild, whenGone } from './owned-child.js';
+import { ownedChild, whenGone } from './owned-child.js';
 
 const BETWEEN_MS = 100;
 const BYE_TIME_MS = 1_500;
@@ -86,9 +86,9 @@ export class SippProcess implements CallSource {
     this.#isStopping = true;
     // The first asks for no new calls, the second for the end of all. SIPp sends the BYEs at once, and then waits for calls that are no more.
     this.#child.kill('SIGUSR1');
-    await atMost(this.#gone, BETWEEN_MS, this.clock);
+    await within(this.clock, BETWEEN_MS, this.#gone);
     this.#child.kill('SIGUSR1');
-    await atMost(this.#gone, BYE_TIME_MS, this.clock);
+    await within(this.clock, BYE_TIME_MS, this.#gone);
     this.#child.kill('SIGKILL');
   }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
-import type { Clock } from '../../lib/clock.js';
+import { within, type Clock } from '../../lib/clock.js';
 import { formatInlineKey, generateSrtpKey, parseInlineKey } from '../../srtp/srtp.js';
 import type { TlsFacts } from '../../sip/transport/flow.js';
 import { CarrierMediaLeg } from './media-leg.js';
@@ -83,8 +83,7 @@ export class CarrierCall {
 
   /** The gateway has a few seconds to answer the BYE. */
   async hangUp(): Promise<void> {
-    const limit = new Promise<void>((resolve) => void this.clock.setTimer(BYE_LIMIT_MS, resolve));
-    await Promise.race([this.#client.hangUp(), limit]);
+    await within(this.clock, BYE_LIMIT_MS, this.#client.hangUp());
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.js';
+import { within, type Clock } from '../../lib/clock.js';
 import type { Flow } from './flow.js';
 
 /** A connection of a process that is about to end. */
@@ -65,6 +65,6 @@ export async function retire({ flows, handshakes, transactions }: Retiring, limi
     if (isDone || elapsedMs >= limitMs) break;
     await new Promise<void>((resolve) => void clock.setTimer(POLL_MS, resolve));
   }
-  await Promise.race([Promise.all(ended), new Promise<void>((resolve) => void clock.setTimer(IDLE_MS, resolve))]);
+  await within(clock, IDLE_MS, Promise.all(ended));
   return { connections: ended.length, transactions: open, cut: total() };
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isoTime } from '../../../src/lib/clock.js';
+import { isoTime, within } from '../../../src/lib/clock.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
 
 describe('isoTime', () => {
   const from = Date.UTC(1969, 11, 31, 23, 59, 58);
@@ -20,5 +21,17 @@ describe('isoTime', () => {
 
   it('has no text for what is no time', () => {
     expect(() => isoTime(Number.NaN)).toThrow(RangeError);
+  });
+});
+
+describe('within', () => {
+  it('waits for the work, for its time limit at most, and leaves no timer', async () => {
+    const clock = new VirtualClock();
+    expect(await within(clock, 10, Promise.resolve())).toBe(true);
+    await expect(within(clock, 10, Promise.reject(new Error('no')))).rejects.toThrow('no');
+    expect(clock.pendingTimers).toBe(0);
+    const endless = within(clock, 10, new Promise(() => undefined));
+    clock.advance(10);
+    expect(await endless).toBe(false);
   });
 });
