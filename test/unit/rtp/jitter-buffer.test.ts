@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
-import { JitterBuffer } from '../../../src/rtp/jitter-buffer.js';
+import { DelayTarget, JitterBuffer } from '../../../src/rtp/jitter-buffer.js';
 import { addTicks } from '../../../src/rtp/rtp-packet.js';
 import { packetStream, simulate } from '../../support/media/simulated-network.js';
 
@@ -214,5 +214,212 @@ describe('jitter buffer', () => {
       expect(findPhrase(piece, tone.subarray(0, 2_000))!.score, `${second} s`).toBeGreaterThan(0.9);
     }
     expect(buffer.depthMs).toBeLessThan(40);
+  });
+});
+
+/** A packet of each frame arrives just before its pull. Depth in samples after each of them; [0] is that after the first push. */
+function steady(buffer: JitterBuffer, pulls: number, packet: Int16Array): number[] {
+  const depths: number[] = [];
+  const frame = new Int16Array(160);
+  for (let index = 0; index < pulls; index += 1) {
+    buffer.push(SSRC, index * 160, packet);
+    if (index === 0) depths.push(buffer.depthMs * 8);
+    buffer.pull(frame);
+    depths.push(buffer.depthMs * 8);
+  }
+  return depths;
+}
+
+const level = (value: number): Int16Array => new Int16Array(160).fill(value);
+const LOUD = level(1_000);
+/** What the delay changes by in each pull. */
+const changes = (depths: readonly number[]): number[] => depths.slice(1).map((depth, n) => depth - depths[n]!);
+
+describe('the bounds of the jitter buffer', () => {
+  it('measures what it holds in the clock of its codec', () => {
+    const buffer = new JitterBuffer({ clockRateHz: 16_000 });
+    buffer.push(SSRC, 0, samples(0, 320));
+    expect(buffer.depthMs).toBe(60);
+    expect(pull(buffer, 6)).toEqual([...SILENCE, ...SILENCE, ...samples(0, 320)]);
+    expect(buffer.depthMs).toBe(0);
+  });
+
+  it('takes half a second of one packet, and leaves the rest', () => {
+    const buffer = new JitterBuffer({ startMs: 0 });
+    buffer.push(SSRC, 0, samples(0, 5_000));
+    expect(buffer.depthMs).toBe(512);
+    expect(pull(buffer, 26).slice(4_090, 4_097)).toEqual([4_091, 4_092, 4_093, 4_094, 4_095, 4_096, 3_937]);
+  });
+
+  it.each([
+    [3_520, 'stored'],
+    [3_521, 'restarted'],
+  ])('a packet that ends half a second ahead, or a sample later (timestamp %i), is %s', (rtpTimestamp, outcome) => {
+    const buffer = new JitterBuffer();
+    buffer.push(SSRC, 0, LOUD);
+    expect(buffer.push(SSRC, rtpTimestamp, LOUD)).toBe(outcome);
+  });
+
+  it.each([
+    [2_048, 'duplicate'],
+    [2_049, 'late'],
+  ])('a copy of what was played %i samples ago is %s', (ticks, outcome) => {
+    const buffer = new JitterBuffer();
+    steady(buffer, 40, LOUD);
+    expect(buffer.push(SSRC, 38 * 160 - ticks, LOUD)).toBe(outcome);
+  });
+
+  it('fades the last 20 ms out over 60 ms, to the sample', () => {
+    const buffer = new JitterBuffer({ startMs: 0 });
+    buffer.push(SSRC, 0, samples(0));
+    const expected = Array.from({ length: 640 }, (_, n) => (n < 480 ? Math.round(((n % 160) + 1) * (1 - n / 480)) : 0));
+    expect(pull(buffer, 5)).toEqual([...samples(0), ...expected]);
+    expect(buffer.figures.concealedSamples).toBe(640);
+  });
+
+  it('plays what is left of a packet that comes late in part, and waits longer from then on', () => {
+    const buffer = new JitterBuffer();
+    buffer.push(SSRC, 0, samples(0));
+    pull(buffer, 3);
+    buffer.pull(new Int16Array(80));
+    // 50 ms later than the first, in its time.
+    expect(buffer.push(SSRC, 160, samples(1_000))).toBe('stored');
+    expect(buffer.figures).toMatchObject({ adjustments: 1, latePackets: 0 });
+    // 30 ms more: those 50, and 20 for what comes later still, less the 40 of the beginning.
+    expect(pull(buffer, 2).slice(240)).toEqual([...samples(1_080, 80)]);
+  });
+
+  it.each([
+    [9, 'late'],
+    [10, 'restarted'],
+  ])('a packet too late %i frames after the last one in time is %s', (frames, outcome) => {
+    const buffer = new JitterBuffer();
+    buffer.push(SSRC, 0, LOUD);
+    pull(buffer, frames);
+    expect(buffer.push(SSRC, 800, LOUD)).toBe(outcome);
+  });
+
+  it.each([
+    [4, ['late', 'late', 'late', 'late']],
+    [5, ['late', 'late', 'restarted']],
+  ])('begins anew at the third late packet in a row, when %i frames have passed since the first: %j', (frames, outcomes) => {
+    const buffer = new JitterBuffer();
+    buffer.push(SSRC, 0, LOUD);
+    pull(buffer, 4);
+    const heard = [buffer.push(SSRC, 160, LOUD)];
+    pull(buffer, frames);
+    for (let more = 1; more < outcomes.length; more += 1) heard.push(buffer.push(SSRC, 160, LOUD));
+    expect(heard).toEqual(outcomes);
+  });
+});
+
+describe('the delay that is longer than needed', () => {
+  it.each([
+    [80, 0, 0],
+    [81, 488, 1],
+    [200, 1_440, 1],
+  ])('of %i ms, of which 20 would do, leaves out %i samples after a second', (startMs, skippedSamples, adjustments) => {
+    const buffer = new JitterBuffer({ startMs });
+    const depths = steady(buffer, 50, LOUD);
+    expect(new Set(changes(depths.slice(0, -1).slice(1)))).toEqual(new Set([0]));
+    expect(depths.at(-2)! - depths.at(-1)!).toBe(skippedSamples);
+    expect(buffer.figures).toMatchObject({ skippedSamples, adjustments, latePackets: 0 });
+  });
+
+  it.each([
+    // More than 30 ms too long: a sample every 5 frames.
+    [80, LOUD, [54, 59, 64, 69, 74, 79, 84, 89, 94, 99], 1],
+    [50, LOUD, [59, 69, 79, 89, 99], 1],
+    // Less than 10 ms: nothing.
+    [30, LOUD, [59, 69, 79, 89, 99], 1],
+    [29, LOUD, [], 0],
+    // In a pause, which has a level of at most 100: 40 samples a frame.
+    [80, level(100), [50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61], 40],
+    [80, level(-101), [54, 59, 64, 69, 74, 79, 84, 89, 94, 99], 1],
+  ] as const)('of %i ms, with a level of %j, shrinks in the frames %j by %i samples each', (startMs, packet, frames, each) => {
+    const buffer = new JitterBuffer({ startMs });
+    const changed = changes(steady(buffer, 100, packet)).slice(1);
+    expect(changed.flatMap((change, n) => (change === 0 ? [] : [[n + 2, change]]))).toEqual(frames.map((frame) => [frame, -each]));
+    expect(buffer.figures).toMatchObject({ adjustments: 0, skippedSamples: 0 });
+  });
+
+  it('grows by as many where it is too short', () => {
+    const grown = (packet: Int16Array): number[] => {
+      const changed = changes(steady(new JitterBuffer({ leastMs: 60 }), 100, packet)).slice(1);
+      return changed.flatMap((change, n) => (change === 0 ? [] : [n + 2, change]));
+    };
+    expect(grown(LOUD)).toEqual([59, 1, 69, 1, 79, 1, 89, 1, 99, 1]);
+    expect(grown(level(0))).toEqual([50, 40, 51, 40, 52, 40, 53, 40]);
+  });
+
+  it.each([
+    ['left out', {}, (s: number[]) => [...s.slice(0, 70), ...s.slice(71), s[0]]],
+    ['doubled', { leastMs: 60 }, (s: number[]) => [...s.slice(0, 71), s[70], ...s.slice(71, 159)]],
+  ] as const)('where two neighbours differ least a sample is %s', (_what, options, expected) => {
+    const buffer = new JitterBuffer(options);
+    // A ramp with one level place.
+    const packet = Int16Array.from({ length: 160 }, (_, i) => 200 * (i > 70 ? i - 1 : i) + 1);
+    steady(buffer, 58, packet);
+    buffer.push(SSRC, 58 * 160, packet);
+    expect(pull(buffer)).toEqual(expected([...packet]));
+  });
+});
+
+describe('the delay that jitter asks for', () => {
+  const LEAST = 160;
+  const MOST = 1_600;
+  /** A frame for each of these delays, in samples. */
+  function after(delays: readonly number[], reference = 1_000): DelayTarget {
+    const target = new DelayTarget(LEAST, MOST);
+    target.restart(reference);
+    for (const delay of delays) {
+      target.onPacket((reference + delay) | 0);
+      target.onFrameTick();
+    }
+    return target;
+  }
+  const frames = (count: number, ...late: number[]): number[] => [...late, ...Array.from({ length: count - late.length }, () => 0)];
+
+  it.each([
+    ['one frame of 49', frames(49, 400), 400],
+    ['one of 50', frames(50, 400), 0],
+    ['two of 50', frames(50, 400, 300), 300],
+    ['two of 99', frames(99, 300, 400), 300],
+    ['two of 100', frames(100, 400, 300), 0],
+    ['three of 100', frames(100, 200, 400, 300), 200],
+    ['three of 500, in any order', frames(500, 300, 200, 400), 200],
+    ['three that are alike', frames(500, 400, 400, 400), 400],
+    ['more than ten seconds ago', [...frames(3, 400, 400, 400), ...frames(500)], 0],
+    ['ten seconds ago', [...frames(3, 400, 400, 400), ...frames(497)], 400],
+    ['early by the same', frames(1, -300), -300],
+    ['further behind the fastest than may be waited for', [5_000, 0], MOST - LEAST],
+    ['as far behind as may be', [MOST - LEAST - 1, 0], MOST - LEAST - 1],
+  ])('waits for late frames, %s', (_what, delays, expected) => {
+    expect(after(delays).targetDelay()).toBe(1_000 + expected + LEAST);
+  });
+
+  it('takes the latest packet of a frame, also of the frame that has not ended', () => {
+    const target = after([]);
+    for (const delay of [100, 400, 200]) target.onPacket(1_000 + delay);
+    expect(target.targetDelay()).toBe(1_000 + 400 + LEAST);
+    target.onFrameTick();
+    // A frame without a packet is none.
+    target.onFrameTick();
+    expect(target.framesSeen).toBe(1);
+    target.onPacket(1_000);
+    expect(target.targetDelay()).toBe(1_000 + 400 + LEAST);
+  });
+
+  it('counts ten seconds of frames at most, and none after a restart', () => {
+    const target = after(frames(501));
+    expect(target.framesSeen).toBe(500);
+    target.restart(7);
+    expect(target.framesSeen).toBe(0);
+    target.onPacket(7);
+    expect(target.targetDelay()).toBe(7 + LEAST);
+  });
+
+  it('goes over the wrap of the timestamp', () => {
+    expect(after([0, 400], 0x7fff_ff00).targetDelay()).toBe((0x7fff_ff00 + 400 + LEAST) | 0);
   });
 });
