@@ -146,7 +146,7 @@ describe('what becomes of the other call', () => {
   const CONSULTING: CallEvent = { type: 'leg-consulting', callId: LEG };
   const LEFT: CallEvent = { type: 'leg-left' };
   const RINGS: CallEvent = { type: 'leg-ringing', callId: LEG };
-  const ended = (callId = LEG): CallEvent => ({ type: 'leg-ended', callId, reason: 'REJECTED_BY_CARRIER', status: 486 });
+  const ended = (callId = LEG): CallEvent => ({ type: 'leg-ended', callId, reason: 'BUSY', status: 486 });
   const step = (which: 'conference' | 'complete' | 'cancel'): CallEvent => ({ type: 'transfer-step', requestId: 's', step: which });
   const moved = (callId: string): CallEvent => ({ type: 'side-changed', callId, side: { ...SIDE, rtpPort: 36_000 } });
 
@@ -156,7 +156,7 @@ describe('what becomes of the other call', () => {
     answer: { type: 'transfer-progress', requestId, state, status: null, ...more },
   });
   const ringBack = (isOn: boolean) => ({ do: 'ring-back', isOn });
-  const failed = toldOf('t', 'failed', { status: 486, reason: 'REJECTED_BY_CARRIER' });
+  const failed = toldOf('t', 'failed', { status: 486, reason: 'BUSY' });
 
   /** What the last event does, aside from keeping the state. */
   const done = ({ effects }: Played): readonly CallEffect[] => effects.filter((one) => one.do !== 'keep');
@@ -247,7 +247,7 @@ describe('what becomes of the other call', () => {
     expect(done(played)).toEqual([
       { do: 'reserve-leg' },
       { do: 'stop-timer', timer: 'held' },
-      toldOf('t', 'ended', { status: 486, reason: 'REJECTED_BY_CARRIER' }),
+      toldOf('t', 'ended', { status: 486, reason: 'BUSY' }),
     ]);
     expect(played.state).toMatchObject({ name: 'Talking', second: { phase: 'leaving' }, isLegDue: true });
     const back = playOn(played.state, [{ type: 'leg-reserved', local: { ...LOCAL, rtpPort: 22_000 }, agentSideKey: null }]);
