@@ -108,6 +108,108 @@ describe('an INVITE of the application', () => {
     await call.bench.pass(32_000);
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
+
+  it('[3261 §9.1] is cancelled once, and not after its final answer', async () => {
+    const cancel = (): Promise<string> => call.command(`c|sip|${transactionOf()}|\r\nCANCEL sip:peer@10.0.0.9 SIP/2.0\r\n\r\n`);
+    const cancels = (): number => call.sent.filter((line) => line.startsWith('CANCEL ')).length;
+    const invite = await invited();
+    await call.answer(invite, '180 Ringing', { tag: 'one', ...CONTACT });
+    await cancel();
+    await cancel();
+    expect(cancels()).toBe(1);
+    await call.answer(invite, '487 Request Terminated', { tag: 'one' });
+    const busy = await invited();
+    await call.answer(busy, '180 Ringing', { tag: 'one', ...CONTACT });
+    await call.answer(busy, '486 Busy Here', { tag: 'one' });
+    await cancel();
+    expect(cancels()).toBe(1);
+  });
+
+  it('[3262 §4] a reliable provisional response that is repeated, or out of order, is not shown', async () => {
+    const invite = await invited();
+    for (const rseq of [7, 7, 9, 8]) {
+      await call.answer(invite, `183 ${String(rseq)}`, {
+        tag: 'one',
+        extra: [...CONTACT.extra, 'Require: 100rel', `RSeq: ${String(rseq)}`],
+      });
+    }
+    // Another fork counts for itself.
+    await call.answer(invite, '183 two', { tag: 'two', extra: [...CONTACT.extra, 'Require: 100rel', 'RSeq: 7'] });
+    expect(call.shown).toEqual(['SIP/2.0 183 7', 'SIP/2.0 183 8', 'SIP/2.0 183 two']);
+  });
+
+  it('[3261 §22.3] the ACK of another fork has the credentials of the INVITE, the BYE none', async () => {
+    const credentials = ['Authorization: Digest username="a"', 'Proxy-Authorization: Digest username="b"'];
+    await call.send('INVITE sip:peer@10.0.0.9:5060', '', `${credentials.join('\r\n')}\r\nX-Other: y\r\n`, SDP);
+    const invite = call.lastSent('INVITE ');
+    await call.answer(invite, '200 OK', { tag: 'one', ...CONTACT });
+    await call.answer(invite, '200 OK', { tag: 'two', ...CONTACT });
+    const [ack, bye] = [call.lastSent('ACK '), call.lastSent('BYE ')];
+    const names = ['Authorization', 'Proxy-Authorization', 'X-Other'];
+    expect(names.map((name) => headerOf(ack, name))).toEqual(['Digest username="a"', 'Digest username="b"', '']);
+    expect(names.map((name) => headerOf(bye, name))).toEqual(['', '', '']);
+    expect(headerOf(ack, 'CSeq')).toBe(`${String(Number.parseInt(headerOf(invite, 'CSeq'), 10))} ACK`);
+  });
+});
+
+describe('what ends a call that the application placed', () => {
+  let dialog: string;
+
+  beforeEach(async () => {
+    const invite = await invited();
+    dialog = dialogOf(invite);
+    await call.answer(invite, '200 OK', { tag: 'one', ...CONTACT });
+    await call.send('ACK sip:placeholder', dialog);
+  });
+
+  it.each([
+    ['INVITE', 0],
+    ['UPDATE', 0],
+    ['OPTIONS', 0],
+    ['INFO', 1],
+    ['REFER', 1],
+  ])('[5057 §5.1] a 481 to %s leaves %i of it', async (method, dialogs) => {
+    await call.send(`${method} sip:placeholder`, dialog, '', method === 'INVITE' ? SDP : '');
+    await call.answer(call.lastSent(`${method} `), '481 Call/Transaction Does Not Exist');
+    expect(call.bench.dialogCount).toBe(dialogs);
+  });
+
+  it.each(['200 OK', '481 Call/Transaction Does Not Exist', '500 Server Internal Error'])(
+    '[3261 §15.1.1] a BYE, whatever its answer: %s',
+    async (status) => {
+      await call.send('BYE sip:placeholder', dialog);
+      expect(call.bench.dialogCount).toBe(1);
+      await call.answer(call.lastSent('BYE '), status);
+      expect(call.bench.dialogCount).toBe(0);
+    },
+  );
+
+  it.each(['401 Unauthorized', '407 Proxy Authentication Required'])(
+    '[3261 §22] a BYE that gets %s may go again with credentials, within 64·T1',
+    async (status) => {
+      await call.send('BYE sip:placeholder', dialog);
+      await call.answer(call.lastSent('BYE '), status);
+      await call.bench.pass(31_999);
+      expect(await call.send('BYE sip:placeholder', dialog, 'Authorization: Digest username="a"\r\n')).toBe('OK');
+      await call.answer(call.lastSent('BYE '), '200 OK');
+      expect(call.bench.dialogCount).toBe(0);
+    },
+  );
+
+  it('and without credentials it is forgotten then', async () => {
+    await call.send('BYE sip:placeholder', dialog);
+    await call.answer(call.lastSent('BYE '), '401 Unauthorized');
+    await call.bench.pass(31_999);
+    expect(call.bench.dialogCount).toBe(1);
+    await call.bench.pass(1);
+    expect(call.bench.dialogCount).toBe(0);
+  });
+
+  it.each(['401 Unauthorized', '488 Not Acceptable Here', '491 Request Pending'])('not a re-INVITE that gets %s', async (status) => {
+    await call.send('INVITE sip:placeholder', dialog, '', SDP);
+    await call.answer(call.lastSent('INVITE '), status);
+    expect(call.bench.dialogCount).toBe(1);
+  });
 });
 
 describe('the session timer of a call that the application placed', () => {
@@ -188,6 +290,57 @@ describe('the session timer of a call that the application placed', () => {
     await call.answer(again, '422 Session Interval Too Small', { extra: ['Min-SE: 1200'] });
     expect(call.sent.slice(count)).toEqual([expect.stringMatching(/^ACK /)]);
     expect(call.bench.left.calls).toBe(1);
+  });
+
+  it.each([
+    ['408 Request Timeout', 0],
+    ['481 Call/Transaction Does Not Exist', 0],
+    ['500 Server Internal Error', 15_000],
+    ['488 Not Acceptable Here', 15_000],
+  ])('[4028 §10] %s to our refresh ends the call after %i ms: at once, or when the interval is all but over', async (status, afterMs) => {
+    await answered('90;refresher=uac');
+    await call.bench.pass(45_001);
+    await call.answer(call.lastSent('INVITE '), status);
+    if (afterMs > 0) await call.bench.pass(afterMs - 1);
+    if (afterMs > 0) expect(call.bench.left.calls).toBe(1);
+    await call.bench.pass(1);
+    expect(call.bench.left.calls).toBe(0);
+    expect(headerOf(call.lastSent('BYE '), 'Reason')).toBe('SIP;cause=200;text="Session timer expired"');
+  });
+
+  it.each(['Min-SE: 90', 'Min-SE: 600 seconds', 'X-Other: y'])('[4028 §7.4] a 422 with "%s" does not ask for more', async (line) => {
+    await answered('90;refresher=uac');
+    await call.bench.pass(45_001);
+    const count = call.sent.length;
+    await call.answer(call.lastSent('INVITE '), '422 Session Interval Too Small', { extra: [line] });
+    expect(call.sent.slice(count)).toEqual([expect.stringMatching(/^ACK /)]);
+  });
+
+  it('[3261 §14.1] after glare we, who made the Call-ID, wait 2.1 to 4 s', async () => {
+    await answered('90;refresher=uac');
+    await call.bench.pass(45_001);
+    await call.answer(call.lastSent('INVITE '), '491 Request Pending');
+    const count = call.sent.length;
+    await call.bench.pass(2_099);
+    expect(call.sent).toHaveLength(count);
+    await call.bench.pass(1_901);
+    expect(call.sent.slice(count)).toEqual([expect.stringMatching(/^INVITE /)]);
+  });
+
+  it('[3261 §14.1] waits with its refresh while our own re-INVITE is under way', async () => {
+    first = await invited();
+    await call.answer(first, '200 OK', sessionOf('90;refresher=uac'));
+    await call.send('ACK sip:placeholder', dialogOf(first));
+    await call.bench.pass(44_000);
+    await call.send('INVITE sip:placeholder', dialogOf(first), '', SDP);
+    const own = call.lastSent('INVITE ');
+    await call.answer(own, '180 Ringing', { tag: 'one', ...CONTACT });
+    call.forget();
+    await call.bench.pass(4_000);
+    expect(call.sent).toEqual([]);
+    await call.answer(own, '488 Not Acceptable Here');
+    await call.bench.pass(2_000);
+    expect(call.sent).toEqual([expect.stringMatching(/^ACK /), expect.stringMatching(/^INVITE /)]);
   });
 
   it('[4028 §10] our UPDATE before half the interval is a refresh, too', async () => {

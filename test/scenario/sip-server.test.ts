@@ -213,12 +213,97 @@ describe('in a dialog', () => {
       expect([...bye.matchAll(/^Route: (.*)\r$/gm)].map((match) => match[1])).toEqual(routes);
     }
   });
+
+  it('[3261 §12.2.2] takes the next CSeq after one that it refused, and a greater one after a gap', async () => {
+    const to = await call.connected();
+    await call.receive(call.request('INFO', { to, cseq: 7 }));
+    await call.respond(call.transactionId, '415 Unsupported Media Type');
+    expect(await call.receive(call.request('INFO', { to, cseq: 6 }))).toBe('SIP/2.0 500 CSeq Out Of Order');
+    await call.receive(call.request('INFO', { to, cseq: 8 }));
+    expect(await call.respond(call.transactionId, '200 OK')).toBe('OK');
+  });
+
+  it.each(['INVITE', 'UPDATE'])(
+    '[3261 §12.2.1.1] sends where the Contact of the newest %s says, and the Contact of an INFO says nothing',
+    async (method) => {
+      const to = await call.connected();
+      const from = (host: string, name: string, cseq: number): string =>
+        call.request(name, { to, cseq }).replace(/^Contact: .*$/m, `Contact: <sip:a@${host}:6000;transport=tls>`);
+      await call.receive(from('moved', method, 2));
+      await call.respond(call.transactionId, '200 OK', '', method === 'INVITE' ? SDP : '');
+      if (method === 'INVITE') await call.receive(call.request('ACK', { to, cseq: 2 }));
+      await call.receive(from('elsewhere', 'INFO', 3));
+      await call.respond(call.transactionId, '200 OK');
+      await call.send('BYE sip:placeholder', call.dialogId);
+      expect(call.sent.at(-1)).toBe('BYE sip:a@moved:6000;transport=tls SIP/2.0');
+    },
+  );
+
+  it('[3311 §5.2] takes another UPDATE once the first is answered', async () => {
+    const to = await call.connected();
+    await call.receive(call.request('UPDATE', { to, cseq: 2 }));
+    await call.respond(call.transactionId, '488 Not Acceptable Here');
+    await call.receive(call.request('UPDATE', { to, cseq: 3 }));
+    expect(await call.respond(call.transactionId, '200 OK')).toBe('OK');
+  });
+
+  it('[3261 §14.2] keeps the call when a re-INVITE is refused, and takes the next one', async () => {
+    const to = await call.connected();
+    await call.receive(call.request('INVITE', { to, cseq: 2 }));
+    await call.respond(call.transactionId, '488 Not Acceptable Here');
+    await call.receive(call.request('ACK', { to, cseq: 2 }));
+    expect(call.bench.dialogCount).toBe(1);
+    await call.receive(call.request('INVITE', { to, cseq: 3 }));
+    expect(await call.respond(call.transactionId, '200 OK', '', SDP)).toBe('OK');
+  });
+
+  it('[3261 §12.1.1] the answer to a re-INVITE has our Contact and no Record-Route', async () => {
+    const to = await call.connected();
+    await call.receive(call.request('INVITE', { to, cseq: 2, extra: ['Record-Route: <sip:p1;lr>'] }));
+    for (const status of ['180 Ringing', '200 OK']) {
+      await call.respond(call.transactionId, status, '', SDP);
+      const sent = call.bench.toCaller.at(-1) ?? '';
+      expect([headerOf(sent, 'Contact'), headerOf(sent, 'Record-Route')]).toEqual(['<sips:127.0.0.1:25061;transport=tls>', '']);
+    }
+  });
+
+  it('[3261 §12.1.1] [4320 §4.1] a 18x and a 200 to INVITE begin a dialog, a 100 and a refusal none', async () => {
+    for (const [status, dialogs] of [
+      ['100 Trying', 0],
+      ['180 Ringing', 1],
+      ['200 OK', 1],
+      ['302 Moved', 0],
+    ] as const) {
+      call = await Scenario.start();
+      await call.respond(await call.offered(), status, '', status === '200 OK' ? SDP : '');
+      expect([status, call.bench.dialogCount]).toEqual([status, dialogs]);
+    }
+  });
+});
+
+describe('a request for a dialog that is not there', () => {
+  it.each(['BYE', 'UPDATE', 'PRACK'])('[3261 §12.2.2] a %s without a tag of ours gets 481, and is shown to nobody', async (method) => {
+    call = await Scenario.start([method.toLowerCase()]);
+    expect(await call.receive(call.request(method))).toBe('SIP/2.0 481 Call/Transaction Does Not Exist');
+    expect(call.shown).toEqual([]);
+  });
+
+  it.each(['INFO', 'MESSAGE', 'OPTIONS'])('[3261 §8.2] a %s without one is no request of a dialog', async (method) => {
+    call = await Scenario.start([method.toLowerCase()]);
+    await call.receive(call.request(method));
+    expect(call.shown).toEqual([`${method} sip:b@server SIP/2.0`]);
+  });
 });
 
 describe('what a request may look like', () => {
   it('[3261 §8.2.2.1] a Request-URI of another scheme gets 416, whose Warning tells which are taken', async () => {
     await call.receive(call.invite({ uri: 'nobodyKnowsThis:b@server' }));
     expect(headerOf(call.lastSent('SIP/2.0 416'), 'Warning')).toBe('399 127.0.0.1:25061 "The Request-URI is neither sip, sips nor tel."');
+  });
+
+  it.each(['sips:b@server', 'tel:+15550100100', 'SIP:b@server'])('[3261 §8.2.2.1] %s is taken', async (uri) => {
+    await call.receive(call.invite({ uri }));
+    expect(call.shown).toEqual([`INVITE ${uri} SIP/2.0`]);
   });
 
   it('[3261 §8.2.6.1] the 100 repeats the Timestamp, other responses do not', async () => {

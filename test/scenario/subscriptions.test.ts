@@ -115,4 +115,15 @@ describe('a SUBSCRIBE of the application', () => {
     expect(call.shown.at(-1)).toBe(last);
     expect(call.sent.at(-1)).toBe(status === '200 OK' ? startOf(subscribe) : 'SIP/2.0 481 Call/Transaction Does Not Exist');
   });
+
+  it('keeps eight NOTIFYs that overtake the answer, and refuses the ninth', async () => {
+    const subscribe = call.lastSent('SUBSCRIBE ');
+    const from = `${headerOf(subscribe, 'To')};tag=peer`;
+    const early = { callId: headerOf(subscribe, 'Call-ID'), from, to: headerOf(subscribe, 'From'), extra: ['Subscription-State: active'] };
+    for (let cseq = 1; cseq <= 8; cseq += 1) await call.receive(call.request('NOTIFY', { ...early, cseq }));
+    expect(call.sent.at(-1)).toBe(startOf(subscribe));
+    expect(await call.receive(call.request('NOTIFY', { ...early, cseq: 9 }))).toBe('SIP/2.0 481 Call/Transaction Does Not Exist');
+    await call.answer(subscribe, '200 OK', { tag: 'peer', extra: ['Expires: 60', 'Contact: <sip:peer@10.0.0.9>'] });
+    expect(call.shown.filter((line) => line.startsWith('NOTIFY '))).toHaveLength(8);
+  });
 });

@@ -56,6 +56,22 @@ describe('whether a stage passed', () => {
     expect(verdict.limit).not.toBeNull();
   });
 
+  it.each<[string, Partial<StageFacts>]>([
+    ['as many failures as may be', { failed: 3, failures: [{ code: 'timeout', reason: null, count: 3 }] }],
+    ['a p99 at its limit', { latency: { count: 9, p50: 1, p90: 2, p99: 10, max: 11 } }],
+    ['a quarter of a second of calls that are late', { behind: 25 }],
+    ['two late calls of a slow load', { behind: 2, plan: { cps: 1, calls: 10, holdMs: 1_000, mediaCalls: 0 } }],
+    ['loss at its limit', { media: { ...MEDIA, packets: { ...MEDIA.packets, lost: 1 } } }],
+    ['media of which nothing was expected', { media: { ...MEDIA, packets: { ...MEDIA.packets, expected: 0, lost: 0 } } }],
+  ])('%s is none', (_name, over) => {
+    expect(verdictOf(facts(over), { ...thresholds, maxFailures: 3 })).toEqual({ passed: true, faults: [], limit: null });
+  });
+
+  it('three late calls of a slow load are a fault', () => {
+    const slow = { behind: 3, plan: { cps: 1, calls: 10, holdMs: 1_000, mediaCalls: 0 } };
+    expect(verdictOf(facts(slow), thresholds).faults).toEqual(['the load generator was 3 calls behind its schedule']);
+  });
+
   it('thresholds let some of it pass', () => {
     const silent = { ...MEDIA, tone: { heard: 0, silent: 10, wrong: 0 }, digits: { pressed: 10, answered: 0 } };
     const lax: Thresholds = { maxFailures: 5, maxP99: null, maxLossPercent: 1, echoes: false };
@@ -139,5 +155,45 @@ describe('what limited', () => {
     expect(limitOf(facts({ processes: [], failures: [{ code: 'timeout', reason: null, count: 1 }] })).settings[0]).toContain(
       'sip.drop_above_factor',
     );
+  });
+
+  it.each<[string, Partial<StageFacts>, string]>([
+    ['a thread at 85 %', { processes: [process({ threadBusy: 85 })] }, 'cpu'],
+    ['a thread below', { processes: [process({ threadBusy: 84.9 })] }, 'unknown'],
+    ['a load generator at 85 %', { processes: [process(), process({ side: 'load', threadBusy: 85 })] }, 'load-generator'],
+    ['a load generator below', { processes: [process(), process({ side: 'load', threadBusy: 84.9 })] }, 'unknown'],
+    ['cores at 90 %', { machine: { cores: 2, busyPercent: 90, memoryFreeMb: 4_000 } }, 'machine'],
+    ['cores below', { machine: { cores: 2, busyPercent: 89.9, memoryFreeMb: 4_000 } }, 'unknown'],
+    ['cores that were not measured', { machine: { cores: 2, busyPercent: null, memoryFreeMb: 4_000 } }, 'unknown'],
+    ['95 % of the open files', { processes: [process({ openFiles: 950 })] }, 'open-files'],
+    ['fewer open files', { processes: [process({ openFiles: 949 })] }, 'unknown'],
+    ['open files without a limit', { processes: [process({ openFiles: 1e6, maxOpenFiles: null })] }, 'unknown'],
+    ['less than 200 MB', { machine: { cores: 2, busyPercent: 50, memoryFreeMb: 199 } }, 'memory'],
+    ['200 MB', { machine: { cores: 2, busyPercent: 50, memoryFreeMb: 200 } }, 'unknown'],
+  ])('%s', (_name, over, kind) => {
+    expect(limitOf(facts(over)).kind).toBe(kind);
+  });
+
+  it.each([
+    ['299', null, 'unknown'],
+    ['300', null, 'refused'],
+    ['699', null, 'refused'],
+    ['timeout', null, 'unknown'],
+    ['BYE', 'MEDIA_TIMEOUT', 'refused'],
+  ])('of a failure with %s and the reason %s: %s', (code, reason, kind) => {
+    expect(limitOf(facts({ failures: [{ code, reason, count: 1 }] })).kind).toBe(kind);
+  });
+
+  it('the refusal that came most often among those that name a setting, with the settings of all of them once', () => {
+    const failures = [
+      { code: '404', reason: 'NUMBER_NOT_ATTACHED', count: 50 },
+      { code: '503', reason: 'MEDIA_UNAVAILABLE', count: 3 },
+      { code: '503', reason: 'OVERLOADED', count: 9 },
+    ];
+    const machine = { cores: 2, busyPercent: 90, memoryFreeMb: 4_000 };
+    const { text, settings } = limitOf(facts({ failures, machine }));
+    expect(text).toMatch(/^the gateway refused or ended 9 calls: 503 OVERLOADED; .*; the cores of this machine were 90 % busy$/);
+    expect(new Set(settings).size).toBe(settings.length);
+    expect(settings).toEqual(expect.arrayContaining(['admission.max_calls', 'rtpengine.timeout_ms']));
   });
 });

@@ -49,4 +49,39 @@ describe('the delay that jitter asks for', () => {
     expect(targetAfter([0, 4_000])).toBe(MOST);
     expect(targetAfter([-200, 4_000])).toBe(MOST - 200);
   });
+
+  it('waits as long as the bound for what is all but too late', () => {
+    expect(targetAfter([0, MOST - LEAST - 1])).toBe(MOST - 1);
+  });
+
+  it('counts the frame that has not ended, and no frame without a packet', () => {
+    const target = new DelayTarget(LEAST, MOST);
+    target.restart(0);
+    for (const transit of [100, 400, 200]) target.onPacket(transit);
+    expect([target.framesSeen, target.targetDelay()]).toEqual([0, 400 + LEAST]);
+    target.onFrameTick();
+    target.onFrameTick();
+    target.onPacket(-300);
+    expect([target.framesSeen, target.targetDelay()]).toEqual([1, 400 + LEAST]);
+  });
+
+  it('counts ten seconds of frames at most, and none after a restart', () => {
+    const target = new DelayTarget(LEAST, MOST);
+    target.restart(0);
+    for (let frame = 0; frame < 501; frame += 1) {
+      target.onPacket(900);
+      target.onFrameTick();
+    }
+    expect(target.framesSeen).toBe(500);
+    target.restart(7);
+    target.onPacket(7);
+    expect([target.framesSeen, target.targetDelay()]).toEqual([0, 7 + LEAST]);
+  });
+
+  it('goes over the wrap of the timestamp', () => {
+    const target = new DelayTarget(LEAST, MOST);
+    target.restart(0x7fff_ff00);
+    target.onPacket((0x7fff_ff00 + 400) | 0);
+    expect(target.targetDelay()).toBe((0x7fff_ff00 + 400 + LEAST) | 0);
+  });
 });

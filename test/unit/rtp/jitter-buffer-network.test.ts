@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
 import { JitterBuffer, type JitterBufferFigures } from '../../../src/rtp/jitter-buffer.js';
 import { packetStream, simulate, type NetworkOptions } from '../../support/media/simulated-network.js';
 
@@ -115,27 +114,6 @@ describe('jitter buffer behind a network', () => {
     expect(delays[2]).toBeLessThan(100);
   });
 
-  it('comes down again when the jitter is over, within half a minute, without a jump that is heard as one', () => {
-    const sent = packetStream(2 * MINUTE);
-    const rough = simulate(sent.slice(0, MINUTE), { jitter: { kind: 'uniform', ms: 50 } }, 7);
-    const smooth = simulate(sent.slice(MINUTE), {}, 7).map(({ arrivalMs, index }) => ({ arrivalMs, index: index + MINUTE }));
-    const buffer = new JitterBuffer();
-    const frame = new Int16Array(160);
-    const arrivals = [...rough, ...smooth].sort((a, b) => a.arrivalMs - b.arrivalMs);
-    const depthAt: number[] = [];
-    for (let pull = 0, next = 0; pull < 2 * MINUTE; pull += 1) {
-      for (; next < arrivals.length && arrivals[next]!.arrivalMs < pull * FRAME_MS + 7; next += 1) {
-        buffer.push(1, sent[arrivals[next]!.index]!.ts, new Int16Array(160));
-      }
-      buffer.pull(frame);
-      depthAt.push(buffer.depthMs);
-    }
-    const before = mean(Float64Array.from(depthAt.slice(MINUTE - 500, MINUTE)));
-    const after = mean(Float64Array.from(depthAt.slice(MINUTE + 1_500, MINUTE + 2_000)));
-    expect(before).toBeGreaterThan(45);
-    expect(after).toBeLessThanOrEqual(40);
-  });
-
   it('keeps to its bounds: 200 ms however rough it is', () => {
     const { depthsMs, figures } = play(5 * MINUTE, { jitter: { kind: 'exponential', meanMs: 150 }, keepsOrder: false }, 8);
     // The depth is the delay and what came early.
@@ -149,46 +127,6 @@ describe('jitter buffer behind a network', () => {
     const { depthsMs, figures } = play(10 * MINUTE, { jitter: { kind: 'spikes', rate: 0.001, ms: 150 }, keepsOrder: false }, 9);
     expect(mean(depthsMs.subarray(MINUTE))).toBeLessThan(60);
     expect(figures.latePackets).toBeLessThan(60);
-  });
-
-  it('a tone stays in tune and a pause takes the change: the delay of the beginning shrinks in the silence before', () => {
-    const heard = (startOfTone: number): { readonly audio: Int16Array; readonly tone: Int16Array; readonly depthMs: number } => {
-      const buffer = new JitterBuffer();
-      const tone = Int16Array.from({ length: 4_000 }, (_, n) => Math.round(8_000 * Math.sin((2 * Math.PI * 1_004 * n) / 8_000)));
-      const audio = new Int16Array(startOfTone * 160 + 16_000);
-      let depthMs = 0;
-      for (let pull = 0; (pull + 1) * 160 <= audio.length; pull += 1) {
-        const samples = new Int16Array(160);
-        samples.set(tone.subarray(Math.max(0, pull - startOfTone) * 160, Math.max(0, pull - startOfTone + 1) * 160));
-        buffer.push(1, pull * 160, samples);
-        buffer.pull(audio.subarray(pull * 160, (pull + 1) * 160));
-        if (pull === startOfTone) ({ depthMs } = buffer);
-      }
-      return { audio, tone, depthMs };
-    };
-    // A second after the start the delay begins to shrink; 0.3 s of a pause are enough for it.
-    expect(heard(70).depthMs).toBe(20);
-    // Two samples within a quarter of a second, each an eighth of a period of the tone, leave 0.94.
-    for (const startOfTone of [20, 49, 52, 60, 100, 200]) {
-      const { audio, tone } = heard(startOfTone);
-      expect(findPhrase(audio, tone.subarray(0, 2_000))!.score, String(startOfTone)).toBeGreaterThan(0.9);
-    }
-  });
-
-  it('a tone that never pauses stays in tune too', () => {
-    const buffer = new JitterBuffer();
-    const tone = Int16Array.from({ length: 160 * 500 }, (_, n) => Math.round(8_000 * Math.sin((2 * Math.PI * 1_004 * n) / 8_000)));
-    const audio = new Int16Array(tone.length);
-    for (let pull = 0; pull < 500; pull += 1) {
-      buffer.push(1, pull * 160, tone.subarray(pull * 160, (pull + 1) * 160));
-      buffer.pull(audio.subarray(pull * 160, (pull + 1) * 160));
-    }
-    // Any quarter of a second, also while the delay shrinks.
-    for (let second = 0.25; second < 9.5; second += 0.25) {
-      const piece = audio.subarray(second * 8_000, second * 8_000 + 4_000);
-      expect(findPhrase(piece, tone.subarray(0, 2_000))!.score, `${second} s`).toBeGreaterThan(0.9);
-    }
-    expect(buffer.depthMs).toBeLessThan(40);
   });
 
   it('doubling and leaving out single samples is not heard: a sine stays smooth while the delay changes', () => {
@@ -214,5 +152,21 @@ describe('jitter buffer behind a network', () => {
     for (let n = 161 * 5; n < heard.length; n += 1) worst = Math.max(worst, Math.abs(heard[n]! - heard[n - 1]!));
     expect(worst).toBeLessThan(1.2 * largestStep);
     expect(buffer.figures).toMatchObject({ adjustments: 0, latePackets: 0 });
+  });
+
+  it('holds its delay against a sender whose clock is 0.1 % fast, for ten minutes', () => {
+    const buffer = new JitterBuffer();
+    const samples = Int16Array.from({ length: 160 }, (_, i) => i + 1);
+    const frame = new Int16Array(160);
+    let pushed = 0;
+    for (let pull = 0; pull < 10 * MINUTE; pull += 1) {
+      while (pushed <= pull * 1.001) {
+        buffer.push(1, (pushed * 160) >>> 0, samples);
+        pushed += 1;
+      }
+      buffer.pull(frame);
+      expect(buffer.depthMs).toBeLessThan(100);
+    }
+    expect(buffer.figures).toMatchObject({ latePackets: 0, adjustments: 0 });
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Briefing, CallEvent, CallState, LegRules } from '../../../../src/gateway/call/state.js';
-import { startCall } from '../../../../src/gateway/call/machine.js';
+import type { Briefing, CallEffect, CallEvent, CallState, LegRules } from '../../../../src/gateway/call/state.js';
+import { resumable, startCall } from '../../../../src/gateway/call/machine.js';
+import { peerMissing } from '../../../../src/gateway/call/second-leg.js';
 import { DEFAULT_INBOUND_OPTIONS, type Route } from '../../../../src/gateway/model/records.js';
 import {
   ANSWER,
@@ -14,6 +15,7 @@ import {
   OUTSIDE,
   PERMITTED,
   play,
+  type Played,
   playOn,
 } from '../../../support/call-machine.js';
 import { ROUTE } from '../../../support/route.js';
@@ -22,6 +24,7 @@ import { offerSdp } from '../../../support/sdp.js';
 const LEG = 'leg';
 const TO = '+4930123456';
 const SIDE = { address: '127.0.0.1', rtpPort: 35_000, rtcpPort: 35_001, crypto: null };
+const FORMAT = { codec: { name: 'PCMA' as const, payloadType: 8 }, telephoneEvent: 96, events: '0-15' };
 const RULES: LegRules = { callId: LEG, from: null, ringTimeoutMs: 60_000, timeLimitMs: null, briefing: null, afterwards: 'end' };
 const DIALLING = {
   ...{ prices: { '+49': 0.02 }, callers: [ROUTE.number.phone_number] },
@@ -139,12 +142,180 @@ describe('the change of media', () => {
   });
 });
 
+describe('what becomes of the other call', () => {
+  const CONSULTING: CallEvent = { type: 'leg-consulting', callId: LEG };
+  const LEFT: CallEvent = { type: 'leg-left' };
+  const RINGS: CallEvent = { type: 'leg-ringing', callId: LEG };
+  const ended = (callId = LEG): CallEvent => ({ type: 'leg-ended', callId, reason: 'BUSY', status: 486 });
+  const step = (which: 'conference' | 'complete' | 'cancel'): CallEvent => ({ type: 'transfer-step', requestId: 's', step: which });
+  const moved = (callId: string): CallEvent => ({ type: 'side-changed', callId, side: { ...SIDE, rtpPort: 36_000 } });
+
+  const hangUp = (callId = LEG) => ({ do: 'notify-call', callId, event: { type: 'hangup', reason: 'PEER_HANGUP' } });
+  const toldOf = (requestId: string, state: string, more: object = {}) => ({
+    do: 'notify-agent',
+    answer: { type: 'transfer-progress', requestId, state, status: null, ...more },
+  });
+  const ringBack = (isOn: boolean) => ({ do: 'ring-back', isOn });
+  const failed = toldOf('t', 'failed', { status: 486, reason: 'BUSY' });
+
+  /** What the last event does, aside from keeping the state. */
+  const done = ({ effects }: Played): readonly CallEffect[] => effects.filter((one) => one.do !== 'keep');
+
+  /** A call in each phase. */
+  const begun = (afterwards: LegRules['afterwards'] = 'end') => playOn(talking(REFERLESS), [asked({ afterwards })]).state;
+  const consulting = () => playOn(begun(), [CONSULTING]).state;
+  const joining = () => playOn(begun(), [ANSWERED]).state;
+  const joinedUntil = (afterwards: LegRules['afterwards']) => playOn(begun(afterwards), [ANSWERED, offered(OUTSIDE, 1), over(1)]).state;
+  const leaving = () => playOn(joinedUntil('go-on'), [ended()]).state;
+
+  it('plays the ringing tone to the caller while it rings, and no longer', () => {
+    expect(done(playOn(begun(), [RINGS]))).toEqual([ringBack(true)]);
+    for (const state of [TALKING, consulting(), joining(), joined()]) expect(done(playOn(state, [RINGS]))).toEqual([]);
+    expect(done(playOn(begun(), [{ type: 'leg-ringing', callId: 'another' }]))).toEqual([]);
+    expect(playOn(begun(), [ANSWERED]).all).toContainEqual(ringBack(false));
+  });
+
+  it('lets the agent talk with the answerer, once', () => {
+    const played = playOn(begun(), [CONSULTING]);
+    expect(done(played)).toEqual([ringBack(false), toldOf('t', 'answered')]);
+    expect(played.state.second).toMatchObject({ phase: 'consulting', callId: LEG });
+    for (const state of [played.state, joining(), joined()]) expect(done(playOn(state, [CONSULTING]))).toEqual([]);
+  });
+
+  it.each([
+    ['consulting', CONSULTING],
+    ['answered', ANSWERED],
+  ])('hangs up one that nobody waits for any more when it says that it is %s', (_what, event) => {
+    for (const state of [TALKING, leaving()]) expect(done(playOn(state, [event]))).toEqual([hangUp()]);
+    const played = playOn(begun(), [{ ...event, callId: 'another' }]);
+    expect(done(played)).toEqual([hangUp('another')]);
+    expect(played.state.second).toMatchObject({ phase: 'dialling' });
+  });
+
+  it.each([
+    ['conference', [{ do: 'three-way' }, toldOf('s', 'accepted')], { phase: 'consulting' }],
+    ['complete', [{ do: 'notify-call', callId: LEG, event: { type: 'briefed' } }, toldOf('s', 'accepted')], { phase: 'consulting' }],
+    ['cancel', [hangUp(), toldOf('s', 'accepted')], null],
+  ] as const)('takes the step %s while the agent talks with the answerer', (which, effects, second) => {
+    const played = playOn(consulting(), [step(which)]);
+    expect(done(played)).toEqual(effects);
+    expect(played.state).toMatchObject({ name: 'Talking', second });
+  });
+
+  it.each(['conference', 'complete', 'cancel'] as const)('refuses the step %s before and after', (which) => {
+    for (const state of [TALKING, begun(), joining()]) {
+      const played = playOn(state, [step(which)]);
+      expect(done(played)).toEqual([
+        {
+          do: 'notify-agent',
+          answer: expect.objectContaining({
+            type: 'refused',
+            requestId: 's',
+            request: 'transfer',
+            code: 'TRANSFER_NOT_ANSWERED',
+          }) as unknown,
+        },
+      ]);
+      expect(played.state.second).toEqual(state.second);
+    }
+  });
+
+  it.each([
+    ['rings', begun],
+    ['talks with the agent', consulting],
+  ])('leaves the caller with the agent when it ends while it %s', (_what, state) => {
+    const played = playOn(state(), [ended()]);
+    expect(done(played)).toEqual([ringBack(false), failed]);
+    expect(played.state).toMatchObject({ name: 'Talking', second: null });
+  });
+
+  it('brings the media back when it ends while the media changes over', () => {
+    const played = playOn(playOn(joining(), [offered(OUTSIDE, 1)]).state, [ended()]);
+    expect(played.all).toContainEqual(failed);
+    expect(played.state).toMatchObject({ name: 'Talking', second: { phase: 'leaving' }, wantedSide: { local: { rtpPort: 20_000 } } });
+  });
+
+  it('ends the call when it ends after both were joined', () => {
+    const played = playOn(joinedUntil('end'), [ended()]);
+    expect(played.state).toMatchObject({ name: 'Ended', reason: 'PEER_HANGUP', second: null });
+    expect(kinds(played.effects)).toContain('bye');
+    expect(played.effects).not.toContainEqual(hangUp());
+  });
+
+  it('or gives the caller back to the document, with a port pair again and without the pings', () => {
+    const played = playOn(joinedUntil('go-on'), [ended()]);
+    expect(done(played)).toEqual([
+      { do: 'reserve-leg' },
+      { do: 'stop-timer', timer: 'held' },
+      toldOf('t', 'ended', { status: 486, reason: 'BUSY' }),
+    ]);
+    expect(played.state).toMatchObject({ name: 'Talking', second: { phase: 'leaving' }, isLegDue: true });
+    const back = playOn(played.state, [{ type: 'leg-reserved', local: { ...LOCAL, rtpPort: 22_000 }, agentSideKey: null }]);
+    expect(back.state.wantedSide).toEqual({ local: { ...LOCAL, rtpPort: 22_000 }, key: null });
+    expect(kinds(back.effects)).toEqual(['offer-to-carrier']);
+  });
+
+  it('does nothing when another call ends, or one that was left', () => {
+    for (const state of [TALKING, joined(), leaving()]) {
+      const played = playOn(state, [ended(state.second?.phase === 'leaving' ? LEG : 'another')]);
+      expect(done(played)).toEqual([]);
+      expect(played.state.second).toEqual(state.second);
+    }
+  });
+
+  it.each([
+    ['rings', begun, [ringBack(false), hangUp()], null],
+    ['talks with the agent', consulting, [ringBack(false), hangUp()], null],
+    ['is joined', joined, [hangUp(), { do: 'reserve-leg' }, { do: 'stop-timer', timer: 'held' }], { phase: 'leaving' }],
+  ] as const)('hangs it up for a new document while it %s', (_what, state, effects, second) => {
+    const played = playOn(state(), [LEFT]);
+    expect(done(played)).toEqual(effects);
+    expect(played.state).toMatchObject({ name: 'Talking', second });
+    expect(done(playOn(played.state, [LEFT]))).toEqual([]);
+  });
+
+  it('hangs it up for a new document while the media changes over, and takes the media back', () => {
+    const played = playOn(joining(), [LEFT]);
+    expect(played.effects).toContainEqual(hangUp());
+    expect(played.state).toMatchObject({ second: { phase: 'leaving' }, wantedSide: { local: { rtpPort: 20_000 } } });
+    expect(done(playOn(TALKING, [LEFT]))).toEqual([]);
+  });
+
+  it.each([
+    ['is joined', joined],
+    ['changes over', joining],
+  ])('follows it to another relay while it %s', (_what, state) => {
+    expect(playOn(state(), [moved(LEG)]).state.wantedSide).toMatchObject({ local: { rtpPort: 36_000 } });
+    expect(playOn(state(), [moved('another')]).state.wantedSide?.local.rtpPort).not.toBe(36_000);
+  });
+
+  it('does not follow one that rings, or that it has left', () => {
+    for (const state of [begun(), consulting(), leaving()]) expect(playOn(state, [moved(LEG)]).state.wantedSide).toEqual(state.wantedSide);
+  });
+
+  it('is hung up when this call ends first, unless it was left', () => {
+    const bye: CallEvent = { type: 'bye', reason: 'CALLER_HANGUP' };
+    for (const state of [begun(), consulting(), joined()]) expect(done(playOn(state, [bye]))).toContainEqual(hangUp());
+    for (const state of [TALKING, leaving()]) expect(done(playOn(state, [bye]))).not.toContainEqual(hangUp());
+  });
+
+  it('goes on in another process only when it was joined', () => {
+    expect(resumable(joined()).second).toMatchObject({ phase: 'joined', callId: LEG });
+    for (const state of [begun(), consulting(), joining(), leaving()]) expect(resumable(state).second).toBeNull();
+  });
+
+  it('counts as ended by a restart when this gateway does not have it', () => {
+    expect(peerMissing(joined())).toEqual({ type: 'leg-ended', callId: LEG, reason: 'GATEWAY_RESTARTED', status: null });
+    const facts = { ...LATE_FACTS, joins: { callId: 'c', legId: LEG, side: SIDE, format: FORMAT, briefing: null } };
+    expect(peerMissing({ ...TALKING, facts })).toEqual({ type: 'hangup', reason: 'PEER_HANGUP' });
+  });
+});
+
 describe('a second leg', () => {
   const joins = { callId: 'c', legId: LEG, side: SIDE, briefing: null };
-  const format = { codec: { name: 'PCMA' as const, payloadType: 8 }, telephoneEvent: 96, events: '0-15' };
   const reserved: CallEvent = { type: 'leg-reserved', local: LOCAL, agentSideKey: null };
   const leg = (events: readonly CallEvent[], briefing: Briefing | null = null) =>
-    playOn(startCall({ ...LATE_FACTS, joins: { ...joins, format, briefing } }, 60_000), [
+    playOn(startCall({ ...LATE_FACTS, joins: { ...joins, format: FORMAT, briefing } }, 60_000), [
       { type: 'placed' },
       PERMITTED,
       reserved,
