@@ -20,26 +20,23 @@ for (const [network, prefix] of [
 ] as const)
   NOT_PUBLIC.addSubnet(network, prefix, 'ipv4');
 for (const [network, prefix] of [
-  ['::', 96],
-  // IPv4 within IPv6, where it could name any of the above: NAT64 and 6to4. `::ffff:` is checked as IPv4.
-  ['64:ff9b::', 96],
-  ['64:ff9b:1::', 48],
-  ['2002::', 16],
-  ['100::', 64],
   ['2001::', 23],
   ['2001:db8::', 32],
-  // Segment identifiers (RFC 9602), documentation (RFC 9637), and site-local addresses as they once were (RFC 3879).
+  // 6to4: IPv4 within IPv6, where it could name any of the above.
+  ['2002::', 16],
+  // Documentation (RFC 9637).
   ['3fff::', 20],
-  ['5f00::', 16],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
 ] as const)
   NOT_PUBLIC.addSubnet(network, prefix, 'ipv6');
+
+/** All that is global unicast today (RFC 4291 §2.4, IANA's registry), and IPv4 as IPv6 writes it, which is checked as IPv4. */
+const GLOBAL_UNICAST = new BlockList();
+GLOBAL_UNICAST.addSubnet('2000::', 3, 'ipv6');
+GLOBAL_UNICAST.addSubnet('::ffff:0:0', 96, 'ipv6');
 
 /** Whether a literal address can be reached by everyone. False for what is no literal address. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
-  return family !== 0 && !NOT_PUBLIC.check(address, family === 6 ? 'ipv6' : 'ipv4');
+  if (family === 6) return GLOBAL_UNICAST.check(address, 'ipv6') && !NOT_PUBLIC.check(address, 'ipv6');
+  return family === 4 && !NOT_PUBLIC.check(address, 'ipv4');
 }

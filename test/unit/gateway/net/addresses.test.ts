@@ -3,9 +3,12 @@ import { isPublicAddress } from '../../../../src/lib/address-scope.js';
 import { guardedLookup, isAllowedHost, privateLookup } from '../../../../src/gateway/net/guarded-lookup.js';
 
 describe('public addresses', () => {
-  it.each(['8.8.8.8', '1.1.1.1', '172.32.0.1', '192.169.0.1', '2606:4700::1111', '::ffff:8.8.8.8'])('%s is one', (address) => {
-    expect(isPublicAddress(address)).toBe(true);
-  });
+  it.each(['8.8.8.8', '1.1.1.1', '172.32.0.1', '192.169.0.1', '2606:4700::1111', '2c0f:f248::1', '::ffff:8.8.8.8'])(
+    '%s is one',
+    (address) => {
+      expect(isPublicAddress(address)).toBe(true);
+    },
+  );
 
   it.each([
     ...['0.0.0.0', '10.1.2.3', '100.64.0.1', '127.0.0.1', '127.9.9.9', '169.254.169.254', '172.16.0.1', '172.31.255.255'],
@@ -17,6 +20,9 @@ describe('public addresses', () => {
       '::ffff:127.0.0.1',
       '::ffff:7f00:1',
       '64:ff9b::7f00:1',
+      '::ffff:0:127.0.0.1',
+      '4000::1',
+      '1fff::1',
       '2002:7f00:1::',
       'fd00::1',
       'fe80::1',
