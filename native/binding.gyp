@@ -17,7 +17,13 @@
       # NSS, which is started once (srtp.h), must not be unloaded with the last thread that has the addon.
       "ldflags": ["-Wl,-z,nodelete"],
       "include_dirs": ["<!(node -p \"require('node-addon-api').include_dir\")"],
-      "defines": ["NAPI_VERSION=8", "NAPI_DISABLE_CPP_EXCEPTIONS", "NODE_ADDON_API_DISABLE_DEPRECATED"]
+      # In a thread that is being ended each call into the addon fails, and nothing can be thrown: without the last one that aborts the process.
+      "defines": [
+        "NAPI_VERSION=8",
+        "NAPI_DISABLE_CPP_EXCEPTIONS",
+        "NODE_ADDON_API_DISABLE_DEPRECATED",
+        "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS"
+      ]
     },
     {
       "target_name": "socket-holder",

@@ -177,4 +177,18 @@ describe('a UDP socket of the endpoint', () => {
       await thread.terminate();
     }
   });
+
+  it('lets a thread be ended that does nothing but call it: the process goes on', async () => {
+    const addon = fileURLToPath(new URL('../../../native/build/Release/srtp.node', import.meta.url));
+    const program = `const { parentPort, workerData } = require('node:worker_threads');
+      const { UdpSocket } = require(workerData);
+      const socket = new UdpSocket('127.0.0.1', 0, Buffer.alloc(32 * 2_048), new Int32Array(3 * 32), () => undefined);
+      parentPort.postMessage('open');
+      for (;;) socket.findPeer('127.0.0.1', 1);`;
+    for (let round = 0; round < 10; round += 1) {
+      const thread = new Worker(program, { eval: true, workerData: addon });
+      await once(thread, 'message');
+      expect(await thread.terminate()).toBe(1);
+    }
+  });
 });
