@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { mkdtempSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
+import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { until } from './carrier-call.js';
-import { freePorts } from './ports.js';
+import { freePorts, lockFirst } from './ports.js';
 import { processesOf } from './processes.js';
 
 /** What `trunkline up` writes when everything answers. */
@@ -29,16 +29,8 @@ const FIRST_LOCK_PORT = 9_900;
 
 /** A range of media ports that no other instance of any test run has: the lock is a listening socket, gone with its process. */
 export async function reserveMediaPorts(): Promise<{ readonly first: number; readonly lock: Server }> {
-  for (let slot = 0; slot < SLOTS; slot += 1) {
-    const lock = createServer();
-    const isMine = await new Promise<boolean>((resolve_) => {
-      lock.once('error', () => resolve_(false));
-      lock.listen({ host: '127.0.0.1', port: FIRST_LOCK_PORT + slot, exclusive: true }, () => resolve_(true));
-    });
-    lock.unref();
-    if (isMine) return { first: FIRST_MEDIA_PORT + slot * SLOT_PORTS, lock };
-  }
-  throw new Error(`all ${String(SLOTS)} ranges of media ports are in use`);
+  const { index, lock } = await lockFirst(FIRST_LOCK_PORT, SLOTS);
+  return { first: FIRST_MEDIA_PORT + index * SLOT_PORTS, lock };
 }
 
 /** Settings of a `trunkline up` that shares the machine with other tests: free ports, and its data in `directory`. The lock holds the ports. */

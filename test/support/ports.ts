@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 
 // Above what the kernel gives to sockets that name no port, so that nobody is given one of these between our look and its use. Each process
 // of each test run has a part of its own: the lock is a listening socket, gone with its process.
@@ -8,7 +8,7 @@ const FIRST_PORT = 61_000;
 const PORTS_PER_PROCESS = 400;
 const PARTS = 11;
 const FIRST_LOCK_PORT = 9_920;
-const part = await lockFirst(FIRST_LOCK_PORT, PARTS);
+const { index: part } = await lockFirst(FIRST_LOCK_PORT, PARTS);
 
 // Goes round: a port that was named and is not yet listened at is not named again by a second call, as it would now and then be at random.
 let next = Math.floor(Math.random() * PORTS_PER_PROCESS);
@@ -50,7 +50,7 @@ const FIRST_RELAY_PORT = 27_700;
 const RELAY_PORTS_PER_PROCESS = 1_000;
 const RELAY_PARTS = 5;
 const FIRST_RELAY_LOCK_PORT = 9_940;
-let relayPart: Promise<number> | undefined;
+let relayPart: ReturnType<typeof lockFirst> | undefined;
 let nextRelayPort = 0;
 
 /** So many ports for an rtpengine of this file's; the ones of a process's earlier files come round again. */
@@ -58,12 +58,12 @@ export async function relayPorts(count: number): Promise<PortRange> {
   relayPart ??= lockFirst(FIRST_RELAY_LOCK_PORT, RELAY_PARTS);
   const offset = nextRelayPort + count > RELAY_PORTS_PER_PROCESS ? 0 : nextRelayPort;
   nextRelayPort = offset + count;
-  const min = FIRST_RELAY_PORT + (await relayPart) * RELAY_PORTS_PER_PROCESS + offset;
+  const min = FIRST_RELAY_PORT + (await relayPart).index * RELAY_PORTS_PER_PROCESS + offset;
   return { min, max: min + count - 1 };
 }
 
-/** Listens at the first of so many ports that nobody listens at, until this process ends. Returns which one. */
-async function lockFirst(firstPort: number, count: number): Promise<number> {
+/** Takes the first of so many parts that no process has, on any test run, until `lock` is closed or this process ends. */
+export async function lockFirst(firstPort: number, count: number): Promise<{ readonly index: number; readonly lock: Server }> {
   for (let index = 0; index < count; index += 1) {
     const lock = createServer().unref();
     lock.listen({ host: '127.0.0.1', port: firstPort + index, exclusive: true });
@@ -71,7 +71,7 @@ async function lockFirst(firstPort: number, count: number): Promise<number> {
       () => true,
       () => false,
     );
-    if (isMine) return index;
+    if (isMine) return { index, lock };
   }
   throw new Error(`all ${String(count)} parts of the ports are in use`);
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { TestBot, type BotCall } from '../../support/agent/test-bot.js';
 import { voiceLikeNoise } from '../../support/media/audio.js';
-import { until } from '../../support/carrier-call.js';
+import { until, untilWhole } from '../../support/carrier-call.js';
 import { isKept, killGateway, nothingLeft } from '../../support/trunk.js';
 
 // A call's agent for as long as the call lasts: beside other calls, over a gateway's death, to the end that its owner set.
@@ -31,17 +31,11 @@ async function hearEachOther(call: AgentCall, bot: BotCall, seed: number): Promi
   const [said, answer] = [noise(seed), noise(seed + 1)];
   const middle = Buffer.from(mulaw.encode(mulaw.decode(said.subarray(800, 2_400))));
   const spoken = (): Buffer => Buffer.concat(call.end.peer.received.map(({ packet }) => packet.payload));
-  // When this machine stands still, packets come too late and what is heard has a gap: then once more.
-  const isHeard = async (): Promise<boolean> => {
+  await untilWhole(async () => {
     bot.say(answer);
     await call.end.peer.speak(mulaw.decode(said));
-    const both = (): boolean => bot.heard.includes(middle) && spoken().includes(answer.subarray(800, 2_400));
-    return until(both, 1_000, 'not heard').then(
-      () => true,
-      () => false,
-    );
-  };
-  await expect.poll(isHeard, { timeout: 3 * LIMIT_MS, interval: 0 }).toBe(true);
+    await until(() => bot.heard.includes(middle) && spoken().includes(answer.subarray(800, 2_400)), 1_000, 'not heard by both');
+  });
 }
 
 describe('two agents of one organization on two numbers', () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, type Redis } from 'ioredis';
 import type { BatchRecord } from '../../model/batch-log.js';
-import { NO_TURNS, type CallRecord } from '../../model/call-record.js';
+import { NO_OUTCOME, type CallRecord } from '../../model/call-record.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type ToolRecord } from '../../model/agent-record.js';
 import type { NumberRecord, OrgRecord } from '../../model/records.js';
 import { publish } from '../../ports/events.js';
@@ -265,24 +265,7 @@ const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]
     dialling: null,
   },
   agent: DEFAULT_AGENT_SETTINGS,
-  call: {
-    direction: 'inbound',
-    analysis_error: null,
-    identity: null,
-    transcript: [],
-    transcript_state: null,
-    transcript_error: null,
-    samples: [],
-    turns: NO_TURNS,
-    analysis: null,
-    analysis_rejected: null,
-    agent_error: null,
-    signalling_error: null,
-    answered_by: null,
-    parent_call_id: null,
-    legs: [],
-    summed_calls: null,
-  },
+  call: { ...NO_OUTCOME, direction: 'inbound', parent_call_id: null, transcript: [], samples: [], analysis_rejected: null },
 };
 
 /** Reads a value that this product wrote itself; `null` stays `null`. Throws on anything that is not JSON. */

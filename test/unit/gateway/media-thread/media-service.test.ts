@@ -14,6 +14,7 @@ import { throughG711 } from '../../../../src/rtp/codec/g711.js';
 import { parseRtcpCompound } from '../../../../src/rtp/rtcp-packet.js';
 import { createMediaService, type MediaService, type MediaServiceOptions } from '../../../../src/gateway/media-thread/media-service.js';
 import { generateSrtpKey } from '../../../../src/srtp/srtp.js';
+import { untilWhole } from '../../../support/carrier-call.js';
 import { AGENT_LIMITS } from '../../../support/media/agent-limits.js';
 import { voiceLikeNoise } from '../../../support/media/audio.js';
 import { TestPeer } from '../../../support/media/test-peer.js';
@@ -118,18 +119,6 @@ async function pressUntilRead(call: Call, key: number): Promise<number> {
     await call.peer.press(key);
     await heardPhrase(call, phrase, from, 3_000);
   });
-}
-
-/** When this machine stands still, packets come too late and what is heard has gaps: then once more. Returns how often. */
-async function untilWhole(attempt: () => Promise<unknown>): Promise<number> {
-  for (let times = 1; ; times += 1) {
-    try {
-      await attempt();
-      return times;
-    } catch (error) {
-      if (times === 5) throw error;
-    }
-  }
 }
 
 describe('media service over loopback', () => {
