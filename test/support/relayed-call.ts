@@ -83,6 +83,11 @@ export async function hearEachOther(carrier: CallEnd, agent: CallEnd, limitMs = 
   return heard.every(Boolean);
 }
 
+/** Ten packets one way; the other end has sent nothing meanwhile. */
+export function saysTo(from: CallEnd, to: CallEnd, limitMs = 2_000): Promise<boolean> {
+  return says(from, TONES.carrier, to, limitMs);
+}
+
 async function says(from: CallEnd, sample: number, to: CallEnd, limitMs: number): Promise<boolean> {
   const before = to.peer.received.length;
   await from.peer.speak(new Int16Array(FRAMES * 160).fill(sample));

@@ -3,13 +3,19 @@
 export type NgCommand = 'ping' | 'offer' | 'answer' | 'delete' | 'query' | 'list' | 'statistics';
 
 /** Otherwise one side's ports change when the other side's far end moves. */
-const KEEP_PORTS = ['port-latching'];
+const KEEP_PORTS = 'port-latching';
 
 /**
  * Otherwise a carrier whose port changes without a re-INVITE (NAT) gets no more audio. For the SDP's sender, and only if rtpengine ends
  * its SRTP: then a packet that does not authenticate moves nothing. With plain RTP, or SRTP that passes through, any packet would.
  */
 const FOLLOW_MEDIA = 'media handover';
+
+/**
+ * rtpengine learns no address from the agent side's packets: the SDP names the right one. Otherwise a late packet of a leg that was just
+ * replaced takes the call's audio along, for good if the new one sends nothing within 3 s.
+ */
+const TRUST_SDP = 'asymmetric';
 
 /** The two ends of a call; their names are its tags in rtpengine. */
 export type RelaySide = 'carrier' | 'agent';
@@ -79,7 +85,8 @@ function directionOf(offerer: RelaySide, { outside, inside }: RelayInterfaces): 
 }
 
 function flagsOf(sender: RelaySide, endsSrtp: boolean): readonly string[] {
-  return sender === 'carrier' && endsSrtp ? [...KEEP_PORTS, FOLLOW_MEDIA] : KEEP_PORTS;
+  if (sender === 'agent') return [KEEP_PORTS, TRUST_SDP];
+  return endsSrtp ? [KEEP_PORTS, FOLLOW_MEDIA] : [KEEP_PORTS];
 }
 
 export function answerCommand({ callId, offerer, sdp, endsSrtp }: NegotiationArguments): Record<string, unknown> {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { RelayCall } from '../../../src/gateway/ports/ports.js';
 import type { RelayPool } from '../../../src/gateway/relay/pool.js';
 import { readRelaySdp, type RelaySide } from '../../../src/gateway/sdp/sdp-read.js';
-import { hearEachOther, negotiate, sdpOf, sideSdp, takeSide, type CallEnd, type RelayedSides } from '../../support/relayed-call.js';
+import { hearEachOther, negotiate, saysTo, sdpOf, sideSdp, takeSide, type CallEnd, type RelayedSides } from '../../support/relayed-call.js';
 import { withRelay } from '../../support/relay-site.js';
 
 // Two calls whose agent sides send to each other: what a transfer by a second call of ours asks of the real rtpengine.
@@ -58,6 +58,16 @@ describe('a call that is joined with another one', () => {
     for (let round = 0; round < 20; round += 1) expect(await hearEachOther(caller, agent)).toBe(true);
     expect(await join(await dial())).toEqual(sides);
     expect(await hearEachOther(caller, callee)).toBe(true);
+  });
+
+  it('sends the caller’s audio to the callee, also when the agent’s first packet comes just afterwards', async () => {
+    const silent = await relay.newEnd(false);
+    await negotiate(pool, 'agent', first, caller, silent);
+    await join(await dial());
+    const before = caller.peer.received.length;
+    await silent.peer.speak(new Int16Array(160));
+    await caller.peer.until(() => caller.peer.received.length > before, 2_000);
+    expect(await saysTo(caller, callee)).toBe(true);
   });
 
   it('follows its carrier to another address, and comes back to the endpoint at another port', async () => {

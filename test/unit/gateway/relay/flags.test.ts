@@ -54,9 +54,9 @@ describe('offer', () => {
 
 describe('answer', () => {
   it.each([
-    [BY_CARRIER, 'carrier', 'agent'],
-    [BY_US, 'agent', 'carrier'],
-  ])('belongs to the offer’s call and tag, hides the inside address, and repeats no negotiation flag', (args, from, to) => {
+    [BY_CARRIER, 'carrier', 'agent', ['port-latching', 'asymmetric']],
+    [BY_US, 'agent', 'carrier', ['port-latching']],
+  ])('belongs to the offer’s call and tag, hides the inside address, and repeats no negotiation flag', (args, from, to, flags) => {
     expect(answerCommand(args)).toEqual({
       'call-id': 'c1',
       'from-tag': from,
@@ -64,7 +64,7 @@ describe('answer', () => {
       sdp: 'v=0',
       DTLS: 'off',
       replace: ['origin', 'session-connection'],
-      flags: ['port-latching'],
+      flags,
     });
   });
 });
