@@ -356,7 +356,7 @@ export class SipServer {
       address: this.options.externalHost ?? bound?.local.address ?? this.options.bindAddress,
       port: bound?.local.port ?? (transport === 'TLS' ? 5061 : 5060),
     };
-    if (bound !== undefined && bound.local.port !== 0) this.#ownEndpoints.set(transport, own);
+    if (bound?.local.port !== 0) this.#ownEndpoints.set(transport, own);
     return own;
   }
 

@@ -14,13 +14,12 @@ import { DialogTable, type DialogEnds, type DialogEntry } from './dialog/dialog-
 import type { CoreHeaders } from './message/core-headers.js';
 import { header, type Header, type SipRequest, type SipResponse } from './message/message.js';
 import { Proxy, type ProxyIdentity, type ProxyListener, type ProxyOrder } from './proxy/proxy.js';
-import { restoreDialog } from './user-agent/restore-dialog.js';
 import { SessionRefresher } from './user-agent/session-refresher.js';
 import type { SipStack, TransactionUser } from './stack.js';
 import type { ServerTransaction } from './transaction/transaction-runner.js';
 import type { Flow } from './transport/flow.js';
 import { UserAgentClient } from './user-agent/user-agent-client.js';
-import { UserAgentServer, type SentCallback } from './user-agent/user-agent-server.js';
+import { restoreDialog, UserAgentServer, type SentCallback } from './user-agent/user-agent-server.js';
 
 /** What falls due while another host may have the dialog waits so long. */
 export const ASLEEP_MS = 500;

@@ -14,6 +14,8 @@ import { SpeechError, type Speech } from './speech.js';
 const FAREWELL_FRAMES = 10;
 /** 0 to 9: what `*` and `#` lead to is no fixed phrase, and the goodbye. */
 const PREPARED_DIGITS = 10;
+/** After half a second: until then the greeting comes first, and a call that ends at once costs nothing. */
+const PREPARED_AT_FRAME = 25;
 
 interface Playing {
   readonly text: string;
@@ -35,6 +37,7 @@ export class TestLine implements SampleAgent {
   #playing: Playing | undefined;
   #isClosed = false;
   #hasWarned = false;
+  #frames = 0;
 
   constructor(
     private readonly settings: TestLineSettings,
@@ -57,8 +60,6 @@ export class TestLine implements SampleAgent {
   start(): void {
     this.#startedMs = this.clock.nowMs();
     this.#step({ type: 'started' });
-    for (let event = 0; event < PREPARED_DIGITS; event += 1) this.#prepare({ kind: 'digit', event });
-    this.#prepare({ kind: 'goodbye' });
   }
 
   digit(event: number): void {
@@ -67,6 +68,8 @@ export class TestLine implements SampleAgent {
   }
 
   frame(heard: Int16Array, spoken: Int16Array): void {
+    this.#frames += 1;
+    if (this.#frames === PREPARED_AT_FRAME) this.#prepareDigits();
     if (this.#state.phase === 'echo') {
       spoken.set(heard);
       this.#echoDelay.frame(this.#bufferedMs);
@@ -140,6 +143,12 @@ export class TestLine implements SampleAgent {
         playing.isReady = true;
       },
     );
+  }
+
+  /** A key that was pressed is answered at once. */
+  #prepareDigits(): void {
+    for (let event = 0; event < PREPARED_DIGITS; event += 1) this.#prepare({ kind: 'digit', event });
+    this.#prepare({ kind: 'goodbye' });
   }
 
   #prepare(phrase: Phrase): void {

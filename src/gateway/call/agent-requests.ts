@@ -6,7 +6,7 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { isTurbo } from './agent.js';
 import { checkAnalysis } from '../model/analysis.js';
-import { Transcript, type TranscriptNotes } from './transcript.js';
+import { NOTHING_SAID, Transcript, type TranscriptNotes } from './transcript.js';
 import type { DoNotCallList } from '../ports/batches.js';
 import { parseE164 } from '../model/e164.js';
 import type { ToolDirectory, ToolRunner } from '../ports/ports.js';
@@ -38,7 +38,7 @@ const CALL_ENDED = new Error('the call has ended');
 
 /** What one call's agent asks for beside a transfer: its transcript and analysis are kept, its tools are run. */
 export class AgentRequests {
-  readonly transcript = new Transcript();
+  #transcript: Transcript | null = null;
   #analysis: Readonly<Record<string, unknown>> | null = null;
   #rejected: Readonly<Record<string, unknown>> | null = null;
   #marks: readonly string[] = [];
@@ -64,8 +64,12 @@ export class AgentRequests {
     return this.services.toolRunner;
   }
 
+  get transcript(): Transcript {
+    return (this.#transcript ??= new Transcript());
+  }
+
   get notes(): CallNotes {
-    return { said: this.transcript.notes, analysis: this.#analysis, rejected: this.#rejected, marks: this.#marks };
+    return { said: this.#transcript?.notes ?? NOTHING_SAID, analysis: this.#analysis, rejected: this.#rejected, marks: this.#marks };
   }
 
   /** As an earlier process left it. @param beganMs when the call's first agent began */

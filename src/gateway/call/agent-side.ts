@@ -1,17 +1,12 @@
 import type { MediaAddress } from '../model/media.js';
 import type { RelaySide } from '../sdp/sdp-read.js';
-import type { AgentSide, CallEffect, CallState } from './state.js';
+import { isJoined, type AgentSide, type CallEffect, type CallState } from './state.js';
 
 // What rtpengine's agent side sends to: the endpoint or, in a call that is joined with another one, rtpengine's ports of that call. Then
 // both carriers' packets pass through rtpengine alone: each call keeps its own session there, and its carrier notices no change.
 
 /** The interval of OPTIONS to a carrier whose media we do not watch. */
 export const HELD_PING_MS = 60_000;
-
-/** Whether the media of the call does not pass the endpoint. */
-export function isJoined({ facts, second, isBriefing }: Pick<CallState, 'facts' | 'second' | 'isBriefing'>): boolean {
-  return (facts.joins !== undefined && !isBriefing) || second?.phase === 'joined';
-}
 
 /** Whether only OPTIONS shows that the carrier still has the call. */
 export function isUnwatched(state: CallState): boolean {

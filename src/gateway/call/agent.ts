@@ -9,10 +9,11 @@ import { endOfSpeechMs, type EndOfSpeechTable } from '../model/end-of-speech.js'
 import { SPOKEN_BY, voiceOf } from '../model/speech-service.js';
 import type { ProviderSettings, Said } from '../model/provider-settings.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
-import type { CallerIdentity } from '../model/call-record.js';
+import type { CallerIdentity, CallRecord } from '../model/call-record.js';
 import type { Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import { accountSidOf, callSidOf, newSessionId } from '../model/twilio-ids.js';
+import type { VoiceApplication } from '../model/voice-application.js';
 import type { AgentChoice, Briefing } from './state.js';
 
 /** The agent of numbers that set no other; `url: null`: the built-in test line. */
@@ -337,4 +338,27 @@ function fitting(parameters: Readonly<Record<string, string>>): {
   }
   const kept = Object.fromEntries(Object.entries(parameters).filter(([name]) => !dropped.includes(name)));
   return { kept, dropped };
+}
+
+/** The application of a call: a placed one brings its own, any other has that of the called number. `null`: it has none. */
+export function voiceApplicationOf(
+  { direction, voice }: { readonly direction: CallRecord['direction']; readonly voice?: VoiceApplication },
+  route: Route | null,
+): VoiceApplication | null {
+  if (direction === 'outbound') return voice ?? null;
+  if (route === null) return null;
+  const { org, number } = route;
+  const {
+    voice_url: url,
+    voice_fallback_url: fallback,
+    status_callback: callback,
+    status_callback_events: events,
+  } = number.inbound?.options ?? {};
+  return {
+    token: org.twilio_token,
+    first: url === undefined ? null : { url, method: 'POST' },
+    sendDigits: null,
+    fallback: fallback === undefined ? null : { url: fallback, method: 'POST' },
+    statusCallback: callback === undefined ? null : { url: callback, method: 'POST', events: events ?? ['completed'] },
+  };
 }

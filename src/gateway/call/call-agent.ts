@@ -1,7 +1,8 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { VoiceApplication } from '../model/voice-application.js';
 import { DETECTION_TIMEOUT_MS, detected, type AnsweredBy } from '../twilio/answered-by.js';
-import type { Route } from '../model/records.js';
+import type { CallRecord } from '../model/call-record.js';
+import type { Route, StatusCallbackEvent } from '../model/records.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import type { Scope } from '../../lib/scope.js';
@@ -12,15 +13,16 @@ import type { CallTarget } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
 import type { VoiceScript } from '../twilio/voice-script.js';
 import { AgentUnavailableError, type MediaEndpoint, ProviderLimitError, type ProviderSessions, type VoiceServer } from '../ports/ports.js';
-import { briefingAgent, describeAgent, speechOf, type OperatorAgent } from './agent.js';
+import { briefingAgent, describeAgent, speechOf, type OperatorAgent, voiceApplicationOf } from './agent.js';
 import type { AgentRequests } from './agent-requests.js';
 import { secondLegRules, type LegNote } from './call-legs.js';
+import { statusCallback } from './status-callbacks.js';
+import type { VoiceFacts } from '../twilio/call-parameters.js';
 import type { CallMedia } from './call-media.js';
 import { withPromptData } from './prompt-data.js';
 import type { CallOrigin } from './call-record.js';
 import { connectSummary, type CallTrace } from './call-trace.js';
 import type { AgentChoice, CallEvent, CallState } from './state.js';
-import { voiceApplicationOf } from './voice-application.js';
 import { DIAL_REQUEST, VoiceCall, type VoiceHost } from './voice-call.js';
 
 export interface AgentServices {
@@ -60,6 +62,8 @@ const WAITING = '<Response><Pause length="120"/></Response>';
 
 /** Makes ready and connects the agent of one call, or one after the other as its voice webhook says. */
 export class CallAgent {
+  /** Status callbacks that went out. */
+  reports = 0;
   #hasSession = false;
   /** Set once a voice webhook, or the API, decides what the caller gets to hear. */
   #voice: VoiceCall | null = null;
@@ -75,6 +79,18 @@ export class CallAgent {
   /** Who answered, in Twilio's words, once its application got to know it. */
   get answeredBy(): AnsweredBy | null {
     return this.#answeredBy;
+  }
+
+  /** A status callback, where the call's application wants one of this moment. Does not wait for the answer. */
+  report(event: StatusCallbackEvent, record: CallRecord | null = null): void {
+    const { token = '', statusCallback: callback = null } = this.#application ?? {};
+    const facts = this.#voiceFacts();
+    if (facts === null || callback?.events.includes(event) !== true) return;
+    const moment = { event, atMs: this.services.clock.wallMs(), sequence: this.reports, record };
+    this.reports += 1;
+    void this.services.voiceServer.notify(statusCallback(token, callback, facts, moment)).then((sent) => {
+      if (!sent.ok) this.call.log.warn({ error: sent.error }, 'call.status_callback.failed');
+    });
   }
 
   /** Part of the call's snapshot; `null`: no document decides. */
@@ -184,14 +200,20 @@ export class CallAgent {
   }
 
   #voiceCall(): VoiceCall {
-    const { origin, state } = this.call;
-    const { route, identity } = state();
-    if (route === null) throw new Error('a call without a route has no script');
-    const { callId, direction, to, caller } = origin;
-    const facts = { callId, orgId: route.org.org_id, direction, to, caller, identity };
-    const application = voiceApplicationOf(origin, route) ?? { token: route.org.twilio_token, sendDigits: null, fallback: null };
+    const { route } = this.call.state();
+    const facts = this.#voiceFacts();
+    if (route === null || facts === null) throw new Error('a call without a route has no script');
+    const application = this.#application ?? { token: route.org.twilio_token, sendDigits: null, fallback: null };
     this.#voice ??= new VoiceCall(this.services.voiceServer, { facts, application }, this.#voiceHost());
     return this.#voice;
+  }
+
+  /** `null`: it is not known whose call it is. */
+  #voiceFacts(): VoiceFacts | null {
+    const { origin, state } = this.call;
+    const { callId, direction, to, caller } = origin;
+    const orgId = state().route?.org.org_id ?? origin.orgId;
+    return orgId === undefined ? null : { callId, orgId, direction, to, caller, identity: state().identity, answeredBy: this.#answeredBy };
   }
 
   #voiceHost(): VoiceHost {

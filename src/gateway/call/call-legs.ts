@@ -8,9 +8,8 @@ import type { OutboundTrunk, Route } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 import type { DialLedger } from '../ports/ports.js';
 import type { PlaceRequest } from '../ports/place-call.js';
-import { isJoined } from './agent-side.js';
 import { introduction, peerMissing } from './second-leg.js';
-import { maxDurationMs, type CallEffect, type CallEvent, type CallState, type JoinedCall, type LegRules } from './state.js';
+import { isJoined, maxDurationMs, type CallEffect, type CallEvent, type CallState, type JoinedCall, type LegRules } from './state.js';
 
 /** A call of ours to which a caller was, or was to be, transferred. Plain data: it is kept for a restart. */
 export interface LegNote {

@@ -13,8 +13,7 @@ import type {
 } from '../model/media.js';
 import type { Scope } from '../../lib/scope.js';
 import type { CallTrace } from './call-trace.js';
-import { isJoined } from './agent-side.js';
-import type { CallEffect, CallEvent, CallState } from './state.js';
+import { isJoined, type CallEffect, type CallEvent, type CallState } from './state.js';
 import { SUITE, type CryptoLine, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
 import { canonicalSdp } from '../sdp/sdp-write.js';
 import { MediaUnavailableError, type MediaEndpoint, type MediaRelay, type RelayAnswer, type RelayCall } from '../ports/ports.js';

@@ -16,17 +16,15 @@ import { CallMedia, relayLost } from './call-media.js';
 import { beginningOf, type CallOrigin, type CallProgress, NO_PROGRESS, snapshotCall, type StoredCall } from './call-record.js';
 import { failureOf } from './step-failure.js';
 import { CallTrace, answerSummary, eventSummary, legSummary, sipWatch } from './call-trace.js';
-import { HELD_PING_MS, isJoined, isUnwatched } from './agent-side.js';
+import { HELD_PING_MS, isUnwatched } from './agent-side.js';
 import { CallLegs, isTransfer, transferEvent } from './call-legs.js';
-import { isPlacing } from './placing.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
 import { trunkCredentials } from './trunk-authorization.js';
 import { trunkHeaders } from './trunk-tls.js';
-import { type CallEffect, type CallEvent, type CallState, type CallTimer } from './state.js';
+import { isJoined, isPlacing, type CallEffect, type CallEvent, type CallState, type CallTimer } from './state.js';
 import type { InfoDigit } from './info-digit.js';
 import { permission, type PlaceContext } from './place-context.js';
 import { writeEnd } from './call-end.js';
-import { StatusCallbacks } from './status-callbacks.js';
 import type { Reason } from '../model/reasons.js';
 import { AgentUnavailableError } from '../ports/ports.js';
 import type { CallServices, InviteContext } from './call-services.js';
@@ -49,8 +47,8 @@ export class CallRunner {
   readonly #requests: AgentRequests;
   readonly #agent: CallAgent;
   readonly #trace: CallTrace;
-  readonly #callbacks: StatusCallbacks;
-  readonly #legs: CallLegs;
+  /** Made for the first transfer. */
+  #legs: CallLegs | null = null;
   /** Wall time at the zero of monotonic time, as the call began: setting the clock during a call does not change its duration. */
   readonly #zeroMs: number;
   #progress = NO_PROGRESS;
@@ -82,10 +80,6 @@ export class CallRunner {
     this.#timers = new NamedTimers(services.timers, (timer) => this.dispatch({ type: 'timer', timer }));
     const onSip = services.onSipMessage && sipWatch(services.onSipMessage, origin, own.contact);
     this.#trace = new CallTrace(services.clock, services.isTraced, { isTimed: services.isTimed === true, onSip });
-    const seen = { origin, state: () => this.#state, wallMs: () => this.#timeMs(), log: this.#log };
-    this.#callbacks = new StatusCallbacks(services.voiceServer, { ...seen, answeredBy: () => this.#agent.answeredBy });
-    const dispatch = (event: CallEvent): void => this.dispatch(event);
-    this.#legs = new CallLegs(services, { ...seen, call: beginningOf(origin), remainingMs: () => this.#remainingMs(), dispatch });
     const owner = {
       dispatch: (event: CallEvent) => {
         this.#noteDial(event);
@@ -123,10 +117,10 @@ export class CallRunner {
       isAnswered: () => this.#kept !== null,
       resumed: () => this.#progress.resumed,
       unheardSinceMs: () => this.#unheardSinceMs,
-      dispatch,
+      dispatch: (event) => this.dispatch(event),
       onAgentError: (agentError) => (this.#progress = { ...this.#progress, agentError }),
       keep: () => this.#keep(),
-      lastLeg: () => this.#legs.notes.at(-1) ?? null,
+      lastLeg: () => this.#legs?.notes.at(-1) ?? null,
     });
   }
 
@@ -155,8 +149,8 @@ export class CallRunner {
     runner.#unheardSinceMs = unheardSinceMs;
     const { reports, legs, ...progress } = kept.progress;
     runner.#progress = { ...progress, resumed: progress.resumed + 1 };
-    runner.#callbacks.restore(reports);
-    runner.#legs.restore(legs);
+    runner.#agent.reports = reports;
+    if (legs.length > 0) runner.#ownLegs.restore(legs);
     runner.#kept = kept.dialog;
     if (kept.dialog !== null) runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
     else if (kept.dialledId !== null) runner.#dialog.inherit(kept.dialledId);
@@ -250,7 +244,7 @@ export class CallRunner {
       }
       this.#dialog.ping('GATEWAY_RESTARTED');
     } else this.dispatch(moved);
-    this.#legs.resume();
+    if (this.#state.second !== null || this.#state.facts.joins !== undefined) this.#ownLegs.resume();
     // Who answered is not found out any more.
     if (this.#progress.answeredBy === null) this.#agent.onAnswerer({ type: 'verdict', answerer: 'unknown' });
     const silentMs = this.#timeMs() - (this.#unheardSinceMs ?? this.#timeMs());
@@ -305,7 +299,7 @@ export class CallRunner {
       const summary = eventSummary(event, this.#state, state);
       if (summary !== null) this.#trace.add('gateway', null, summary);
       this.#state = state;
-      this.#legs.note(event);
+      this.#legs?.note(event);
       for (const effect of effects) this.#perform(effect);
     } catch (error) {
       this.#log.error({ event: event.type, error: error instanceof Error ? error.stack : errorText(error) }, 'call.bug');
@@ -321,8 +315,7 @@ export class CallRunner {
       case 'permit':
         return this.#async(null, this.#permit());
       case 'connect-agent':
-        if (effect.choice === 'own' && this.origin.direction === 'inbound' && this.#callbacks.count === 0)
-          this.#callbacks.send('initiated');
+        if (effect.choice === 'own' && this.origin.direction === 'inbound' && this.#agent.reports === 0) this.#agent.report('initiated');
         return this.#async(null, this.#agent.connect(effect.choice));
       case 'offer-relay':
         return this.#async(effect.attempt, this.#media.offer(effect));
@@ -350,7 +343,7 @@ export class CallRunner {
         return this.#media.mix(effect);
       case 'dial-leg':
       case 'notify-call':
-        return this.#legs.perform(effect);
+        return this.#ownLegs.perform(effect);
       case 'direct-leg':
         if (effect.isHeld !== null) this.#trace.timeline.moment(effect.isHeld ? 'hold' : 'resume');
         return this.#media.setDirection(effect.direction);
@@ -385,8 +378,7 @@ export class CallRunner {
     const open = this.invite?.open;
     switch (effect.do) {
       case 'ring':
-        this.#progress = { ...this.#progress, ringingAtMs: this.#timeMs() };
-        this.#callbacks.send('ringing');
+        this.#moment('ringing');
         return open && this.#dialog.ring(open);
       case 'answer':
         return open && this.#answer(open, effect.sdp);
@@ -400,13 +392,13 @@ export class CallRunner {
       case 'reinvite':
         return this.#dialog.reinvite(effect.sdp, effect.attempt);
       case 'refer':
-        return this.#legs.refer(effect, () => this.#dialog.refer(effect.target, effect.referId));
+        return this.#ownLegs.refer(effect, () => this.#dialog.refer(effect.target, effect.referId));
       case 'ping':
         return effect.isHeld ? this.#dialog.pingHeld() : this.#dialog.ping('INTERNAL_ERROR');
       case 'bye':
         return this.#dialog.bye(effect.reason);
       case 'dial':
-        this.#callbacks.send('initiated');
+        this.#agent.report('initiated');
         return this.placed === null ? undefined : this.#dialog.dial(this.placed.target, effect.sdp);
       case 'cancel-dial':
         return this.#dialog.cancelDial(effect.reason);
@@ -427,10 +419,14 @@ export class CallRunner {
   }
 
   #onAnswered({ request }: OpenInvite): void {
-    this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
     // Written with the ACK.
     this.#kept = this.#dialog.keep(request.msg.raw ?? '');
-    this.#callbacks.send('answered');
+    this.#moment('answered');
+  }
+
+  #moment(event: 'ringing' | 'answered'): void {
+    this.#progress = { ...this.#progress, [event === 'ringing' ? 'ringingAtMs' : 'answeredAtMs']: this.#timeMs() };
+    this.#agent.report(event);
   }
 
   /** An effect that fails comes back as an event: the expected failure by its reason, anything else as our own fault. */
@@ -474,14 +470,8 @@ export class CallRunner {
 
   /** When a call that we place rang, and was answered. */
   #noteDial(event: CallEvent): void {
-    if (event.type === 'dial-proceeding' && event.status >= 180 && this.#progress.ringingAtMs === null) {
-      this.#progress = { ...this.#progress, ringingAtMs: this.#timeMs() };
-      this.#callbacks.send('ringing');
-    }
-    if (event.type === 'dial-answered' && this.#state.placing?.givenUp === null && this.stateName === 'Dialling') {
-      this.#progress = { ...this.#progress, answeredAtMs: this.#timeMs() };
-      this.#callbacks.send('answered');
-    }
+    if (event.type === 'dial-proceeding' && event.status >= 180 && this.#progress.ringingAtMs === null) this.#moment('ringing');
+    if (event.type === 'dial-answered' && this.#state.placing?.givenUp === null && this.stateName === 'Dialling') this.#moment('answered');
   }
 
   #notifyAgent(answer: AgentAnswer): void {
@@ -529,8 +519,19 @@ export class CallRunner {
     this.#agent.onAnswerer(event);
   }
 
+  get #ownLegs(): CallLegs {
+    return (this.#legs ??= new CallLegs(this.services, {
+      call: beginningOf(this.origin),
+      state: () => this.#state,
+      dispatch: (event) => this.dispatch(event),
+      remainingMs: () => this.#remainingMs(),
+      wallMs: () => this.#timeMs(),
+      log: this.#log,
+    }));
+  }
+
   get #progressNow(): CallProgress {
-    return { ...this.#progress, reports: this.#callbacks.count, legs: this.#legs.notes };
+    return { ...this.#progress, reports: this.#agent.reports, legs: this.#legs?.notes ?? [] };
   }
 
   #keep(answeredAtMs = this.#progress.answeredAtMs): void {
@@ -565,7 +566,7 @@ export class CallRunner {
 
   /** Frees everything. */
   async #close(): Promise<void> {
-    for (const part of [this.#timers, this.#requests, this.#agent, this.#dialog, this.#legs]) part.close();
+    for (const part of [this.#timers, this.#requests, this.#agent, this.#dialog, this.#legs]) part?.close();
     for (const { name, error } of await this.#scope.close())
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
   }
@@ -576,7 +577,7 @@ export class CallRunner {
     await within(this.services.clock, TRACE_LIMIT_MS, this.#trace.settled());
     const call = { origin: this.origin, progress: this.#progressNow, state: this.#state, quality: this.#media.quality };
     const parts = { ...call, notes: this.#requests.notes, trace: this.#trace, log: this.#log };
-    this.#callbacks.send('completed', await writeEnd(this.services, parts, { reason, atMs }));
+    this.#agent.report('completed', await writeEnd(this.services, parts, { reason, atMs }));
     // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
     // Wait for the BYE: a later shutdown closes its connection.

@@ -23,7 +23,7 @@ import {
   settle,
   type OfferAnswerStep,
 } from './offer-answer.js';
-import { HELD_PING_MS, isJoined, isUnwatched, sideDue } from './agent-side.js';
+import { HELD_PING_MS, isUnwatched, sideDue } from './agent-side.js';
 import {
   isTooLateFromAgent,
   onBriefed,
@@ -37,8 +37,10 @@ import {
   type SecondLegStep,
 } from './second-leg.js';
 import { onNotified, onReferAnswered, onTransferAsked, onTransferTimer, type TransferStep } from './transfer.js';
-import { agreedOnOffer, isPlacing, offerOutward, stepPlacing, type PlacingStep } from './placing.js';
+import { agreedOnOffer, offerOutward, stepPlacing, type PlacingStep } from './placing.js';
 import {
+  isJoined,
+  isPlacing,
   maxDurationMs,
   type CallEffect,
   type CallEvent,

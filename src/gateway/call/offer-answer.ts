@@ -3,9 +3,9 @@ import type { MediaEncryption } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 import { isReachable, readAnswer, readOffer, readRelaySdp, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
 import { endpointSdp, repeatedOffer, sessionSdp } from '../sdp/sdp-write.js';
-import { agentSideOf, atHome, HELD_PING_MS, isJoined, isSameRelaySide, isSameSide, sideDue, sideTaken, notifySide } from './agent-side.js';
+import { agentSideOf, atHome, HELD_PING_MS, isSameRelaySide, isSameSide, sideDue, sideTaken, notifySide } from './agent-side.js';
 import { failJoining } from './second-leg.js';
-import type { AgentSide, AgreedSession, CallEffect, CallEvent, CallState, Exchange } from './state.js';
+import { isJoined, type AgentSide, type AgreedSession, type CallEffect, type CallEvent, type CallState, type Exchange } from './state.js';
 
 // Offer and answer within an answered call (RFC 3264 §8, RFC 3261 §14, RFC 3311): the carrier's re-INVITE and UPDATE, with and without
 // an offer, and a re-INVITE of ours when another relay takes the call. The call lives whatever comes of it, save where its media is lost.

@@ -4,13 +4,13 @@ import type { LegDescription } from '../model/media.js';
 import { NO_PROVIDER_USAGE } from '../model/provider-usage.js';
 import type { ProviderSessions } from '../ports/ports.js';
 import { AgentRequests } from './agent-requests.js';
-import { isJoined } from './agent-side.js';
 import { CallAgent } from './call-agent.js';
 import { keptLeg } from './call-media.js';
 import type { StoredCall } from './call-record.js';
 import type { CallServices } from './call-services.js';
 import { CallTrace } from './call-trace.js';
 import { resumable } from './machine.js';
+import { isJoined } from './state.js';
 
 const CLOSE_LIMIT_MS = 1_000;
 const nothing = (): void => undefined;

@@ -3,14 +3,13 @@ import { isReachable, readAnswer, readRelaySdp, type CarrierMedia } from '../sdp
 import { endpointOffer, offerInFormat, OWN_OFFER, ownOfferSdp } from '../sdp/sdp-write.js';
 import { asAgentSide } from './agent-side.js';
 import { onBriefed } from './second-leg.js';
-import { maxDurationMs, type AgentSide, type CallEffect, type CallEvent, type CallState, type CallStep, type Placing } from './state.js';
+import { maxDurationMs, type AgentSide, type CallEffect, type CallEvent, type CallState, type CallStep, type PlacedCall } from './state.js';
 
 // A call that we place, until its 200 is acknowledged: permission, our offer, INVITE, CANCEL, the agent, ACK. From then on it is a call
 // like any other. The agent is connected before the ACK, so that the person who answers hears it at once. A second leg has no agent, or one that
 // briefs: its media goes to the call that it joins (second-leg.ts), as early media does before the answer.
 
 type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }>;
-type PlacedCall = CallState & { readonly placing: Placing };
 
 /** As a step of the call; `ended`: it is over for this reason. `talks`: both sides are ready. */
 export interface PlacingStep {
@@ -26,11 +25,6 @@ const CANCEL_LIMIT_MS = 33_000;
 /** What some trunks answer in place of 487. */
 const CANCELLED_LATE = 408;
 const ACK_AND_BYE = (reason: Reason): readonly CallEffect[] => [{ do: 'acknowledge' }, { do: 'bye', reason }];
-
-/** Whether the call is one that we place, before its ACK. */
-export function isPlacing(state: CallState): state is PlacedCall {
-  return state.placing !== null && ['Routing', 'Reserving', 'OfferingToCarrier', 'Dialling', 'Connecting'].includes(state.name);
-}
 
 /** `null`: the event is treated as in a call that came in. */
 export function stepPlacing(state: PlacedCall, event: CallEvent): PlacingStep | null {

@@ -1,7 +1,7 @@
 import type { AgentAnswer } from '../model/agent.js';
 import { mayDial } from '../admission/dial-guard.js';
-import { agentSideOf, asAgentSide, isJoined } from './agent-side.js';
-import type { CallEffect, CallEvent, CallState, LegWish, SecondLeg } from './state.js';
+import { agentSideOf, asAgentSide } from './agent-side.js';
+import { isJoined, type CallEffect, type CallEvent, type CallState, type LegWish, type SecondLeg } from './state.js';
 
 // A transfer by a second call of ours, where the carrier takes no REFER. The second leg is a call like any other that we place, with its own
 // permission, record and dialog; instead of an agent it has rtpengine's agent side of this call. When it is answered, both calls' agent

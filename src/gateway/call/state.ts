@@ -426,3 +426,15 @@ export interface CallStep {
 export function maxDurationMs({ route, facts }: { readonly route: Pick<Route, 'agent'> | null; readonly facts: CallFacts }): number {
   return Math.min((route?.agent?.max_duration ?? Infinity) * 60_000, facts.maxDurationMs);
 }
+
+/** Whether the media of the call does not pass the endpoint. */
+export function isJoined({ facts, second, isBriefing }: Pick<CallState, 'facts' | 'second' | 'isBriefing'>): boolean {
+  return (facts.joins !== undefined && !isBriefing) || second?.phase === 'joined';
+}
+
+export type PlacedCall = CallState & { readonly placing: Placing };
+
+/** Whether the call is one that we place, before its ACK. */
+export function isPlacing(state: CallState): state is PlacedCall {
+  return state.placing !== null && ['Routing', 'Reserving', 'OfferingToCarrier', 'Dialling', 'Connecting'].includes(state.name);
+}

@@ -12,6 +12,9 @@ export interface TranscriptNotes {
   readonly cause: string | null;
 }
 
+/** An agent that sent none. */
+export const NOTHING_SAID: TranscriptNotes = { transcript: [], state: null, cause: null };
+
 /** What a call's agents said that was said. */
 export class Transcript {
   readonly #entries: TranscriptEntry[] = [];

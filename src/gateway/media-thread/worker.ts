@@ -200,7 +200,9 @@ async function run(): Promise<void> {
     newAgent: (agent, host, log) => loaded().newAgent(agent, host, log),
     ...(settings.tellsRtcp ? { onRtcp: (seen) => post({ type: 'rtcp', seen }) } : {}),
   });
-  const gate = new CommandGate((command) => handle(endpoint, (...given) => loaded().newFork(...given), command));
+  const carryOut = (command: CallCommand): void => handle(endpoint, (...given) => loaded().newFork(...given), command);
+  const gate = new CommandGate(carryOut);
+  let take = (command: CallCommand): void => gate.take(command);
   let isBound = false;
   const bind = (isWhenFree: boolean): void => {
     if (isBound) return;
@@ -217,7 +219,7 @@ async function run(): Promise<void> {
   port.on('message', (commands: readonly WorkerCommand[]) => {
     for (const command of commands)
       if (command.type === 'bind') bind(command.isWhenFree);
-      else gate.take(command);
+      else take(command);
   });
   if (!settings.waitsToBind) bind(false);
   // Half of what a thread loads: callers of an earlier process have their legs meanwhile.
@@ -228,6 +230,7 @@ async function run(): Promise<void> {
     throw error;
   }
   gate.open();
+  take = carryOut;
 }
 
 function fail(error: unknown): void {

@@ -54,13 +54,13 @@ export class MediaLeg implements ConferenceHost {
   readonly #receiver: RtpReceiver;
   readonly #rtcp: RtcpSession;
   readonly #rtcpSchedule: RtcpSchedule;
-  readonly #quality = new QualityLog();
+  #quality: QualityLog | undefined;
   #packetsAtLastSample = 0;
   #agent: LegAgent | undefined;
   /** The codec of the agent's frames: the leg's at the start. */
   #agentCodec: AudioCodec;
   readonly #forks = new Map<string, LegFork>();
-  readonly #dtmf = new DtmfDeduplicator();
+  #dtmf: DtmfDeduplicator | undefined;
   readonly #heard: HeardPackets;
   #startedMs: number | undefined;
   #firstPacketMs: number | undefined;
@@ -75,7 +75,8 @@ export class MediaLeg implements ConferenceHost {
   #isClosed = false;
   #digits = 0;
   #framesLate = 0;
-  readonly #turns = new TurnWatch();
+  /** From the first audio of either side. */
+  #turns: TurnWatch | undefined;
   #ringBack: RingBack | undefined;
   #conference: Conference | null = null;
 
@@ -98,7 +99,7 @@ export class MediaLeg implements ConferenceHost {
     this.#heard = {
       onDtmf: (digit) => this.#digit(digit, 'media'),
       onAudio: (codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs) => {
-        this.#turns.heard(codec, buffer, offset, lengthBytes, nowMs);
+        (this.#turns ??= new TurnWatch()).heard(codec, buffer, offset, lengthBytes, nowMs);
         if (this.#conference !== null) this.#conference.hear('caller', codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes);
         else (this.#agent ?? context.agent())?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
         if (this.#forks.size > 0)
@@ -269,6 +270,7 @@ export class MediaLeg implements ConferenceHost {
 
   /** The leg's figures so far. */
   figures(): LegFigures {
+    const { firstAudioMs: agentAudioMs = null, delaysMs: turnDelaysMs = [] } = this.#turns ?? {};
     return {
       packetsSent: this.#sender.packetsSent,
       packetsReceived: this.#receiver.packetsReceived,
@@ -278,9 +280,9 @@ export class MediaLeg implements ConferenceHost {
       firstAudioMs: this.#firstPacketMs === undefined ? null : Math.max(0, this.#firstPacketMs - (this.#startedMs ?? this.#firstPacketMs)),
       digitsReceived: this.#digits,
       framesLate: this.#framesLate,
-      agentAudioMs: this.#turns.firstAudioMs === null ? null : this.#turns.firstAudioMs - (this.#startedMs ?? 0),
-      turnDelaysMs: this.#turns.delaysMs,
-      samples: this.#quality.samples,
+      agentAudioMs: agentAudioMs === null ? null : agentAudioMs - (this.#startedMs ?? 0),
+      turnDelaysMs,
+      samples: this.#quality?.samples ?? [],
     };
   }
 
@@ -338,7 +340,7 @@ export class MediaLeg implements ConferenceHost {
     else if (this.#agent === undefined) payload.fill(silenceByte(this.#agentCodec));
     else this.#agent.fill(payload, nowMs);
     if (this.#agentCodec !== this.#sender.format.codec) transcodeG711(this.#agentCodec, payload, payload);
-    this.#turns.sent(this.#sender.format.codec, payload, nowMs);
+    (this.#turns ??= new TurnWatch()).sent(this.#sender.format.codec, payload, nowMs);
     this.#ringBack?.mix(this.#sender.format.codec, payload);
     if (this.#forks.size > 0) for (const fork of this.#forks.values()) fork.sent(this.#sender.format.codec, payload, nowMs);
     // The agent may have ended the leg.
@@ -358,6 +360,7 @@ export class MediaLeg implements ConferenceHost {
   }
 
   #digit(digit: DtmfDigit, source: DtmfSource): void {
+    this.#dtmf ??= new DtmfDeduplicator();
     if (!this.#dtmf.take(source, digit.event, digit.durationMs, this.context.clock.nowMs())) return;
     this.#digits += 1;
     this.#emit({ type: 'digit', event: digit.event, durationMs: digit.durationMs });
@@ -373,6 +376,7 @@ export class MediaLeg implements ConferenceHost {
     const hasHeard = this.#receiver.packetsReceived > this.#packetsAtLastSample;
     this.#packetsAtLastSample = this.#receiver.packetsReceived;
     const peer = this.#rtcp.takePeerReport();
+    this.#quality ??= new QualityLog();
     this.#quality.add({
       atMs: nowMs - (this.#startedMs ?? nowMs),
       fromCaller: received === null || !hasHeard ? null : { lossRate: received.fractionLost / 256, jitterMs: this.#receiver.jitterMs },

@@ -35,13 +35,17 @@ export interface HeardPackets {
 /** Sources per leg whose packets are remembered: carriers change theirs, at a transfer for example. */
 const MAX_SOURCES = 8;
 
+/** All legs of a thread share it: each uses it within one call of a method. */
+const VIEW = new RtpView();
+
 /** The receiving half of a leg: SRTP, statistics and digits. */
 export class RtpReceiver {
   #srtp: SrtpSession | null = null;
-  readonly #events = new TelephoneEventReceiver();
-  readonly #view = new RtpView();
-  #statistics = new ReceptionStatistics(G711_CLOCK_RATE_HZ);
-  #ssrc: number | undefined;
+  /** From the first telephone-event on. */
+  #events: TelephoneEventReceiver | undefined;
+  /** Of the present source. */
+  #statistics: ReceptionStatistics | undefined;
+  #ssrc = -1;
   #earlierReceived = 0;
   #earlierLost = 0;
   #lastPacketMs: number | undefined;
@@ -62,20 +66,20 @@ export class RtpReceiver {
   }
 
   get packetsReceived(): number {
-    return this.#earlierReceived + this.#statistics.packetsReceived;
+    return this.#earlierReceived + (this.#statistics?.packetsReceived ?? 0);
   }
 
   get packetsLost(): number {
-    return this.#earlierLost + this.#statistics.packetsLost;
+    return this.#earlierLost + (this.#statistics?.packetsLost ?? 0);
   }
 
   get jitterMs(): number {
-    return this.#statistics.jitterMs;
+    return this.#statistics?.jitterMs ?? 0;
   }
 
   /** `ReceptionStatistics.takeDelayMs`. */
   takeDelayMs(): number | null {
-    return this.#statistics.takeDelayMs();
+    return this.#statistics?.takeDelayMs() ?? null;
   }
 
   /** Changes the key of incoming packets; `null`: plain RTP. */
@@ -92,16 +96,17 @@ export class RtpReceiver {
   receive(datagram: Uint8Array, nowMs: number, heard: HeardPackets): ReceiveOutcome {
     const lengthBytes = this.#srtp === null ? datagram.length : this.#srtp.tryUnprotectRtp(datagram, datagram.length);
     if (lengthBytes < 0) return 'not-authentic';
-    const view = this.#view;
+    const view = VIEW;
     if (!view.parse(datagram, lengthBytes)) return 'not-rtp';
     if (!this.#isNew(view.ssrc, view.sequenceNumber)) return 'not-authentic';
-    if (view.ssrc !== this.#ssrc) this.#changeSource(view.ssrc);
+    const statistics = this.#statisticsOf(view.ssrc);
     const isEvent = view.payloadType === this.format.telephoneEventPayloadType;
-    if (!this.#statistics.receive(view.sequenceNumber, view.rtpTimestamp, nowMs, !isEvent)) return 'not-rtp';
+    if (!statistics.receive(view.sequenceNumber, view.rtpTimestamp, nowMs, !isEvent)) return 'not-rtp';
     this.#lastPacketMs = nowMs;
     if (isEvent) {
       const { ssrc, rtpTimestamp, payloadOffset, payloadBytes } = view;
-      for (const digit of this.#events.receive(ssrc, rtpTimestamp, datagram, payloadOffset, payloadBytes, nowMs)) heard.onDtmf(digit);
+      const events = (this.#events ??= new TelephoneEventReceiver());
+      for (const digit of events.receive(ssrc, rtpTimestamp, datagram, payloadOffset, payloadBytes, nowMs)) heard.onDtmf(digit);
     } else {
       this.#receiveAudio(datagram, nowMs, heard);
     }
@@ -110,12 +115,12 @@ export class RtpReceiver {
 
   /** A digit whose end packets were lost, after its timeout. */
   pollDtmf(nowMs: number): DtmfDigit | undefined {
-    return this.#events.poll(nowMs);
+    return this.#events?.poll(nowMs);
   }
 
   /** The figures for a report sent now; `null` before the first packet. */
   takeReport(): ReceivedFigures | null {
-    return this.#ssrc === undefined ? null : { ssrc: this.#ssrc, figures: this.#statistics.takeReport() };
+    return this.#statistics === undefined ? null : { ssrc: this.#ssrc, figures: this.#statistics.takeReport() };
   }
 
   #isNew(ssrc: number, sequenceNumber: number): boolean {
@@ -126,17 +131,18 @@ export class RtpReceiver {
   }
 
   #receiveAudio(datagram: Uint8Array, nowMs: number, heard: HeardPackets): void {
-    const { ssrc, rtpTimestamp, payloadType, payloadOffset, payloadBytes } = this.#view;
+    const { ssrc, rtpTimestamp, payloadType, payloadOffset, payloadBytes } = VIEW;
     const codec = audioCodecOf(payloadType, this.format);
     if (codec === undefined || payloadBytes === 0) return;
     heard.onAudio(codec, ssrc, rtpTimestamp, datagram, payloadOffset, payloadBytes, nowMs);
   }
 
-  #changeSource(ssrc: number): void {
-    this.#earlierReceived += this.#statistics.packetsReceived;
-    this.#earlierLost += this.#statistics.packetsLost;
-    this.#statistics = new ReceptionStatistics(G711_CLOCK_RATE_HZ);
+  #statisticsOf(ssrc: number): ReceptionStatistics {
+    if (this.#statistics !== undefined && ssrc === this.#ssrc) return this.#statistics;
+    this.#earlierReceived = this.packetsReceived;
+    this.#earlierLost = this.packetsLost;
     this.#ssrc = ssrc;
+    return (this.#statistics = new ReceptionStatistics(G711_CLOCK_RATE_HZ));
   }
 }
 

@@ -19,7 +19,8 @@ export interface RtpSenderStart {
 
 /** The sending half of a leg: one packet per frame of 20 ms, audio or telephone-event. */
 export class RtpSender {
-  readonly #events = new TelephoneEventSender(FRAME_SAMPLES);
+  /** From the first digit on. */
+  #events: TelephoneEventSender | undefined;
   #ssrc: number;
   #sequenceNumber: number;
   #rtpTimestamp: number;
@@ -66,7 +67,9 @@ export class RtpSender {
 
   /** Queues a digit. False without negotiated telephone-events, or if too many wait. */
   sendDtmf(event: number, durationMs: number): boolean {
-    return this.format.telephoneEventPayloadType !== null && this.#events.send(event, (durationMs * FRAME_SAMPLES) / FRAME_MS);
+    if (this.format.telephoneEventPayloadType === null) return false;
+    this.#events ??= new TelephoneEventSender(FRAME_SAMPLES);
+    return this.#events.send(event, (durationMs * FRAME_SAMPLES) / FRAME_MS);
   }
 
   /** Where the next frame goes: 160 bytes of the codec, to fill right before `sendFrame`. */
@@ -77,7 +80,7 @@ export class RtpSender {
   /** Sends the frame in `payload`, or in its place the packet of a digit in progress. */
   sendFrame(): void {
     const { payloadType, telephoneEventPayloadType } = this.format;
-    const event = telephoneEventPayloadType === null ? undefined : this.#events.next(this.#rtpTimestamp);
+    const event = telephoneEventPayloadType === null ? undefined : this.#events?.next(this.#rtpTimestamp);
     if (event === undefined || telephoneEventPayloadType === null) {
       this.#sendPacket(payloadType, this.#isTalkspurtStart, this.#rtpTimestamp, FRAME_SAMPLES);
       this.#isTalkspurtStart = false;

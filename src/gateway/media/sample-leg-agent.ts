@@ -31,17 +31,18 @@ export interface SampleAgent {
 
 /** Puts an agent that works on samples on a leg: decodes G.711, with a jitter buffer that makes the input even. */
 export class SampleLegAgent implements LegAgent {
-  readonly #jitterBuffer = new JitterBuffer();
+  /** From the caller's first packet on. */
+  #jitterBuffer: JitterBuffer | undefined;
   #codec: AudioCodec = 'PCMU';
 
   constructor(private readonly agent: SampleAgent) {}
 
   get bufferedMs(): number {
-    return Math.max(0, this.#jitterBuffer.depthMs);
+    return Math.max(0, this.#jitterBuffer?.depthMs ?? 0);
   }
 
   get latePackets(): number {
-    return this.#jitterBuffer.figures.latePackets;
+    return this.#jitterBuffer?.figures.latePackets ?? 0;
   }
 
   connect(): Promise<void> {
@@ -60,11 +61,13 @@ export class SampleLegAgent implements LegAgent {
   hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number): void {
     if (lengthBytes > MAX_SRTP_PACKET_BYTES) return;
     decodeG711(codec, buffer, PACKET, offset, lengthBytes);
+    this.#jitterBuffer ??= new JitterBuffer();
     this.#jitterBuffer.push(ssrc, rtpTimestamp, lengthBytes === FRAME_SAMPLES ? PACKET_FRAME : PACKET.subarray(0, lengthBytes));
   }
 
   fill(payload: Uint8Array): void {
-    this.#jitterBuffer.pull(HEARD);
+    if (this.#jitterBuffer === undefined) HEARD.fill(0);
+    else this.#jitterBuffer.pull(HEARD);
     // Nothing of another call's frame may be left.
     SPOKEN.fill(0);
     this.agent.frame(HEARD, SPOKEN);
@@ -72,7 +75,7 @@ export class SampleLegAgent implements LegAgent {
   }
 
   pass(_nowMs: number, frames: number): void {
-    for (let frame = 0; frame < Math.min(frames, MAX_PULLS); frame += 1) this.#jitterBuffer.pull(HEARD);
+    for (let frame = 0; frame < Math.min(frames, MAX_PULLS); frame += 1) this.#jitterBuffer?.pull(HEARD);
   }
 
   notify(answer: AgentAnswer): void {

@@ -27,7 +27,7 @@ export class StirVerifier implements IdentityVerifier {
 
   async verify(claim: IdentityClaim): Promise<VerifiedIdentity | null> {
     const { certificates } = this.options;
-    const values = identityHeaderValues(claim.header ?? '');
+    const values = claim.header === undefined ? [] : identityHeaderValues(claim.header);
     // RFC 8224 §6.2: ignore an unknown type.
     const known = values.filter((value) => value !== null && (value.ppt === null || value.ppt === 'shaken'));
     const value = known.find((one) => one?.ppt === 'shaken') ?? known[0] ?? null;

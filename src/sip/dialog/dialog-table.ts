@@ -1,4 +1,6 @@
 import { topViaOf, type CoreHeaders } from '../message/core-headers.js';
+import { flatten } from '../message/fast-path-parser.js';
+import { getHeader, type SipMessage } from '../message/message.js';
 import type { ServerTransaction } from '../transaction/transaction-runner.js';
 import type { QueuedTimer, TimerQueue } from '../../lib/timers.js';
 import { dialogKey, type Dialog, type SessionTimer } from './dialog.js';
@@ -116,6 +118,13 @@ export class DialogEntry {
     this.#inherited = { seq: restored.ownInviteSeq, ackBody: restored.ackBody };
     this.#reservedSeq = restored.reservedSeq;
     this.#written = restored;
+  }
+
+  /** A message of ours with SDP or Contact. */
+  describes(own: SipMessage): void {
+    if (own.body !== '') this.lastSdp = flatten(own.body);
+    const contact = getHeader(own, 'contact');
+    this.lastContact = contact === undefined ? undefined : flatten(contact);
   }
 
   /** A message of the peer's in this dialog came by this flow. */

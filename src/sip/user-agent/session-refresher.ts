@@ -1,11 +1,10 @@
 import { randomInt } from 'node:crypto';
 import type { Clock } from '../../lib/clock.js';
 import type { TimerQueue } from '../../lib/timers.js';
-import { flatten } from '../message/fast-path-parser.js';
 import type { DialogEntry } from '../dialog/dialog-table.js';
 import type { DialogRecord } from '../dialog/dialog-record.js';
 import { expiryMs, sessionDueMs, sessionTimerOf } from '../dialog/dialog.js';
-import { getHeader, header, type RequestParts, type SipMessage, type SipRequest, type SipResponse } from '../message/message.js';
+import { getHeader, header, type RequestParts, type SipRequest, type SipResponse } from '../message/message.js';
 
 /** From a restart: for the peer's refresh that is overdue, and within which our overdue refreshes go out. */
 const RESUME_GRACE_MS = 32_000;
@@ -31,14 +30,11 @@ export class SessionRefresher {
 
   /**
    * After a 2xx to INVITE or UPDATE: Session-Expires restarts the timer; without one there is none.
-   * @param own the message of the two that is ours: its SDP and Contact are in the next refresh
+   * @param isOurs the request was ours
    */
-  settled(dialog: DialogEntry, response: SipResponse, own: SipMessage): void {
-    if (own.body !== '') dialog.lastSdp = flatten(own.body);
-    const contact = getHeader(own, 'contact');
-    dialog.lastContact = contact === undefined ? undefined : flatten(contact);
+  settled(dialog: DialogEntry, response: SipResponse, isOurs: boolean): void {
     this.#stop(dialog);
-    dialog.sessionTimer = sessionTimerOf(response, own !== response);
+    dialog.sessionTimer = sessionTimerOf(response, isOurs);
     dialog.sessionDueMs = 0;
     if (dialog.sessionTimer === null) return;
     const delayMs = sessionDueMs(dialog.sessionTimer);
@@ -62,7 +58,7 @@ export class SessionRefresher {
     if (response.status < 200 || dialog.isEnded) return;
     if (response.status < 300) {
       this.actions.acknowledge(dialog);
-      this.settled(dialog, response, refresh);
+      this.settled(dialog, response, true);
       return;
     }
     // RFC 4028 §10: the peer has no such call, or is gone.

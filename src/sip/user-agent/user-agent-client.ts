@@ -3,7 +3,7 @@ import { newUuid } from '../../lib/ids.js';
 import {
   endsSubscription,
   ownTransport,
-  setsSession,
+  settleSession,
   subscribed,
   type UserAgentContext,
   type SendProblem,
@@ -186,7 +186,7 @@ export class UserAgentClient implements OutgoingOwner {
       this.context.sessions.onRefreshAnswer(dialog, message, response);
       return this.context.dialogs.save(dialog);
     }
-    if (dialog !== null && setsSession(message.method, response.status)) this.context.sessions.settled(dialog, response, message);
+    if (dialog !== null) settleSession(this.context, dialog, message.method, response, message);
     if (dialog !== null && isFinal) this.context.dialogs.save(dialog);
     this.context.listener?.onResponse(request, response, synthesized);
     if (response.status >= 300) this.#forgetEarly(request);

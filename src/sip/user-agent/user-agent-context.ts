@@ -2,7 +2,15 @@ import type { ReliableProvisionals } from '../dialog/reliable-provisionals.js';
 import type { CoreHeaders } from '../message/core-headers.js';
 import type { OwnTransport } from './compose.js';
 import type { DialogEntry, DialogTable, PendingInvite } from '../dialog/dialog-table.js';
-import { getHeader, type SipRequest, type SipResponse, type Header, type RequestParts } from '../message/message.js';
+import {
+  getHeader,
+  hasHeader,
+  type SipMessage,
+  type SipRequest,
+  type SipResponse,
+  type Header,
+  type RequestParts,
+} from '../message/message.js';
 import type { SessionRefresher } from './session-refresher.js';
 import type { SipStack } from '../stack.js';
 import type {
@@ -28,6 +36,22 @@ export interface UserAgentContext {
 /** Address in our Via and Contact on this flow. */
 export function ownTransport(flows: FlowSource, flow: Flow): OwnTransport {
   return { transport: flow.transport, ...flows.advertised(flow.transport) };
+}
+
+/**
+ * Notes what a 2xx to INVITE or UPDATE says of the session.
+ * @param own the message of the two that is ours: its SDP and Contact are in the next refresh
+ */
+export function settleSession(
+  { sessions }: UserAgentContext,
+  dialog: DialogEntry,
+  method: string,
+  response: SipResponse,
+  own: SipMessage,
+): void {
+  if (!setsSession(method, response.status)) return;
+  dialog.describes(own);
+  if (dialog.sessionTimer !== null || hasHeader(response, 'session-expires')) sessions.settled(dialog, response, own !== response);
 }
 
 /** RFC 4028: a 2xx to INVITE or UPDATE settles the session timer. */

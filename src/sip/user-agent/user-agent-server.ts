@@ -4,6 +4,7 @@ import {
   endsSubscription,
   ownTransport,
   setsSession,
+  settleSession,
   subscribed,
   type UserAgentContext,
   type RespondProblem,
@@ -12,10 +13,10 @@ import {
   type IncomingOwner,
 } from './user-agent-context.js';
 import { contactOf } from './compose.js';
-import { repeater } from './repeater.js';
 import { refreshTarget, uasDialog, agreedSession } from '../dialog/dialog.js';
+import type { DialogRecord } from '../dialog/dialog-record.js';
 import type { DialogEntry } from '../dialog/dialog-table.js';
-import type { CoreHeaders } from '../message/core-headers.js';
+import { topViaOf, type CoreHeaders } from '../message/core-headers.js';
 import {
   getHeader,
   getHeaders,
@@ -32,6 +33,8 @@ import { ReliableProvisionals } from '../dialog/reliable-provisionals.js';
 import { makeResponse } from '../stack.js';
 import type { ServerTransaction } from '../transaction/transaction-runner.js';
 import type { Flow } from '../transport/flow.js';
+import { LostFlow } from '../transport/lost-flow.js';
+import { defaultPort } from '../transport/service-location.js';
 
 /** The text sent, or `undefined` if the request ended while the response waited. */
 export type SentCallback = (text: string | undefined) => void;
@@ -201,7 +204,7 @@ export class UserAgentServer implements IncomingOwner {
     const text = serialize(response);
     if (parts.status >= 200) this.#finished(request, parts.status, text);
     const { dialog } = request;
-    if (dialog !== null && setsSession(transaction.request.method, parts.status)) this.context.sessions.settled(dialog, response, response);
+    if (dialog !== null) settleSession(this.context, dialog, transaction.request.method, response, response);
     if (dialog !== null && isSuccess && transaction.request.method === 'SUBSCRIBE') subscribed(dialog, request.message, response);
     if (dialog !== null && parts.status >= 200) this.context.dialogs.save(dialog);
     // First: should this process die in between, the user counts on the 200 that the next one retransmits.
@@ -281,4 +284,36 @@ function isReliableProvisional(parts: ResponseParts): boolean {
 function supports100rel(invite: SipRequest): boolean {
   if (invite.method !== 'INVITE') return false;
   return [...getList(invite, 'supported'), ...getList(invite, 'require')].some((option) => option.toLowerCase() === '100rel');
+}
+
+/**
+ * Sends the 2xx to an INVITE again: over the INVITE's connection, else the one that the dialog uses now, else a new one to the source address
+ * and the port of sent-by (RFC 3261 §18.2.2).
+ */
+function repeater({ flows }: UserAgentContext, dialog: DialogEntry, flow: Flow, text: string): () => void {
+  const { transport, remote } = flow;
+  let opened: Flow | undefined;
+  const open = (): Flow | undefined => {
+    const via = topViaOf(text);
+    if (via === undefined) return undefined;
+    const port = via.port ?? defaultPort(transport);
+    // RFC 3581 §4: UDP goes back to where it came from.
+    if (transport === 'UDP') return flows.open({ transport, host: remote.address, port: via.params.has('rport') ? remote.port : port });
+    return flows.open({ transport, host: via.host, port, address: remote.address });
+  };
+  return () => {
+    const known = [flow, dialog.flow, opened].find((one) => one?.isOpen === true);
+    if (known === undefined) opened = open();
+    (known ?? opened)?.send(text);
+  };
+}
+
+/** Continues a dialog of an earlier process: its session timer, and the 2xx without an ACK, which gets its full 64·T1 again. */
+export function restoreDialog(context: UserAgentContext, record: DialogRecord): DialogEntry {
+  const { transport, sourceAddress, sourcePort, unacknowledged } = record;
+  const flow = new LostFlow(transport, { address: sourceAddress, port: sourcePort }, context.flows.advertised(transport));
+  const dialog = context.dialogs.restore(record, flow);
+  context.sessions.resume(dialog, record);
+  if (unacknowledged !== null) dialog.answered(unacknowledged, repeater(context, dialog, flow, unacknowledged.text));
+  return dialog;
 }

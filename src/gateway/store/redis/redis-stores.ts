@@ -228,7 +228,7 @@ function openCalls(
   const leases = new Leases(redis, writes, leaseMs, instance, clock, log);
   const remembered = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
   const heartbeat = new Heartbeat(redis, api, instance, clock);
-  const routing = { own, remembered, records: new RecordCache(DECODED_RECORDS), isFresh: () => heartbeat.isFresh, clock, staleRouteMs };
+  const routing = { own, remembered, records: new RecordCache(DECODED_RECORDS), freshness: heartbeat, clock, staleRouteMs };
   const routes = new RedisRouteStore({ ...routing, leases });
   const apiWrites = api === redis ? writes : new TurnWrites(api);
   const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, apiWrites, leaseMs, instance, clock, log) });
@@ -236,7 +236,7 @@ function openCalls(
   const providerUsage = new RedisProviderSessions(api, apiWrites, leaseMs, clock, log);
   // Apart: it remembers no agents.
   const dialled = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
-  const dialRecords = new DialRecords(redis, dialled, routing.records, routing.isFresh, clock);
+  const dialRecords = new DialRecords(redis, dialled, routing.records, heartbeat, clock);
   const dials = new RedisDialLedger(redis, dialRecords, writes, leaseMs, instance, clock, log);
   const snapshots = new RedisSnapshotStore({
     redis,

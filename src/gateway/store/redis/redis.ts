@@ -47,6 +47,7 @@ export type RedisCommand = readonly [name: string, ...args: readonly (string | n
 /** A connection, or those to a cluster, that never makes a caller wait for a Redis that is away, and comes back by itself. */
 export class RedisConnection {
   readonly client: Redis | Cluster;
+  readonly isCluster: boolean;
   /** After a record was changed over this connection: resolves when no gateway uses the one of before. */
   onChanged: ((key: string) => Promise<void>) | undefined;
   readonly #clock: Clock;
@@ -59,6 +60,7 @@ export class RedisConnection {
     this.#clock = options.clock;
     this.#log = options.log;
     this.client = options.cluster === true ? clusterClient(options) : singleClient(options);
+    this.isCluster = options.cluster === true;
     this.client.on('error', (error: Error) => this.#reportDown(error));
     this.client.on('ready', () => this.#reportUp());
     this.client.on('end', () => this.#beginAgain());
@@ -71,10 +73,6 @@ export class RedisConnection {
       // A failure ends it once more, and is told as an error.
       if (!this.#isClosed) this.client.connect().catch(() => undefined);
     });
-  }
-
-  get isCluster(): boolean {
-    return this.client instanceof Cluster;
   }
 
   get isUp(): boolean {

@@ -129,12 +129,22 @@ describe('test line', () => {
     expect(transcript().at(-1)!.text).toBe('You pressed star.');
   });
 
-  it('speaks with the voice that was set, but words of another language with a voice of that one', () => {
-    const { line, speech, warnings } = newLine({ language: 'JPN', voice: 'ja+f3', firstSentence: 'もしもし。' });
+  it('speaks with the voice that was set, but words of another language with a voice of that one', async () => {
+    const { line, frames, speech, warnings } = newLine({ language: 'JPN', voice: 'ja+f3', firstSentence: 'もしもし。' });
     line.start();
+    await frames(25);
     expect(speech.asked[0]).toEqual({ text: 'もしもし。', language: 'JPN', voice: 'ja+f3' });
     expect(speech.asked.find(({ text }) => text === 'Goodbye.')).toEqual({ text: 'Goodbye.', language: 'ENG' });
     expect(warnings).toEqual([]);
+  });
+
+  it('prepares the answers to keys only once half a second was heard: a call that ends before costs its greeting alone', async () => {
+    const { line, frames, speech } = newLine();
+    line.start();
+    await frames(24);
+    expect(speech.asked).toHaveLength(1);
+    await frames(1);
+    expect(speech.asked).toHaveLength(12);
   });
 
   it('an unknown voice is the language’s own, with one warning', async () => {
@@ -225,6 +235,8 @@ describe('two test lines', () => {
       const line = new TestLine({ ...SETTINGS, voice }, speech, host, silentLog, new VirtualClock());
       await line.connect();
       line.start();
+      const frame = new Int16Array(160);
+      for (let frames = 0; frames < 25; frames += 1) line.frame(frame, frame);
       // The last that it prepares: all others are done then, two at a time and in order.
       await Promise.all(
         ['Goodbye.', 'Welcome.', 'You pressed nine.'].map((text) =>

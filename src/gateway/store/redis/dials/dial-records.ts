@@ -11,14 +11,14 @@ export class DialRecords {
     private readonly redis: RedisConnection,
     private readonly remembered: RouteCache,
     private readonly records: RecordCache,
-    private readonly isFresh: () => boolean,
+    private readonly freshness: { readonly isFresh: boolean },
     private readonly clock: Clock,
   ) {}
 
   /** `number`: of this organization. Rejects with `StoreUnavailableError`. */
   async read(orgId: string, from: E164): Promise<{ readonly number: NumberRecord | null; readonly org: OrgRecord | null }> {
     const { remembered, records, clock } = this;
-    const known = this.isFresh() ? remembered.getTrue(from, clock.nowMs()) : undefined;
+    const known = this.freshness.isFresh ? remembered.getTrue(from, clock.nowMs()) : undefined;
     if (known?.orgId === orgId)
       return { number: records.decode('number', known.texts.number), org: records.decode('org', known.texts.org) };
     const watch = remembered.watch();

@@ -13,7 +13,7 @@ export interface RouteStoreParts {
   readonly remembered: RouteCache;
   readonly records: RecordCache;
   /** Whether all changes until now were told. */
-  readonly isFresh: () => boolean;
+  readonly freshness: { readonly isFresh: boolean };
   readonly clock: Clock;
   /** How old an answer may be that stands in for a store that is away; 0: none does. */
   readonly staleRouteMs: number;
@@ -92,8 +92,8 @@ export class RedisRouteStore implements RouteStore {
 
   /** `null`: Redis has to be asked. */
   #remembered(number: E164, call: BeginningCall): Lookup | null {
-    const { leases, own, remembered, records, isFresh, clock } = this.parts;
-    if (!isFresh()) return null;
+    const { leases, own, remembered, records, freshness, clock } = this.parts;
+    if (!freshness.isFresh) return null;
     const known = remembered.getTrue(number, clock.nowMs());
     const route = known === undefined ? null : routeOf(known.texts, records);
     if (route === null || !leases.admit(route, call)) return null;
