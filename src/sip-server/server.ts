@@ -187,6 +187,7 @@ export class SipServer {
       if (this.#shared === null || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
       this.options.log.warn({ error: errorText(error) }, 'sip_server.sockets.held');
     }
+    for (const transport of ['TLS', 'TCP', 'UDP'] as const) this.#advertised(transport);
   }
 
   /** For new connections. Throws on unusable certificates, and changes nothing. */

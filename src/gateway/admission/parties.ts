@@ -28,7 +28,7 @@ const OWN_HEADER_PREFIX = 'x-trunkline-';
 export function callerIdentity(headers: IdentityHeaders): CallerIdentity {
   const privacy = tokens(headers.get('Privacy'));
   const hidesIdentity = privacy.includes('id') || privacy.includes('user') || privacy.includes('header');
-  const from = nameAddresses(headers.get('From'))[0];
+  const from = nameAddress(headers.get('From') ?? '');
   const isAnonymous = from === undefined || /@anonymous\.invalid\b/i.test(from.uri) || /^sips?:anonymous@/i.test(from.uri);
   const isHidden = privacy.includes('user') || isAnonymous;
   return {
@@ -36,10 +36,10 @@ export function callerIdentity(headers: IdentityHeaders): CallerIdentity {
     display_name: isHidden || from.displayName === '' ? null : from.displayName,
     asserted: hidesIdentity ? [] : nameAddresses(headers.get('P-Asserted-Identity')).map(({ uri }) => uri),
     remote_party: hidesIdentity ? null : remoteParty(headers.get('Remote-Party-ID')),
-    diversions: nameAddresses(headers.get('Diversion')).map(({ uri, params }) => ({ uri, reason: params.get('reason') ?? null })),
+    diversions: nameAddresses(headers.get('Diversion')).map(({ uri, params }) => ({ uri, reason: paramsOf(params).get('reason') ?? null })),
     history: privacy.includes('history')
       ? []
-      : nameAddresses(headers.get('History-Info')).map(({ uri, params }) => ({ uri, index: params.get('index') ?? null })),
+      : nameAddresses(headers.get('History-Info')).map(({ uri, params }) => ({ uri, index: paramsOf(params).get('index') ?? null })),
     privacy,
     user_to_user: limited(headers.get('User-to-User'), MAX_USER_TO_USER),
     headers: ownHeaders(headers),
@@ -54,8 +54,9 @@ export function claimedCallers(headers: Pick<IdentityHeaders, 'get'>): string[] 
 /** Remote-Party-ID contains its own privacy (draft-ietf-sip-privacy-04). */
 function remoteParty(value: string | undefined): string | null {
   const first = nameAddresses(value)[0];
-  const privacy = first?.params.get('privacy') ?? 'off';
-  return first === undefined || privacy !== 'off' ? null : first.uri;
+  if (first === undefined) return null;
+  const privacy = paramsOf(first.params).get('privacy') ?? 'off';
+  return privacy === 'off' ? first.uri : null;
 }
 
 function ownHeaders(headers: IdentityHeaders): Record<string, string> {
@@ -77,21 +78,25 @@ function ownHeaders(headers: IdentityHeaders): Record<string, string> {
 interface NameAddress {
   readonly displayName: string;
   readonly uri: string;
-  readonly params: ReadonlyMap<string, string>;
+  /** As they stand behind it, with a semicolon before each. */
+  readonly params: string;
 }
 
 /** The entries of a header of name-addr values (RFC 3261 §20); omits unreadable ones. */
 function nameAddresses(text: string | undefined): NameAddress[] {
-  return splitOutside(text ?? '', ',')
+  if (text === undefined) return [];
+  return splitOutside(text, ',')
     .slice(0, MAX_URIS)
-    .flatMap((entry) => {
-      const match = /^\s*(?:"((?:[^"\\]|\\.)*)"|([^<"]*?))\s*<([^<>\s]+)>\s*((?:;.*)?)$/s.exec(entry);
-      const bare = /^\s*((?:sips?|tel):[^\s;<>]+)\s*((?:;.*)?)$/is.exec(entry);
-      const uri = match?.[3] ?? bare?.[1];
-      if (uri === undefined || uri.length > MAX_URI) return [];
-      const displayName = (match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2] ?? '').trim().slice(0, MAX_DISPLAY_NAME);
-      return [{ displayName, uri, params: paramsOf(match?.[4] ?? bare?.[2] ?? '') }];
-    });
+    .flatMap((entry) => nameAddress(entry) ?? []);
+}
+
+function nameAddress(entry: string): NameAddress | undefined {
+  const match = /^\s*(?:"((?:[^"\\]|\\.)*)"|([^<"]*?))\s*<([^<>\s]+)>\s*((?:;.*)?)$/s.exec(entry);
+  const bare = match === null ? /^\s*((?:sips?|tel):[^\s;<>]+)\s*((?:;.*)?)$/is.exec(entry) : null;
+  const uri = match?.[3] ?? bare?.[1];
+  if (uri === undefined || uri.length > MAX_URI) return undefined;
+  const displayName = (match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2] ?? '').trim().slice(0, MAX_DISPLAY_NAME);
+  return { displayName, uri, params: match?.[4] ?? bare?.[2] ?? '' };
 }
 
 function paramsOf(text: string): Map<string, string> {
