@@ -43,7 +43,7 @@ export class RtpReceiver {
   #srtp: SrtpSession | null = null;
   /** From the first telephone-event on. */
   #events: TelephoneEventReceiver | undefined;
-  /** Of the present source. */
+  /** The present source’s. */
   #statistics: ReceptionStatistics | undefined;
   #ssrc = -1;
   #earlierReceived = 0;

@@ -5,6 +5,8 @@ import { parseNameAddr, parseSipUri } from '../message/uri.js';
 import type { Flow } from '../transport/flow.js';
 
 interface Registration {
+  /** Whose Contact it is: user@host of the request's To. */
+  readonly owner: string | undefined;
   readonly flow: Flow;
   readonly expiry: QueuedTimer;
 }
@@ -34,10 +36,12 @@ export class RegisteredFlows {
     return undefined;
   }
 
-  /** After a 2xx to REGISTER or SUBSCRIBE: stores its Contacts for the granted time; 0 seconds removes them. */
+  /** After a 2xx to REGISTER or SUBSCRIBE: stores its Contacts for the granted time; 0 seconds, or `*`, removes them. */
   granted(request: SipRequest, response: SipResponse, flow: Flow): void {
     if (!flow.reliable) return;
+    const owner = keyOf(parseNameAddr(getHeader(request, 'to') ?? '')?.uri ?? '');
     for (const value of getList(request, 'contact').slice(0, MAX_CONTACTS)) {
+      if (value.trim() === '*') this.#removeAll(owner);
       const contact = parseNameAddr(value);
       const key = contact === undefined ? undefined : keyOf(contact.uri);
       if (contact === undefined || key === undefined) continue;
@@ -46,8 +50,12 @@ export class RegisteredFlows {
       const seconds = Number(granted ?? getHeader(response, 'expires') ?? getHeader(request, 'expires') ?? DEFAULT_EXPIRES_SECONDS);
       if (!(seconds > 0) || this.#registrations.size >= MAX_REGISTRATIONS) continue;
       const expiry = this.timers.start(Math.min(seconds, MAX_EXPIRES_SECONDS) * 1_000, () => this.#registrations.delete(key));
-      this.#registrations.set(key, { flow, expiry });
+      this.#registrations.set(key, { owner, flow, expiry });
     }
+  }
+
+  #removeAll(owner: string | undefined): void {
+    for (const [key, registration] of this.#registrations) if (registration.owner === owner) this.#remove(key);
   }
 
   #remove(key: string): void {

@@ -74,6 +74,15 @@ describe('registered flows', () => {
     }
   });
 
+  it('[3261 §10.2.2] removes all Contacts of the To by *, and no one else’s', () => {
+    const { flows, grant } = site();
+    const of = (user: string): readonly [string, string] => ['To', `<sip:${user}@gw.example>;tag=1`];
+    grant([of('phone'), contact(), contact('', 'sip:phone@10.0.0.9:5064')], []);
+    const other = grant([of('other'), contact('', 'sip:other@10.0.0.9')], []);
+    grant([of('phone'), ['Contact', '*'], ['Expires', '0']], []);
+    expect([flows.size, flows.find('sip:other@10.0.0.9')]).toEqual([1, other]);
+  });
+
   it('replaces the connection at the next registration, for a time of its own', () => {
     const { clock, flows, grant } = site();
     grant([contact(';expires=60')], []);
