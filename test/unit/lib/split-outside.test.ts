@@ -13,7 +13,7 @@ it.each([
   ['\\", a', ['\\", a']],
   ['a,, ,b,', ['a', 'b']],
   ['', []],
-])('[3261 §7.3.1] %s', (text, parts) => {
+])('%j is split outside of quotes and brackets', (text, parts) => {
   expect(splitOutside(text, ',')).toEqual(parts);
 });
 

@@ -3,7 +3,7 @@ import { adviceOn } from '../../../../src/gateway/model/advice.js';
 import { REASONS, reasonHeaderOf, warningOf } from '../../../../src/gateway/model/reasons.js';
 
 describe('why a call was refused or ended', () => {
-  it('[3261 §20.43] [6432] stands in the answer by code, cause and sentence', () => {
+  it('[3261 §20.43] stands in the answer by code, cause and sentence', () => {
     expect(warningOf('NO_COMMON_CODEC', 'gw.example')).toBe('399 gw.example "NO_COMMON_CODEC: The offer has neither PCMU nor PCMA."');
     expect(reasonHeaderOf('BUSY')).toBe('Q.850;cause=17;text="BUSY"');
   });

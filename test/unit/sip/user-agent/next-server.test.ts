@@ -103,7 +103,7 @@ const withoutVia = (text = ''): string => text.replace(/^Via: .*\r\n/m, '');
 const branch = (text = ''): string | undefined => /^Via: .*branch=([^;\r]+)/m.exec(text)?.[1];
 
 describe('the next server', () => {
-  it('gets the same request under another branch after a 503, of which the user hears nothing', async () => {
+  it('[3263 §4.3] gets the same request under another branch after a 503, of which the user hears nothing', async () => {
     await send('INVITE');
     const [first, second] = servers;
     await answer(first, '503 Service Unavailable');
@@ -124,7 +124,7 @@ describe('the next server', () => {
     ['Retry-After: 999999999', 300_000],
     ['Retry-After: soon', 0],
     ['Retry-After: -5', 0],
-  ])('leaves the first alone for as long as it says, 5 minutes at most: %s', async (line, restMs) => {
+  ])('[3261 §21.5.4] leaves the first alone for as long as it says, 5 minutes at most: %s', async (line, restMs) => {
     await send('OPTIONS');
     await answer(servers[0], '503 Service Unavailable', line);
     expect(asked).toMatchObject([{ restMs }]);
