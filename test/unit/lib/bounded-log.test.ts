@@ -32,7 +32,9 @@ it.each(['debug', 'info', 'warn', 'error'] as const)('writes %s as such, and cou
     [level]: (_fields: object, event: string) => lines.push(`${name} ${event}`),
     child: ({ id }) => named(String(id)),
   });
-  const log = boundedLog(named('all'), new VirtualClock(), 1);
+  const clock = new VirtualClock();
+  clock.advance(600);
+  const log = boundedLog(named('all'), clock, 1);
   const child = log.child({ id: 'call' });
   for (const one of [log, child, log, child]) one[level]({}, 'often');
   expect(lines).toEqual(['all often', 'call often']);

@@ -143,6 +143,7 @@ describe('the challenge that is answered', () => {
   });
 
   it.each([
+    ['another scheme that looks like it', 'Digestive realm="a", nonce="1"'],
     ['a parameter before its scheme', 'realm="a", nonce="1"'],
     ['a length of 8193', 'Digest realm="a", nonce="1"'.padEnd(8_193)],
     ['an algorithm that begins like one', 'Digest realm="a", nonce="1", algorithm=MD5x'],

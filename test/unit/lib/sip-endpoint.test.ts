@@ -18,6 +18,12 @@ describe('sip_endpoint', () => {
     'sip:a%20b@pbx.example.com;lr;maddr=203.0.113.7',
     'sip:user@[2001:db8::1]:5060',
     `${'a'.repeat(63)}.example`,
+    'pbx.example.com:1',
+    'pbx.example.com:65535',
+    'pbx.3com',
+    'pbx.com3',
+    '1.pbx',
+    `${`${'a'.repeat(63)}.`.repeat(3)}${'a'.repeat(61)}`,
   ])('%s is one', (text) => {
     expect(sipEndpointProblem(text)).toBeNull();
   });
@@ -60,6 +66,7 @@ describe('sip_endpoint', () => {
     '2001:db8::1',
     `${'a'.repeat(64)}.example`,
     `${'a.'.repeat(128)}example`,
+    `${`${'a'.repeat(63)}.`.repeat(3)}${'a'.repeat(62)}`,
   ])('%j is none', (text) => {
     expect(sipEndpointProblem(text)).toMatch(/^must /);
   });
