@@ -15,7 +15,7 @@ export interface Latency {
 
 /** null: nothing was measured. */
 export function latencyOf(values: readonly number[]): Latency | null {
-  const [p50, p90, p99, max] = [0.5, 0.9, 0.99, 1].map((share) => percentile(values, share));
-  if (p50 == null || p90 == null || p99 == null || max == null) return null;
-  return { count: values.length, p50, p90, p99, max };
+  if (values.length === 0) return null;
+  const of = (share: number): number => percentile(values, share) ?? 0;
+  return { count: values.length, p50: of(0.5), p90: of(0.9), p99: of(0.99), max: of(1) };
 }

@@ -141,7 +141,7 @@ export class JitterBuffer {
     this.#target.onFrameTick();
     this.#adapt();
     this.#pullsSinceStored += 1;
-    if (this.#lateRun > 0) this.#pullsSinceLate += 1;
+    this.#pullsSinceLate += 1;
     const held = Math.min(this.#waitTicks, target.length);
     for (let i = 0; i < held; i += 1) target[i] = this.#conceal();
     this.#waitTicks -= held;

@@ -17,10 +17,11 @@ export const RECEPTION: Reception = {
       method === 'INVITE' && toTag === undefined && tlsIdentity !== '' ? [header('X-Own', tlsIdentity)] : [],
   },
 };
-/** A peer behind a NAT with a certificate, one at the sent-by address, and one over IPv6. */
+/** A peer behind a NAT with a certificate, two at the sent-by address, one of them with a certificate, and one over IPv6. */
 export const PEERS: readonly Peer[] = [
   { remote: { address: '198.51.100.7', port: 40_000 }, tlsIdentity: 'carrier.example' },
   { remote: { address: '192.0.2.1', port: 5061 } },
+  { remote: { address: '192.0.2.1', port: 5061 }, tlsIdentity: 'near.example' },
   { remote: { address: '2001:db8::1', port: 9 }, tlsIdentity: 'other.example' },
 ];
 export const [PEER] = PEERS as [Peer];

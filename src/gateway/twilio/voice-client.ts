@@ -1,12 +1,15 @@
+import { unescape } from 'node:querystring';
 import type { Clock } from '../../lib/clock.js';
 import { err, ok, type Result } from '../../lib/result.js';
-import { GuardedClient, type GuardedAnswer, type GuardedRequest } from '../net/guarded-client.js';
+import { GuardedClient, type GuardedAnswer, type GuardedClientOptions, type GuardedRequest } from '../net/guarded-client.js';
 import type { VoiceDocument, VoiceRequest, VoiceServer } from '../ports/ports.js';
 import { twilioSignature } from './signature.js';
 import { MAX_XML_BYTES } from './xml.js';
 
 const MAX_AUDIO_BYTES = 8 * 1_024 * 1_024;
 const FORM = 'application/x-www-form-urlencoded; charset=utf-8';
+
+type Client = Pick<GuardedClient, 'send' | 'close'>;
 
 export interface VoiceClientOptions {
   /** Servers at private and loopback addresses too. */
@@ -17,13 +20,16 @@ export interface VoiceClientOptions {
 
 /** Voice webhooks over HTTP: addresses guarded, redirects not followed, time and answers limited. */
 export class HttpVoiceServer implements VoiceServer {
-  readonly #documents: GuardedClient;
-  readonly #files: GuardedClient;
+  readonly #documents: Client;
+  readonly #files: Client;
 
-  constructor(private readonly options: VoiceClientOptions) {
+  constructor(
+    private readonly options: VoiceClientOptions,
+    open: (options: GuardedClientOptions) => Client = (of) => new GuardedClient(of),
+  ) {
     const { allowPrivate, clock } = options;
-    this.#documents = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_XML_BYTES });
-    this.#files = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_AUDIO_BYTES });
+    this.#documents = open({ allowPrivate, clock, maxResponseBytes: MAX_XML_BYTES });
+    this.#files = open({ allowPrivate, clock, maxResponseBytes: MAX_AUDIO_BYTES });
   }
 
   async document(request: VoiceRequest, ended: AbortSignal): Promise<Result<VoiceDocument, string>> {
@@ -71,7 +77,8 @@ export class HttpVoiceServer implements VoiceServer {
   }
 
   #requestOf({ username, password }: URL, request: Omit<GuardedRequest, 'timeoutMs'>): GuardedRequest {
-    const user = [username, password].map(decodeURIComponent).join(':');
+    // A `%` that escapes nothing stays.
+    const user = [username, password].map((part) => unescape(part)).join(':');
     const authorization = username === '' ? {} : { authorization: `Basic ${Buffer.from(user).toString('base64')}` };
     return { ...request, headers: { ...request.headers, ...authorization }, timeoutMs: this.options.timeoutMs };
   }

@@ -58,7 +58,6 @@ const STATUS_LINE = /^SIP\/2\.0 ([1-6]\d\d) ([^\0\r\n]*)$/;
 const FAST_VIA =
   /^SIP\/2\.0\/(UDP|TCP|TLS) ([a-z0-9_]+(?:[.-][a-z0-9_]+)*)(?::([1-9]\d{0,3}|[1-5]\d{4}))?((?:;[\w.-]+(?:=[\w.:+*%!`'~-]+)?)*)$/;
 const FAST_ADDRESS = /^(?:"[^"\\<>]*" ?|[\w .!%*+`'~-]*)<[^<>\s"]+>(?:;tag=([\w.!%*+`'~-]+))?$/;
-const CR = 13;
 
 class FastMessage {
   #headers: readonly Header[] | undefined;
@@ -208,20 +207,19 @@ function findHeaders(received: Received, { limits, own }: Reception): boolean {
   for (let position = received.headersStart; ;) {
     const lineEnd = text.indexOf('\n', position) - 1;
     // A bare CR or LF, or no end.
-    if (lineEnd < position || text.charCodeAt(lineEnd) !== CR) return false;
+    if (text.indexOf('\r', position) !== lineEnd) return false;
     if (lineEnd === position) {
       received.bodyStart = position + 2;
       return isFastBody(received, limits);
     }
-    if (text.indexOf('\r', position) !== lineEnd || lineEnd - position > limits.maxHeaderBytes) return false;
     count += 1;
-    if (count > limits.maxHeaders) return false;
-    const found = findName(text, position, lineEnd, own.ids);
+    if (count > limits.maxHeaders || lineEnd - position > limits.maxHeaderBytes) return false;
+    const found = findName(text, position, own.ids);
     if (found === -2) return false;
     if (found >= 0) {
       let start = position + (LENGTHS[found] ?? 0);
       let end = lineEnd;
-      while (start < end && isLws(text.charCodeAt(start))) start += 1;
+      while (isLws(text.charCodeAt(start))) start += 1;
       while (end > start && isLws(text.charCodeAt(end - 1))) end -= 1;
       marks.push(found, start, end);
     }
@@ -232,14 +230,13 @@ function findHeaders(received: Received, { limits, own }: Reception): boolean {
 const LENGTHS = TRACKED.map((id) => id.length + 1);
 
 /** Code of the header at `position`; -1: not tracked; -2: needs the slow path. */
-function findName(text: string, position: number, lineEnd: number, ownIds: ReadonlySet<string>): number {
+function findName(text: string, position: number, ownIds: ReadonlySet<string>): number {
   for (const [spelling, index] of SPELLINGS[text.charCodeAt(position)] ?? []) if (text.startsWith(spelling, position)) return index;
-  const colon = text.indexOf(':', position);
-  if (colon < 0 || colon > lineEnd) return -2;
-  const name = text.slice(position, colon);
+  const name = text.slice(position, text.indexOf(':', position));
+  // A folded line begins with white space, and one without a colon reaches into the next: neither is a token.
+  if (!SIP_TOKEN.test(name)) return -2;
   const id = headerId(name);
-  // Folded lines begin with white space, which is no token.
-  return SIP_TOKEN.test(name) && !CODES.has(id) && !ownIds.has(id) ? -1 : -2;
+  return !CODES.has(id) && !ownIds.has(id) ? -1 : -2;
 }
 
 function isFastBody(received: Received, limits: MessageLimits): boolean {

@@ -24,3 +24,18 @@ it('writes so many lines of an event a second, and says afterwards how many it l
     [{ index: 11 }, 'often'],
   ]);
 });
+
+it.each(['debug', 'info', 'warn', 'error'] as const)('writes %s as such, and counts the lines of a child by themselves', (level) => {
+  const lines: string[] = [];
+  const named = (name: string): Log => ({
+    ...silentLog,
+    [level]: (_fields: object, event: string) => lines.push(`${name} ${event}`),
+    child: ({ id }) => named(String(id)),
+  });
+  const clock = new VirtualClock();
+  clock.advance(600);
+  const log = boundedLog(named('all'), clock, 1);
+  const child = log.child({ id: 'call' });
+  for (const one of [log, child, log, child]) one[level]({}, 'often');
+  expect(lines).toEqual(['all often', 'call often']);
+});

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { chooseChallenges, digestAnswer, type DigestChallenge } from '../../../src/lib/digest-access.js';
 
@@ -117,5 +118,47 @@ describe('the challenge that is answered', () => {
     expect(digestAnswer(challenge, { username: 'u', password: 'p' }, { method: 'M', uri: 'u', count: 1, cnonce: 'c' })).toContain(
       'algorithm=SHA-256-sess',
     );
+  });
+
+  it('[3261 §22.3] is one of each realm, four at most', () => {
+    const values = ['a', 'b', 'a', 'c', 'd', 'e'].map((realm, index) => `Digest realm="${realm}", nonce="${String(index)}"`);
+    expect(chooseChallenges(values).map(({ realm, nonce }) => `${realm}${nonce}`)).toEqual(['a0', 'b1', 'c3', 'd4']);
+  });
+
+  it.each([
+    ['spaces around what is equal', 'Digest realm = "a" ,  nonce\t=\t"1"', {}],
+    ['values without quotes', 'Digest realm=a, nonce=1, opaque=o', { opaque: 'o' }],
+    ['names in capitals', 'Digest REALM="a", Nonce="1", QOP="AUTH"', { hasQop: true }],
+    ['a name that is given twice: the first counts', 'Digest realm="a", realm="b", nonce="1", nonce="2"', {}],
+    ['a scheme without parameters before it', 'Negotiate, Digest realm="a", nonce="1"', {}],
+    ['parameters of another scheme behind it', 'Digest realm="a", nonce="1", Basic realm="b", opaque="c"', {}],
+    ['an empty opaque', 'Digest realm="a", nonce="1", opaque=""', { opaque: '' }],
+    ['more than one way to cover it', 'Digest realm="a", nonce="1", qop="auth-int, auth"', { hasQop: true }],
+    ['an algorithm in small letters', 'Digest realm="a", nonce="1", algorithm=sha-512-256', { algorithm: 'SHA-512-256' }],
+    ['a length of 8192', 'Digest realm="a", nonce="1"'.padEnd(8_192), {}],
+  ] as const)('is read with %s', (_what, value, more) => {
+    expect(chooseChallenges([value])).toEqual([
+      { realm: 'a', nonce: '1', algorithm: 'MD5', isSession: false, hasQop: false, opaque: null, isStale: false, ...more },
+    ]);
+  });
+
+  it.each([
+    ['another scheme that looks like it', 'Digestive realm="a", nonce="1"'],
+    ['a parameter before its scheme', 'realm="a", nonce="1"'],
+    ['a length of 8193', 'Digest realm="a", nonce="1"'.padEnd(8_193)],
+    ['an algorithm that begins like one', 'Digest realm="a", nonce="1", algorithm=MD5x'],
+    ['an algorithm that ends like one', 'Digest realm="a", nonce="1", algorithm=xMD5'],
+    ['a carriage return', 'Digest realm="a\rb", nonce="1"'],
+  ])('is none with %s', (_what, value) => {
+    expect(chooseChallenges([value])).toEqual([]);
+  });
+
+  it('[7616 §3.4.2] makes another key of its nonce and ours where it asks for a session', () => {
+    const hash = (text: string): string => createHash('md5').update(text).digest('hex');
+    const key = hash(`${hash('u:a:p')}:n:c`);
+    const challenge = challengeOf('Digest realm="a", nonce="n", algorithm=MD5-sess, qop="auth"');
+    const answer = digestAnswer(challenge, { username: 'u', password: 'p' }, { method: 'M', uri: 'sip:b', count: 1, cnonce: 'c' });
+    expect(partsOf(answer)['response']).toBe(hash(`${key}:n:00000001:c:auth:${hash('M:sip:b')}`));
+    expect(answer).not.toContain('opaque');
   });
 });

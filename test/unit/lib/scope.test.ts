@@ -37,4 +37,21 @@ describe('Scope', () => {
     expect(closed).toEqual(['late']);
     expect(scope.isClosed).toBe(true);
   });
+
+  it('closes at once what is opened after it was closed, and reports what of that failed', async () => {
+    const clock = new VirtualClock();
+    const scope = new Scope(clock, 1_000);
+    const closed: string[] = [];
+    scope.defer('a', () => Promise.reject(new Error('no')));
+    await scope.close();
+    scope.defer('late', () => void closed.push('late'));
+    scope.defer('hangs', () => new Promise(() => undefined));
+    const closing = scope.close();
+    await clock.advanceAsync(1_001);
+    expect((await closing).map(({ name, error }) => `${name}: ${(error as Error).message}`)).toEqual([
+      'a: no',
+      'hangs: not closed within 1000 ms',
+    ]);
+    expect(closed).toEqual(['late']);
+  });
 });

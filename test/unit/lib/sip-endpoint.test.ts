@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sipEndpointProblem } from '../../../src/lib/sip-endpoint.js';
+import { sipEndpointParts, sipEndpointProblem } from '../../../src/lib/sip-endpoint.js';
 import { isSourceAddress } from '../../../src/lib/address.js';
 
 describe('sip_endpoint', () => {
@@ -18,6 +18,12 @@ describe('sip_endpoint', () => {
     'sip:a%20b@pbx.example.com;lr;maddr=203.0.113.7',
     'sip:user@[2001:db8::1]:5060',
     `${'a'.repeat(63)}.example`,
+    'pbx.example.com:1',
+    'pbx.example.com:65535',
+    'pbx.3com',
+    'pbx.com3',
+    '1.pbx',
+    `${`${'a'.repeat(63)}.`.repeat(3)}${'a'.repeat(61)}`,
   ])('%s is one', (text) => {
     expect(sipEndpointProblem(text)).toBeNull();
   });
@@ -60,8 +66,38 @@ describe('sip_endpoint', () => {
     '2001:db8::1',
     `${'a'.repeat(64)}.example`,
     `${'a.'.repeat(128)}example`,
+    `${`${'a'.repeat(63)}.`.repeat(3)}${'a'.repeat(62)}`,
   ])('%j is none', (text) => {
     expect(sipEndpointProblem(text)).toMatch(/^must /);
+  });
+});
+
+describe('the parts of a sip_endpoint', () => {
+  it.each([
+    ['pbx.example.com', { isSips: false, host: 'pbx.example.com' }],
+    ['SIPS:pbx.example.com:5061', { isSips: true, host: 'pbx.example.com', port: 5_061 }],
+    ['sip:a;x@pbx.example.com:5060;lr', { isSips: false, host: 'pbx.example.com', port: 5_060 }],
+    ['sips:user@[2001:db8::1]:5062', { isSips: true, host: '[2001:db8::1]', port: 5_062 }],
+    ['[2001:db8::1]', { isSips: false, host: '[2001:db8::1]' }],
+  ])('%s', (endpoint, parts) => {
+    expect(sipEndpointParts(endpoint)).toEqual(parts);
+  });
+
+  it.each([
+    ['', 'must not be empty'],
+    ['a'.repeat(257), 'must be at most 256 characters'],
+    ['a b', 'must be printable ASCII without spaces or line breaks'],
+    ['sip:user:secret@pbx.example.com', /: the part before @ is not a user name \(a password is not accepted\)$/],
+    ['sip:pbx.example.com?Replaces=x', /: headers after \? are not accepted$/],
+    ['sip:pbx.example.com;', /: its parameters are malformed$/],
+    ['pbx.example.com:0', /: the port must be 1 to 65535$/],
+    ['pbx..example.com', /^must be a sip: or sips: URI or host\[:port\]: the host is not a name or an address$/],
+  ])('%j has none: the problem is said', (text, problem) => {
+    expect(sipEndpointProblem(text)).toMatch(problem);
+  });
+
+  it('may have 256 characters', () => {
+    expect(sipEndpointProblem(`sip:a@${'a'.repeat(60)}.example;x=${'y'.repeat(256 - 77)}`)).toBeNull();
   });
 });
 

@@ -6,7 +6,7 @@ it('names are in snake_case at every depth; data and values stay as they are', (
     isFine: true,
     jitterMs: 1,
     list: [{ atMs: 2 }],
-    byReason: { CALLER_HANGUP: 1, 'sipp 1': 2 },
+    byReason: { CALLER_HANGUP: 1, 'sipp 1': 2, 'Other aB': 3 },
     text: 'camelCase',
     none: null,
   };
@@ -14,7 +14,7 @@ it('names are in snake_case at every depth; data and values stay as they are', (
     is_fine: true,
     jitter_ms: 1,
     list: [{ at_ms: 2 }],
-    by_reason: { CALLER_HANGUP: 1, 'sipp 1': 2 },
+    by_reason: { CALLER_HANGUP: 1, 'sipp 1': 2, 'Other aB': 3 },
     text: 'camelCase',
     none: null,
   });

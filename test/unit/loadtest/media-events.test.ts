@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { MediaTally, parseMediaEvent, startCommand, stopCommand, type MediaCall } from '../../../src/loadtest/media-events.js';
+import {
+  MediaTally,
+  parseMediaEvent,
+  secondOf,
+  startCommand,
+  stopCommand,
+  type MediaCall,
+  type MediaEvent,
+} from '../../../src/loadtest/media-events.js';
 
 const CALL = {
   ...{ event: 'call', slot: 2, seconds: 6, sent: 300, received: 290, expected: 300, lost: 10, out_of_order: 1, duplicates: 2, rejected: 0 },
@@ -33,6 +41,22 @@ describe("the media generator's protocol", () => {
     expect(
       parseMediaEvent('{"event":"second","calls":0,"sent":0,"received":0,"lost":0,"late_ms":0,"jitter_ms":null,"delay_ms":null}'),
     ).not.toBeNull();
+  });
+
+  it.each([
+    [
+      { late_ms: 2, jitter_ms: 1.5, delay_ms: { p50: 40, p99: 55, max: 60 } },
+      { lateMs: 2, jitterMs: 1.5, delay50: 40, delay99: 55 },
+    ],
+    [{ delay_ms: { p50: null } }, { lateMs: 0, jitterMs: 0, delay50: null, delay99: null }],
+    [
+      { late_ms: null, jitter_ms: null, delay_ms: null },
+      { lateMs: 0, jitterMs: 0, delay50: null, delay99: null },
+    ],
+  ])('a second with %j', (more, figures) => {
+    const line = JSON.stringify({ event: 'second', calls: 3, sent: 150, received: 149, lost: 1, ...more });
+    const second = parseMediaEvent(line) as Extract<MediaEvent, { event: 'second' }>;
+    expect(secondOf(second)).toEqual({ calls: 3, received: 149, lost: 1, ...figures });
   });
 
   it('calls are summed, and of what hurts a caller the worst stays', () => {

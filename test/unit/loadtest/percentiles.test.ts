@@ -29,5 +29,7 @@ describe('percentiles', () => {
   it('of what was not measured there are none', () => {
     expect(latencyOf([])).toBeNull();
     expect(latencyOf([3, 1, 2])).toEqual({ count: 3, p50: 2, p90: 3, p99: 3, max: 3 });
+    const thousand = Array.from({ length: 1_000 }, (_, index) => index + 1);
+    expect(latencyOf(thousand)).toEqual({ count: 1_000, p50: 500, p90: 900, p99: 990, max: 1_000 });
   });
 });

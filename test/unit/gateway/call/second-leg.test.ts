@@ -19,7 +19,7 @@ import {
   playOn,
 } from '../../../support/call-machine.js';
 import { ROUTE } from '../../../support/route.js';
-import { offerSdp } from '../../../support/sdp.js';
+import { KEY, offerSdp, OTHER_KEY } from '../../../support/sdp.js';
 
 const LEG = 'leg';
 const TO = '+4930123456';
@@ -54,6 +54,9 @@ const offered = (sdp: string, attempt: number): CallEvent => ({ type: 'relay-off
 const over = (attempt: number): CallEvent => ({ type: 'relay-answered-from-carrier', sdp: INSIDE, attempt });
 const dialling = (): CallState => playOn(talking(REFERLESS), [asked()]).state;
 const joined = (): CallState => playOn(dialling(), [ANSWERED, offered(OUTSIDE, 1), over(1)]).state;
+
+/** What the last event does, aside from keeping the state. */
+const done = ({ effects }: Played): readonly CallEffect[] => effects.filter((one) => one.do !== 'keep');
 
 describe('a transfer that the carrier refuses', () => {
   it.each([405, 501, 603])('with %i is dialled by us, from the number of the call', (status) => {
@@ -112,7 +115,7 @@ describe('the change of media', () => {
     const no: CallEvent = { type: 'reinvite-answered', status: 488, sdp: '', retryAfterMs: 0, attempt: 1 };
     const played = playOn(dialling(), [ANSWERED, offered(OTHER_OUTSIDE, 1), no]);
     expect(played.effects).toContainEqual({ do: 'notify-call', callId: LEG, event: { type: 'hangup', reason: 'PEER_HANGUP' } });
-    expect(effect(played, 'notify-agent')?.answer).toMatchObject({ state: 'failed', status: 488 });
+    expect(effect(played, 'notify-agent')?.answer).toMatchObject({ state: 'failed', status: 488, reason: 'MEDIA_LOST' });
     const back = playOn(played.state, [offered(OUTSIDE, 2), over(2)]);
     expect(back.state).toMatchObject({ name: 'Talking', second: null, local: { rtpPort: 20_000 }, agent: { isConnected: true } });
     // What the carrier refused is not what a refresh repeats.
@@ -157,9 +160,6 @@ describe('what becomes of the other call', () => {
   });
   const ringBack = (isOn: boolean) => ({ do: 'ring-back', isOn });
   const failed = toldOf('t', 'failed', { status: 486, reason: 'BUSY' });
-
-  /** What the last event does, aside from keeping the state. */
-  const done = ({ effects }: Played): readonly CallEffect[] => effects.filter((one) => one.do !== 'keep');
 
   /** A call in each phase. */
   const begun = (afterwards: LegRules['afterwards'] = 'end') => playOn(talking(REFERLESS), [asked({ afterwards })]).state;
@@ -289,6 +289,52 @@ describe('what becomes of the other call', () => {
     expect(playOn(state(), [moved('another')]).state.wantedSide?.local.rtpPort).not.toBe(36_000);
   });
 
+  it('follows it when it says once more where its media is, without another word', () => {
+    const again: CallEvent = { type: 'leg-answered', callId: LEG, side: { ...SIDE, rtpPort: 36_000 } };
+    const played = playOn(joined(), [again]);
+    expect(played.state).toMatchObject({ second: { phase: 'joined' }, wantedSide: { local: { rtpPort: 36_000 } } });
+    expect(kinds(done(played))).toEqual(['offer-to-carrier']);
+  });
+
+  it('sends to it with the key of its relay, under the tag of its own', () => {
+    const crypto = { tag: '7', suite: 'AES_CM_128_HMAC_SHA1_80', inline: OTHER_KEY, mki: null };
+    const side = { ...SIDE, crypto };
+    const keyOf = (state: CallState) => playOn(state, [{ type: 'leg-answered', callId: LEG, side }]).state.wantedSide?.key;
+    expect(keyOf(begun())).toEqual({ tag: '1', inline: OTHER_KEY, mki: null });
+    const own = { ...SIDE, crypto: { ...crypto, tag: '4', inline: KEY } };
+    expect(keyOf({ ...begun(), agentFacing: own })).toEqual({ tag: '4', inline: OTHER_KEY, mki: null });
+  });
+
+  it('is not dialled where the call has no media that it could join', () => {
+    const played = playOn({ ...talking(REFERLESS), agentFacing: null }, [asked()]);
+    expect(done(played)).toEqual([toldOf('t', 'failed')]);
+    expect(played.state.second).toBeNull();
+  });
+
+  it('goes on asking a carrier that holds the call whether it is there when it ends', () => {
+    const held = offerSdp({ payloads: '0 101', direction: 'sendonly' });
+    const holding = playOn(joinedUntil('go-on'), [
+      { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: held },
+      { type: 'relay-offered', sdp: INSIDE, attempt: 2 },
+      { type: 'relay-answered', sdp: OUTSIDE, attempt: 2 },
+    ]);
+    expect(holding.state.session?.media.isHeld).toBe(true);
+    expect(kinds(done(playOn(holding.state, [ended()])))).toEqual(['reserve-leg', 'notify-agent']);
+  });
+
+  it('is spoken of once when it ends before the carrier refuses its media', () => {
+    const over = playOn(joining(), [offered(OTHER_OUTSIDE, 1), ended()]);
+    const no: CallEvent = { type: 'reinvite-answered', status: 488, sdp: '', retryAfterMs: 0, attempt: 1 };
+    const played = playOn(over.state, [no]);
+    expect(over.all).toContainEqual(failed);
+    expect(kinds(played.all)).not.toContain('notify-agent');
+    expect(kinds(played.all)).not.toContain('notify-call');
+  });
+
+  it('does not keep the API from ending a joined call', () => {
+    expect(playOn(joined(), [{ type: 'hangup', reason: 'API_STOPPED' }]).state).toMatchObject({ name: 'Ended', reason: 'API_STOPPED' });
+  });
+
   it('does not follow one that rings, or that it has left', () => {
     for (const state of [begun(), consulting(), leaving()]) expect(playOn(state, [moved(LEG)]).state.wantedSide).toEqual(state.wantedSide);
   });
@@ -404,6 +450,61 @@ describe('a second leg', () => {
       ]);
       expect(kinds(played.effects)).toEqual([]);
     });
+  });
+
+  describe('with a briefing', () => {
+    const TALKS: readonly CallEvent[] = [
+      offered(OUTSIDE, 0),
+      { type: 'dial-answered', sdp },
+      over(0),
+      { type: 'leg-opened', local: LOCAL, agentSideKey: null },
+      { type: 'agent-connected' },
+    ];
+    const briefed = (briefing: Briefing = { text: 'Kim', language: 'ENG' }) => leg(TALKS, briefing);
+    const moved: CallEvent = { type: 'side-changed', callId: LEG, side: { ...SIDE, rtpPort: 36_000 } };
+    const portOf = ({ state }: Played) => state.wantedSide?.local.rtpPort;
+
+    it('says to the first call that the agent may talk, where the agent briefs', () => {
+      const introduced = { do: 'notify-call', callId: 'c', event: { type: 'leg-consulting', callId: LEG } };
+      expect(briefed('by-agent').all).toContainEqual(introduced);
+      expect(kinds(briefed().all)).not.toContain('notify-call');
+      expect(kinds(leg(TALKS.slice(0, 3)).all)).not.toContain('notify-call');
+    });
+
+    it.each<readonly [string, CallEvent]>([
+      ['the first call says so', { type: 'briefed' }],
+      ['the speaker is done', { type: 'hangup', reason: 'AGENT_HANGUP' }],
+    ])('joins the caller once %s, and not before', (_what, event) => {
+      expect(portOf(briefed())).toBeUndefined();
+      const played = playOn(briefed().state, [event]);
+      expect(portOf(played)).toBe(35_000);
+      expect(kinds(played.effects)).toEqual(['offer-to-carrier']);
+    });
+
+    it('joins the caller where the first call is by then, before and after the briefing', () => {
+      const before = playOn(briefed().state, [moved]);
+      expect([portOf(before), done(before)]).toEqual([undefined, []]);
+      expect(portOf(playOn(before.state, [{ type: 'briefed' }]))).toBe(36_000);
+      expect(portOf(playOn(briefed().state, [{ type: 'briefed' }, moved]))).toBe(36_000);
+      const joined = playOn(leg(TALKS.slice(0, 3)).state, [offered(OUTSIDE, 1), over(1), moved]);
+      expect(portOf(joined)).toBe(36_000);
+    });
+
+    it('does not follow another call, and has nothing to join in a call of its own', () => {
+      expect(portOf(playOn(briefed().state, [{ ...moved, callId: 'another' }, { type: 'briefed' }]))).toBe(35_000);
+      for (const state of [TALKING, leg(TALKS.slice(0, 1), 'by-agent').state]) {
+        const played = playOn(state, [{ type: 'briefed' }]);
+        expect([done(played), played.state]).toEqual([[], state]);
+      }
+    });
+  });
+
+  it.each<readonly [string, CallEvent, string, number | null]>([
+    ['its trunk refused it', { type: 'dial-refused', status: 486, isLocal: false }, 'BUSY', 486],
+    ['its relay is gone', { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 0 }, 'MEDIA_UNAVAILABLE', null],
+  ])('says to the first call that %s', (_what, event, reason, status) => {
+    const told = { do: 'notify-call', callId: 'c', event: { type: 'leg-ended', callId: LEG, reason, status } };
+    expect(leg([...(status === null ? [] : [offered(OUTSIDE, 0)]), event]).all).toContainEqual(told);
   });
 
   it('[3264 §6] that answers in another format is ended, and the first call is told', () => {

@@ -1,13 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import {
+  completeEvent,
+  dayOf,
   endOf,
   isAbandoned,
   isAbandonedTooOften,
+  lifecycleEvent,
   outcomeOf,
   type BatchCounts,
   type EndOfCall,
 } from '../../../../src/gateway/model/batch.js';
-import { nextCallableMs, WEEKDAYS } from '../../../../src/gateway/model/calling-hours.js';
+import { callingHoursSchema, isTimeZone, nextCallableMs, WEEKDAYS } from '../../../../src/gateway/model/calling-hours.js';
 import { parseE164, type E164 } from '../../../../src/gateway/model/e164.js';
 import { zonesOf } from '../../../../src/gateway/model/number-zones.js';
 import { PLAN } from '../../../support/batch-world.js';
@@ -56,6 +59,42 @@ describe('the hours in which people are called', () => {
     ).toBeNull();
   });
 
+  it('end at their last minute, and begin with their first', () => {
+    const zones = ['Europe/Berlin'];
+    const [from, to] = [at('2026-07-01T07:00:00Z'), at('2026-07-01T18:00:00Z')];
+    for (const nowMs of [from, to - 1]) expect(nextCallableMs(zones, hours, nowMs)).toBe(nowMs);
+    expect(nextCallableMs(zones, hours, from - 1)).toBe(from);
+    // A Monday is in the search from a Monday evening on.
+    const mondays = { ...hours, days: ['mon'] as const };
+    expect(nextCallableMs(zones, mondays, at('2026-07-06T18:00:00Z'))).toBe(at('2026-07-13T07:00:00Z'));
+  });
+
+  it.each([
+    ['23:59', '24:00', true],
+    ['00:00', '00:01', true],
+    ['09:00', '09:00', false],
+    ['10:00', '09:00', false],
+    ['24:00', '24:00', false],
+    ['9:00', '20:00', false],
+    ['09:60', '20:00', false],
+    ['09:00', '24:01', false],
+    ['09:00:00', '20:00', false],
+    ['x09:00', '20:00', false],
+    ['09:00', 'x20:00', false],
+    ['09:00', '20:00x', false],
+  ])('from %s to %s are hours: %s', (from, to, isValid) => {
+    expect(callingHoursSchema.safeParse({ from, to, days: ['mon'] }).success).toBe(isValid);
+  });
+
+  it('name a day, and none twice', () => {
+    const isValid = (days: readonly string[]) => callingHoursSchema.safeParse({ from: '09:00', to: '20:00', days }).success;
+    expect([['mon', 'sun'], [], ['mon', 'mon'], ['monday']].map(isValid)).toEqual([true, false, false, false]);
+  });
+
+  it('are in zones that there are', () => {
+    expect(['Europe/Berlin', 'UTC', 'Mars/Olympus', ''].map(isTimeZone)).toEqual([true, true, false, false]);
+  });
+
   it('may be the whole day', () => {
     const always = { from: '00:00', to: '24:00', days: WEEKDAYS };
     const nowMs = at('2026-07-05T23:59:59Z');
@@ -89,9 +128,70 @@ describe('what follows from the end of a call', () => {
     expect(outcomeOf(END, { ...entry, ended: { BUSY: 2 } }, plan, 0)).toEqual({ kind: 'failed', reason: 'BUSY' });
   });
 
+  it.each([
+    [0, 10_000],
+    [1, 20_000],
+    [8, 2_560_000],
+    [9, 3_600_000],
+    [99, 3_600_000],
+  ])('one that never left is dialled again, %i times before, in %i ms', (times, delayMs) => {
+    const before = { ...entry, ended: { DRAINING: times } };
+    const end = { ...END, reason: 'DRAINING' as const, isDialled: false };
+    expect(outcomeOf(end, before, plan, 7)).toEqual({
+      kind: 'again',
+      dueMs: 7 + delayMs,
+      entry: { ...entry, ended: { DRAINING: times + 1 } },
+    });
+  });
+
+  it('one that never left a hundred times is given up', () => {
+    const end = { ...END, reason: 'DRAINING' as const, isDialled: false };
+    expect(outcomeOf(end, { ...entry, ended: { DRAINING: 100 } }, plan, 0)).toEqual({ kind: 'failed', reason: 'DRAINING' });
+  });
+
+  it('is read from its record, and from whoever placed it, if that is still there', () => {
+    const record = callOf('o', 0, { reason: 'CALLER_HANGUP', answered_at: '2026-01-01T00:00:00.000Z', answered_by: 'fax' });
+    const timed = { ...record, timings: { ...record.timings, talk_ms: 5_000 }, turns: { ...record.turns, first_audio_ms: 300 } };
+    const end = { reason: 'CALLER_HANGUP', isAnswered: true, talkMs: 5_000, isDialled: true, silentMs: 300, isMachine: true };
+    expect(endOf(timed)).toEqual(end);
+    expect(endOf(timed, { isDialled: false, silentMs: null })).toEqual({ ...end, isDialled: false, silentMs: null });
+    const { timings } = record;
+    expect(endOf({ ...timed, answered_by: 'machine', timings: { ...timings, talk_ms: null } })).toMatchObject({
+      isMachine: true,
+      talkMs: 0,
+    });
+    expect([endOf({ ...timed, answered_by: 'person' }).isMachine, endOf({ ...timed, answered_by: null }).isMachine]).toEqual([
+      false,
+      false,
+    ]);
+  });
+
   it('from a record alone, what is not known counts as dialled', () => {
     expect(endOf(callOf('o', 0, { reason: 'MEDIA_UNAVAILABLE', answered_at: null })).isDialled).toBe(true);
-    expect(endOf(callOf('o', 0, { reason: 'DIAL_NOT_ALLOWED', answered_at: null })).isDialled).toBe(false);
+    for (const reason of ['DIAL_NOT_ALLOWED', 'DO_NOT_CALL'])
+      expect(endOf(callOf('o', 0, { reason, answered_at: null })).isDialled).toBe(false);
+  });
+});
+
+describe('the log of a batch', () => {
+  const counts = { requested: 10, validated: 9, dispatched: 4, successful: 3, failed: 1 } as BatchCounts;
+  const plan = { ...PLAN, calls_per_second: 2 };
+  const LINE = '10 requested, 9 validated, 4 dispatched, 2 calls per second';
+
+  it('has each change of its state, with how far it is and why', () => {
+    expect(lifecycleEvent({ counts, plan }, 'in_progress')).toEqual({
+      event_type: 'lifecycle',
+      payload: { message: LINE, state_change: 'in_progress' },
+    });
+    expect(lifecycleEvent({ counts, plan }, 'paused', 'too many were abandoned').payload).toEqual({
+      message: `${LINE}: too many were abandoned`,
+      state_change: 'paused',
+    });
+  });
+
+  it('ends with its figures', () => {
+    const payload = { calls_total: 9, calls_failed: 1, calls_successful: 3 };
+    expect(completeEvent(counts)).toEqual({ event_type: 'complete', payload });
   });
 });
 
@@ -106,6 +206,10 @@ describe('an abandoned call', () => {
     ['was answered by a machine', { silentMs: null, talkMs: 9_000, isMachine: true }, false],
   ] as const)('%s', (_what, end, expected) => {
     expect(isAbandoned({ ...END, isAnswered: true, reason: 'CALLER_HANGUP', ...end })).toBe(expected);
+  });
+
+  it('counts in the day of UTC', () => {
+    expect([dayOf(at('2026-01-31T23:59:59.999Z')), dayOf(at('2026-02-01T00:00:00Z'))]).toEqual(['2026-01-31', '2026-02-01']);
   });
 
   it('stops the batch above 3 % of a day', () => {

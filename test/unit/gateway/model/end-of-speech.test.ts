@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { loadConfig } from '../../../../src/config/load.js';
 import { endOfSpeechMs, endOfSpeechTable } from '../../../../src/gateway/model/end-of-speech.js';
 
-const TABLE = endOfSpeechTable('200=1000,50=250,150=900');
+const TABLE = '200=1000,50=250,150=900';
 
 it.each([
   [100, null],
@@ -16,7 +16,7 @@ it.each([
   [49.5, 250],
   [500, 1_000],
 ])('with a threshold of %d the caller has finished after %s ms of silence', (threshold, silenceMs) => {
-  expect(endOfSpeechMs(TABLE, threshold)).toBe(silenceMs);
+  expect(endOfSpeechMs(endOfSpeechTable(TABLE), threshold)).toBe(silenceMs);
 });
 
 it('a table of one value has it for every threshold but 100', () => {

@@ -1,0 +1,139 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { GuardedAnswer, GuardedClientOptions, GuardedFailure, GuardedRequest } from '../../../../src/gateway/net/guarded-client.js';
+import type { VoiceRequest } from '../../../../src/gateway/ports/ports.js';
+import { twilioSignature } from '../../../../src/gateway/twilio/signature.js';
+import { HttpVoiceServer } from '../../../../src/gateway/twilio/voice-client.js';
+import { MAX_XML_BYTES } from '../../../../src/gateway/twilio/xml.js';
+import { err, ok, type Result } from '../../../../src/lib/result.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
+
+const URL_OF_BOT = 'https://bot.example/voice?shop=7';
+const MAX_AUDIO_BYTES = 8_388_608;
+const ENDED = new AbortController().signal;
+const OPTIONS = { allowPrivate: false, timeoutMs: 15_000, clock: new VirtualClock() };
+const POST: VoiceRequest = { url: URL_OF_BOT, method: 'POST', parameters: { To: '+1 555', From: 'ann&bob' }, token: 'secret' };
+const GET: VoiceRequest = { ...POST, method: 'GET' };
+
+const answering = (status: number, headers: GuardedAnswer['headers'] = {}, text = '<Response/>'): Result<GuardedAnswer, GuardedFailure> =>
+  ok({ status, headers, bytes: Buffer.from(text), text });
+const LATE: Result<GuardedAnswer, GuardedFailure> = err({ kind: 'timeout', text: 'did not answer within 15000 ms' });
+
+let sent: { readonly client: GuardedClientOptions; readonly url: string; readonly request: GuardedRequest }[];
+let closed: number[];
+let answer: Result<GuardedAnswer, GuardedFailure>;
+let server: HttpVoiceServer;
+
+beforeEach(() => {
+  [sent, closed, answer] = [[], [], answering(200)];
+  server = new HttpVoiceServer(OPTIONS, (client) => ({
+    send: (url, request) => {
+      sent.push({ client, url: url.href, request });
+      return Promise.resolve(answer);
+    },
+    close: () => Promise.resolve(void closed.push(client.maxResponseBytes)),
+  }));
+});
+
+describe('a voice webhook', () => {
+  it('by POST has its parameters in a signed form', async () => {
+    expect(await server.document(POST, ENDED)).toEqual(ok({ text: '<Response/>', setCookies: [] }));
+    expect(sent).toEqual([
+      {
+        client: { allowPrivate: false, clock: OPTIONS.clock, maxResponseBytes: MAX_XML_BYTES },
+        url: URL_OF_BOT,
+        request: {
+          method: 'POST',
+          headers: {
+            'x-twilio-signature': twilioSignature('secret', URL_OF_BOT, POST.parameters),
+            accept: 'text/xml, application/xml',
+            'content-type': 'application/x-www-form-urlencoded; charset=utf-8',
+          },
+          body: 'To=%2B1+555&From=ann%26bob',
+          signal: ENDED,
+          timeoutMs: 15_000,
+        },
+      },
+    ]);
+  });
+
+  it('by GET has them in the URL, which is what is signed', async () => {
+    await server.document({ ...GET, cookie: 'a=1' }, ENDED);
+    const url = `${URL_OF_BOT}&To=%2B1+555&From=ann%26bob`;
+    const headers = { 'x-twilio-signature': twilioSignature('secret', url), accept: 'text/xml, application/xml', cookie: 'a=1' };
+    expect(sent).toMatchObject([{ url, request: { method: 'GET', body: null } }]);
+    expect(sent[0]?.request.headers).toEqual(headers);
+  });
+
+  it.each([
+    ['one', 'a=1', ['a=1']],
+    ['several', ['a=1', 'b=2'], ['a=1', 'b=2']],
+  ])('may set %s cookies', async (_what, header, setCookies) => {
+    answer = answering(200, { 'set-cookie': header });
+    expect(await server.document(GET, ENDED)).toMatchObject({ value: { setCookies } });
+  });
+
+  it.each([
+    [answering(199), 'The voice webhook answered 199.'],
+    [answering(302), 'The voice webhook answered 302.'],
+    [answering(300), 'The voice webhook answered 300.'],
+    [answering(500), 'The voice webhook answered 500.'],
+    [LATE, 'The voice webhook did not answer within 15000 ms.'],
+  ])('that fails says why', async (failed, error) => {
+    answer = failed;
+    expect(await server.document(POST, ENDED)).toEqual(err(error));
+    expect(await server.notify(POST)).toEqual(err(error));
+  });
+
+  it('for the status of a call goes on after the call, and its answer is not read', async () => {
+    answer = answering(204);
+    expect(await server.notify(POST)).toEqual(ok(true));
+    expect(sent[0]?.request.signal).toBeUndefined();
+    expect(sent[0]?.request.isRead?.(200)).toBe(false);
+  });
+});
+
+describe('the user of a URL', () => {
+  it.each([
+    ['ann:s3cret@', 'ann:s3cret'],
+    ['ann@', 'ann:'],
+    ['a%20n:p%40ss%C3%BC@', 'a n:p@ssü'],
+    // `%` escapes nothing here.
+    ['100%:50%zz@', '100%:50%zz'],
+  ])('%s goes into a header, and is not signed', async (user, credentials) => {
+    const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
+    await server.document({ ...POST, url: URL_OF_BOT.replace('//', `//${user}`) }, ENDED);
+    await server.audio(`https://${user}cdn.example/a.wav`, ENDED);
+    expect(sent).toMatchObject([
+      { url: URL_OF_BOT, request: { headers: { authorization } } },
+      { url: 'https://cdn.example/a.wav', request: { headers: { authorization } } },
+    ]);
+    expect(sent[0]?.request.headers['x-twilio-signature']).toBe(twilioSignature('secret', URL_OF_BOT, POST.parameters));
+  });
+});
+
+describe('an audio file', () => {
+  it('may have 8 MiB', async () => {
+    answer = answering(200, {}, 'RIFF');
+    expect(await server.audio('https://cdn.example/a.wav', ENDED)).toEqual(ok(new Uint8Array(Buffer.from('RIFF'))));
+    expect(sent).toEqual([
+      {
+        client: { allowPrivate: false, clock: OPTIONS.clock, maxResponseBytes: MAX_AUDIO_BYTES },
+        url: 'https://cdn.example/a.wav',
+        request: { method: 'GET', headers: { accept: 'audio/*' }, body: null, signal: ENDED, timeoutMs: 15_000 },
+      },
+    ]);
+  });
+
+  it.each([
+    [answering(204), 'The server of the audio answered 204.'],
+    [LATE, 'The server of the audio did not answer within 15000 ms.'],
+  ])('that cannot be had says why', async (failed, error) => {
+    answer = failed;
+    expect(await server.audio('https://cdn.example/a.wav', ENDED)).toEqual(err(error));
+  });
+});
+
+it('closes its connections to both', async () => {
+  await server.close();
+  expect(closed).toEqual([MAX_XML_BYTES, MAX_AUDIO_BYTES]);
+});
