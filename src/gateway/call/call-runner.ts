@@ -577,10 +577,9 @@ export class CallRunner {
     await within(this.services.clock, TRACE_LIMIT_MS, this.#trace.settled());
     const call = { origin: this.origin, progress: this.#progressNow, state: this.#state, quality: this.#media.quality };
     const parts = { ...call, notes: this.#requests.notes, trace: this.#trace, log: this.#log };
-    const written = writeEnd(this.services, parts, { reason, atMs });
-    // Behind the record in the same turn, and so in one command: killed between the two, the call would leave nothing.
+    this.#agent.report('completed', await writeEnd(this.services, parts, { reason, atMs }));
+    // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
-    this.#agent.report('completed', await written);
     // Wait for the BYE: a later shutdown closes its connection.
     await within(this.services.clock, BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);
