@@ -153,7 +153,7 @@ async function measure(subject: Subject, peak?: number): Promise<Outcome> {
 
 /** Resident memory of each process in kB, of ours after a full collection. */
 async function memoryAtRest(subject: Subject): Promise<Record<string, number>> {
-  for (const { name, pid } of subject.processes()) if (subject.own.includes(name) && values.collect) process.kill(pid, 'SIGUSR2');
+  for (const { name, pid } of subject.processes()) if (subject.own.includes(name) && values.collect) process.kill(pid, 'SIGWINCH');
   await new Promise((done) => setTimeout(done, 3_000));
   return totals(subject, memoryKb);
 }
@@ -178,14 +178,15 @@ async function cpuAtRest(subject: Subject): Promise<Record<string, number>> {
 }
 
 async function memory(generator: Child, subject: Subject): Promise<void> {
-  const empty = await memoryAtRest(subject);
+  // After a minute of rest: until then V8 has not given back what the calls before left.
   const idle = await cpuAtRest(subject);
+  const empty = await memoryAtRest(subject);
   const count = Number(values.held);
   await ask(generator, { type: 'hold', target: { ...subject.target, direction: 'inactive' }, count } satisfies LoadOrder);
   // RFC 6026: what is kept of each answered INVITE for 64·T1 is gone then.
   await new Promise((done) => setTimeout(done, 33_000));
-  const full = await memoryAtRest(subject);
   const busy = await cpuAtRest(subject);
+  const full = await memoryAtRest(subject);
   const kb = (name: string): number => ((full[name] ?? 0) - (empty[name] ?? 0)) / count;
   const own = subject.own.reduce((sum, name) => sum + kb(name), 0);
   console.log(`  ${String(count)} calls on hold (a=inactive)`);

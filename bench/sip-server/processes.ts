@@ -40,7 +40,7 @@ export function order(generator: Process, what: LoadOrder): Promise<LoadResult> 
 
 /** Resident memory in kB after a full collection: whether anything stays behind. */
 export async function collectedKb(server: Process): Promise<number> {
-  process.kill(server.pid, 'SIGUSR2');
+  process.kill(server.pid, 'SIGWINCH');
   return settledKb(server);
 }
 
