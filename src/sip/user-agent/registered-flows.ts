@@ -5,7 +5,7 @@ import { parseNameAddr, parseSipUri } from '../message/uri.js';
 import type { Flow } from '../transport/flow.js';
 
 interface Registration {
-  /** Whose Contact it is: user@host of the request's To. */
+  /** Whose Contact it is: user@host of the request's To; `undefined`: that is no SIP URI, and tells nobody apart. */
   readonly owner: string | undefined;
   readonly flow: Flow;
   readonly expiry: QueuedTimer;
@@ -41,7 +41,7 @@ export class RegisteredFlows {
     if (!flow.reliable) return;
     const owner = keyOf(parseNameAddr(getHeader(request, 'to') ?? '')?.uri ?? '');
     for (const value of getList(request, 'contact').slice(0, MAX_CONTACTS)) {
-      if (value.trim() === '*') this.#removeAll(owner);
+      if (value.trim() === '*' && owner !== undefined) this.#removeAll(owner);
       const contact = parseNameAddr(value);
       const key = contact === undefined ? undefined : keyOf(contact.uri);
       if (contact === undefined || key === undefined) continue;
@@ -54,7 +54,7 @@ export class RegisteredFlows {
     }
   }
 
-  #removeAll(owner: string | undefined): void {
+  #removeAll(owner: string): void {
     for (const [key, registration] of this.#registrations) if (registration.owner === owner) this.#remove(key);
   }
 

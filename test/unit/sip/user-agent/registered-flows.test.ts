@@ -81,6 +81,17 @@ describe('registered flows', () => {
     const other = grant([of('other'), contact('', 'sip:other@10.0.0.9')], []);
     grant([of('phone'), ['Contact', '*'], ['Expires', '0']], []);
     expect([flows.size, flows.find('sip:other@10.0.0.9')]).toEqual([1, other]);
+    // A To that is no SIP URI is that of others, too.
+    grant([['To', '<tel:+15550100100>'], contact('', 'sip:caller@10.0.0.9')], []);
+    grant(
+      [
+        ['To', '<tel:+15550100200>'],
+        ['Contact', '*'],
+        ['Expires', '0'],
+      ],
+      [],
+    );
+    expect(flows.size).toBe(2);
   });
 
   it('replaces the connection at the next registration, for a time of its own', () => {
