@@ -28,7 +28,9 @@ const OWN_HEADER_PREFIX = 'x-trunkline-';
 export function callerIdentity(headers: IdentityHeaders): CallerIdentity {
   const privacy = tokens(headers.get('Privacy'));
   const hidesIdentity = privacy.includes('id') || privacy.includes('user') || privacy.includes('header');
-  const from = nameAddress(headers.get('From') ?? '');
+  const fromText = headers.get('From') ?? '';
+  // One entry, as a rule: a display name may have a comma outside of quotes.
+  const from = nameAddress(fromText) ?? nameAddresses(fromText)[0];
   const isAnonymous = from === undefined || /@anonymous\.invalid\b/i.test(from.uri) || /^sips?:anonymous@/i.test(from.uri);
   const isHidden = privacy.includes('user') || isAnonymous;
   return {

@@ -13,6 +13,8 @@ describe('what the carrier tells of the caller', () => {
     expect(identity({ From: FROM })).toMatchObject({ number: '+15550100999', display_name: 'Alice "A" Ärger' });
     expect(identity({ From: 'sip:bob@carrier;tag=1' })).toMatchObject({ number: 'bob', display_name: null });
     expect(identity({ From: '<tel:15550100999>;tag=1' }).number).toBe('+15550100999');
+    expect(identity({ From: 'Smith, Ann <sip:ann@carrier>;tag=1' })).toMatchObject({ number: 'ann', display_name: 'Smith, Ann' });
+    expect(identity({ From: '<sip:first@carrier>, <sip:second@carrier>' }).number).toBe('first');
     expect(identity({ From: 'nonsense' }).number).toBe('anonymous');
     expect(identity({ From: '"Anonymous" <sip:anonymous@anonymous.invalid>;tag=1' })).toMatchObject({
       number: 'anonymous',
