@@ -9,7 +9,8 @@ import { offerSdp } from '../../test/support/sdp.js';
 import { SipPeer } from '../../test/support/sip-peer.js';
 
 // `npm run way`: the files of ours that one call crosses from the INVITE's first byte to the 200, and one that is cancelled, by process.
-// The gateway is warm: two calls came before, the second with the SIP server's question about the gateway's delay. What timers do meanwhile counts too, so what runs in an idle stretch is taken off.
+// The gateway is warm: two calls came before, the second with the SIP server's question about the gateway's delay. What timers do
+// meanwhile counts too, so what runs in an idle stretch is taken off.
 
 interface Reading {
   readonly name: string;

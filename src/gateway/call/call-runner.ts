@@ -150,7 +150,7 @@ export class CallRunner {
     const { reports, legs, ...progress } = kept.progress;
     runner.#progress = { ...progress, resumed: progress.resumed + 1 };
     runner.#agent.reports = reports;
-    if (legs.length > 0) runner.#ownLegs.restore(legs);
+    runner.#ownLegs.restore(legs);
     runner.#kept = kept.dialog;
     if (kept.dialog !== null) runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
     else if (kept.dialledId !== null) runner.#dialog.inherit(kept.dialledId);
@@ -182,7 +182,7 @@ export class CallRunner {
   }
 
   get transcript(): CallRecord['transcript'] {
-    return this.#state.route?.org.transcript_days === 0 ? [] : [...this.#requests.transcript.notes.transcript];
+    return this.#state.route?.org.transcript_days === 0 ? [] : [...this.#requests.notes.said.transcript];
   }
 
   get trace(): readonly TraceEntry[] {
@@ -244,7 +244,7 @@ export class CallRunner {
       }
       this.#dialog.ping('GATEWAY_RESTARTED');
     } else this.dispatch(moved);
-    if (this.#state.second !== null || this.#state.facts.joins !== undefined) this.#ownLegs.resume();
+    this.#ownLegs.resume();
     // Who answered is not found out any more.
     if (this.#progress.answeredBy === null) this.#agent.onAnswerer({ type: 'verdict', answerer: 'unknown' });
     const silentMs = this.#timeMs() - (this.#unheardSinceMs ?? this.#timeMs());
