@@ -18,6 +18,8 @@ import type { Subject } from './subject.js';
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '9' },
+    /** of calls before anything is measured, as many as it takes: V8 compiles for some 60 s what runs often */
+    warm: { type: 'string', default: '60' },
     rounds: { type: 'string', default: '3' },
     concurrency: { type: 'string', default: '40' },
     held: { type: 'string', default: '4000' },
@@ -120,7 +122,8 @@ async function measure(subject: Subject, peak?: number): Promise<Outcome> {
   const generator = await started('bench/sip-server/generator.ts');
   try {
     const { target } = subject;
-    await ask(generator, { type: 'closed', target, concurrency: 10, seconds: Math.min(seconds, 10), connections } satisfies LoadOrder);
+    const warming: LoadOrder = { type: 'closed', target, concurrency: Number(values.concurrency), seconds: Number(values.warm), connections };
+    await ask(generator, warming);
     if (wants('most')) {
       const order: LoadOrder = { type: 'closed', target, concurrency: Number(values.concurrency), seconds, connections };
       outcome.most = await measured(generator, subject, order);

@@ -49,7 +49,7 @@ export class CallTrace {
   #tail: Kept[] = [];
   #characters = 0;
   #leftOut = 0;
-  readonly #unsettled = new Set<() => void>();
+  #unsettled = 0;
   #onSettled: (() => void) | undefined;
 
   readonly timeline: CallTimeline;
@@ -98,7 +98,7 @@ export class CallTrace {
 
   /** Resolves when the text of every sent message is known. */
   settled(): Promise<void> {
-    if (this.#unsettled.size === 0) return Promise.resolve();
+    if (this.#unsettled === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#onSettled = resolve;
     });
@@ -106,12 +106,15 @@ export class CallTrace {
 
   /** Marks a request of ours as in flight; call the result when it was answered, or never will be. */
   expect(): () => void {
-    const done = (): void => {
-      this.#unsettled.delete(done);
-      if (this.#unsettled.size === 0) this.#onSettled?.();
+    if (!this.isOn) return () => undefined;
+    let isOpen = true;
+    this.#unsettled += 1;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#unsettled -= 1;
+      if (this.#unsettled === 0) this.#onSettled?.();
     };
-    if (this.isOn) this.#unsettled.add(done);
-    return done;
   }
 
   /** Oldest first, masked. */

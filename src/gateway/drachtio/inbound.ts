@@ -10,6 +10,7 @@ import type { QualitySample } from '../../rtp/quality.js';
 import type { CallTarget, LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import { formatHostPort } from '../../lib/address.js';
 import { TimerQueue } from '../../lib/timers.js';
+import { PassingMap } from '../../lib/passing-map.js';
 import { newSessionId, newUuid } from '../../lib/ids.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
@@ -86,7 +87,7 @@ interface OrphanedCall {
 /** Turns drachtio-srf's callbacks into call events, and lists the calls in progress. */
 export class Inbound implements LiveCalls {
   readonly #services: CallServices;
-  readonly #runners = new Map<string, CallRunner>();
+  readonly #runners = new PassingMap<string, CallRunner>();
   readonly #rate: SourceRates | null;
   #left: readonly OrphanedCall[] = [];
   /** Calls whose agents were connected while another process had them. */

@@ -1,5 +1,6 @@
 import Srf from 'drachtio-srf';
 import { isOwnServer, PUBLIC_ONLY_HEADER, TRUNK_TLS_HEADER } from '../../lib/own-headers.js';
+import { PassingMap } from '../../lib/passing-map.js';
 import { errorText } from '../../lib/result.js';
 import { gatherWrites, type CorkedStream } from '../../lib/turn-batch.js';
 import {
@@ -62,6 +63,9 @@ interface RawSrf {
   request(uri: string, options: object, callback: (error: unknown, request?: RawRequest) => void): void;
   addDialog(dialog: SrfDialog): void;
   removeDialog(dialog: SrfDialog): void;
+  _dialogs: object;
+  /** What waits on each connection, in maps. */
+  readonly _app: { readonly client: { readonly mapServer: ReadonlyMap<unknown, Record<string, unknown>> } };
 }
 
 interface RawDialog extends SrfDialog {
@@ -87,6 +91,11 @@ export function createSrfApp(assertPublic = knowsNone): SrfApp {
   // The package reads a variable for each header of each message, and Node.js asks the system each time: a copy is ten times as fast.
   process.env = { ...process.env };
   const srf = new Srf() as unknown as RawSrf & Record<string, ((handler: SrfHandler) => void) | undefined>;
+  srf._dialogs = new PassingMap();
+  srf.on('connect', () => {
+    for (const connection of srf._app.client.mapServer.values())
+      for (const [name, waiting] of Object.entries(connection)) if (waiting instanceof Map) connection[name] = new PassingMap(waiting);
+  });
   const requests = new OwnRequests(srf, assertPublic);
   const gathered = new WeakSet<CorkedStream>();
   // The package would use one system call per message.
@@ -148,9 +157,9 @@ function indexHeaders(request: SrfRequest): void {
 class OwnRequests {
   /** Connected to Trunkline's SIP server, which takes the settings of a trunk's connection off. */
   #isOwnServer = false;
-  readonly #waiting = new Set<OnAnswer>();
-  /** INVITEs and REGISTERs. */
-  readonly #invites = new Set<(error: unknown) => void>();
+  /** Each ends with an error what waits. */
+  readonly #waiting = new PassingMap<number, (error: unknown) => void>();
+  #count = 0;
   /** BYEs to send again. Otherwise a carrier would stay in an ended call, which the SIP server returns with the connection. */
   readonly #unsaidByes = new Map<string, RequestInDialog>();
 
@@ -160,7 +169,7 @@ class OwnRequests {
   ) {
     srf.on('close', () => {
       const lost = new ConnectionLostError('the connection to the SIP server was lost');
-      for (const fail of [...this.#waiting, ...this.#invites]) fail(lost);
+      for (const fail of [...this.#waiting.values()]) fail(lost);
     });
     srf.on('connect', (error: unknown, _hostPorts: string | undefined, version: string | undefined) => {
       this.#isOwnServer = isOwnServer(version ?? '');
@@ -171,13 +180,13 @@ class OwnRequests {
   send(dialogId: string, given: RequestInDialog, onAnswer: OnAnswer, onUpdate?: SrfHandler, onMessage?: OnMessage): void {
     const request = this.#isOwnServer ? given : { ...given, headers: withoutOwn(given.headers ?? {}) };
     const settle: OnAnswer = (error, answer) => {
-      if (!this.#waiting.delete(settle)) return;
+      if (!this.#waiting.delete(id)) return;
       const isLost =
         error instanceof ConnectionLostError || MAY_BE_ELSEWHERE.test(errorText(error)) || codeOf(error) === 'ESOCKETDESTROYED';
       if (isLost && request.method === 'BYE') this.#unsaidByes.set(dialogId, request);
       onAnswer(isLost ? new ConnectionLostError(errorText(error)) : error, answer);
     };
-    this.#waiting.add(settle);
+    const id = this.#wait(settle);
     try {
       requestInDialog(this.srf, dialogId, request, settle, onUpdate, onMessage);
     } catch (error) {
@@ -188,10 +197,10 @@ class OwnRequests {
 
   place({ uri, headers, body }: SrfInvite, listener: InviteListener): void {
     const fail = (error: unknown): void => {
-      if (this.#invites.delete(fail)) listener.onFailed(error);
+      if (this.#waiting.delete(id)) listener.onFailed(error);
     };
-    this.#invites.add(fail);
-    this.#admit({ uri, headers }, fail, (admitted) => {
+    const id = this.#wait(fail);
+    this.#admit(id, { uri, headers }, fail, (admitted) => {
       this.srf.request(uri, { method: 'INVITE', headers: admitted, body }, (error, sent) => {
         if (sent === undefined) return fail(UNSENT.has(codeOf(error)) ? error : new ConnectionLostError(errorText(error)));
         listener.onSent({
@@ -201,7 +210,7 @@ class OwnRequests {
         });
         sent.on('update', listener.onUpdate);
         sent.on('response', (response, acknowledge) => {
-          if (response.status >= 200) this.#invites.delete(fail);
+          if (response.status >= 200) this.#waiting.delete(id);
           listener.onResponse(inviteResponse(this.srf, sent, this.#isOwnServer ? response : inDoubt(response), acknowledge));
         });
       });
@@ -211,13 +220,13 @@ class OwnRequests {
   register({ uri, headers }: Omit<SrfInvite, 'body'>, onAnswer: Parameters<SrfApp['register']>[1]): void {
     let isAnswered = false;
     const settle: typeof onAnswer = (error, answer) => {
-      this.#invites.delete(fail);
+      this.#waiting.delete(id);
       if (!isAnswered) onAnswer(error, answer);
       isAnswered = true;
     };
     const fail = (error: unknown): void => settle(error);
-    this.#invites.add(fail);
-    this.#admit({ uri, headers }, fail, (admitted) => {
+    const id = this.#wait(fail);
+    this.#admit(id, { uri, headers }, fail, (admitted) => {
       this.srf.request(uri, { method: 'REGISTER', headers: admitted }, (error, sent) => {
         if (sent === undefined) return fail(error ?? new Error('the SIP server did not return the REGISTER that it sent'));
         sent.on('response', ({ status, raw = '', source_address: source = '' }) => {
@@ -227,10 +236,21 @@ class OwnRequests {
     });
   }
 
-  /** Sends a request outside dialogs as the SIP server may have it. `fail` ends it, and it is not sent any more. */
-  #admit({ uri, headers }: Omit<SrfInvite, 'body'>, fail: (error: unknown) => void, send: (headers: Record<string, string>) => void): void {
+  #wait(fail: (error: unknown) => void): number {
+    this.#count += 1;
+    this.#waiting.set(this.#count, fail);
+    return this.#count;
+  }
+
+  /** Sends a request outside dialogs as the SIP server may have it, while it waits. */
+  #admit(
+    id: number,
+    { uri, headers }: Omit<SrfInvite, 'body'>,
+    fail: (error: unknown) => void,
+    send: (headers: Record<string, string>) => void,
+  ): void {
     const attempt = (admitted: SrfHeaders): void => {
-      if (!this.#invites.has(fail)) return;
+      if (!this.#waiting.has(id)) return;
       try {
         send({ ...admitted });
       } catch (error) {

@@ -6,6 +6,7 @@ import { publish } from '../ports/events.js';
 import { AgentUnavailableError, MediaUnavailableError, type MediaEndpoint } from '../ports/ports.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
+import { PassingMap } from '../../lib/passing-map.js';
 import { systemClock } from '../../lib/system-clock.js';
 import type { EndpointCounters } from '../media/endpoint.js';
 import { KernelDropWatch, readKernelDrops } from '../media/kernel-drops.js';
@@ -155,9 +156,9 @@ function sharePorts(options: MediaServiceOptions): number[][] {
 
 class ThreadedMediaService implements MediaService {
   readonly #slots: readonly WorkerSlot[];
-  readonly #legs = new Map<string, OpenLeg>();
+  readonly #legs = new PassingMap<string, OpenLeg>();
   /** Who gets what an agent still notes while its leg closes. */
-  readonly #closing = new Map<string, OpenLeg['onEvent']>();
+  readonly #closing = new PassingMap<string, OpenLeg['onEvent']>();
   readonly #readDrops: () => Promise<number | null>;
   readonly #dropWatch: KernelDropWatch;
   #workerRestarts = 0;

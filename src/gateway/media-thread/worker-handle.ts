@@ -1,6 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import { assertNever } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
+import { PassingMap } from '../../lib/passing-map.js';
 import { startThread } from '../../lib/thread.js';
 import type { LegEvent, MediaDelays } from '../model/media.js';
 import type { RtcpSeen } from '../../lib/observed.js';
@@ -24,7 +25,7 @@ export interface WorkerOwner {
 /** The main thread's side of one worker: requests with replies, start and end. */
 export class WorkerHandle {
   readonly #worker: Worker;
-  readonly #pending = new Map<number, PendingRequest>();
+  readonly #pending = new PassingMap<number, PendingRequest>();
   readonly #ready: Promise<number>;
   readonly #exited: Promise<void>;
   readonly #outgoing: TurnBatch<WorkerCommand>;

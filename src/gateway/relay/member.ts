@@ -2,6 +2,7 @@ import type { RelayFigures } from '../model/media.js';
 import { MediaUnavailableError } from '../ports/ports.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
+import { PassingMap } from '../../lib/passing-map.js';
 import { figuresOf, hasTags } from './figures.js';
 import { deleteCommand, type NgCommand } from './flags.js';
 import { HEALTHY, ROUND_MS, ROUNDS_TO_LOSE, stepHealth, type Health, type HealthEvent } from './health.js';
@@ -35,7 +36,7 @@ export type MemberNode = Pick<RtpengineNode, 'command' | 'probe' | 'abandon' | '
 export class PoolMember {
   /** Relay ids of the calls on this node. */
   readonly assigned = new Set<string>();
-  readonly #freeing = new Map<string, Promise<RelayFigures | null>>();
+  readonly #freeing = new PassingMap<string, Promise<RelayFigures | null>>();
   /** To free when the node is back. */
   readonly #waiting = new Set<string>();
   #health: Health = HEALTHY;

@@ -6,6 +6,7 @@ import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import { formatHostPort } from '../../lib/address.js';
 import type { Log } from '../../lib/log.js';
+import { PassingMap } from '../../lib/passing-map.js';
 import type { NgCommand } from './flags.js';
 
 /** Why a command failed. */
@@ -53,6 +54,7 @@ class UdpClient extends Client {
   /** A connected socket: the kernel looks the route up once, and drops what others send. */
   constructor({ address, port }: { readonly address: string; readonly port: number }, localAddress: string) {
     super({ localAddress, timeout: 0 });
+    this.messages = new PassingMap();
     this.socket.connect(port, address, () => {
       const unsent = this.#unsent ?? [];
       this.#unsent = null;
@@ -127,7 +129,8 @@ export class RtpengineNode {
   readonly #queue: Waiting[] = [];
   readonly #offers: Waiting[] = [];
   /** Aborts each command that was sent. */
-  readonly #giveUps = new Set<(error: RtpengineError) => void>();
+  readonly #giveUps = new PassingMap<number, (error: RtpengineError) => void>();
+  #sent = 0;
   #outstanding = 0;
   #isClosed = false;
 
@@ -182,7 +185,7 @@ export class RtpengineNode {
   abandon(): void {
     const error = new RtpengineError('timeout', `rtpengine at ${this.options.address}:${this.options.port} does not answer`);
     for (const { reject } of this.#unsent()) reject(error);
-    for (const giveUp of [...this.#giveUps]) giveUp(error);
+    for (const giveUp of [...this.#giveUps.values()]) giveUp(error);
   }
 
   close(): void {
@@ -208,13 +211,14 @@ export class RtpengineNode {
   #send({ name, args, timeoutMs, isProbe, resolve, reject }: Omit<Waiting, 'sinceMs'>): void {
     const { clock, address, port } = this.options;
     const deadlineMs = clock.nowMs() + timeoutMs;
+    const id = (this.#sent += 1);
     let cancel: CancelTimer | undefined;
     let isDone = false;
     const done = (): boolean => {
       if (isDone) return false;
       isDone = true;
       cancel?.();
-      this.#giveUps.delete(giveUp);
+      this.#giveUps.delete(id);
       if (!isProbe) {
         this.#outstanding -= 1;
         this.#pump();
@@ -243,7 +247,7 @@ export class RtpengineNode {
         wait(delayMs * 2);
       });
     };
-    if (!isProbe) this.#giveUps.add(giveUp);
+    if (!isProbe) this.#giveUps.set(id, giveUp);
     wait(FIRST_RETRANSMIT_MS);
   }
 }

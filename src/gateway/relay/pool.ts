@@ -3,6 +3,7 @@ import { MediaUnavailableError, type MediaRelay, type RelayAnswer, type RelayCal
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { formatHostPort } from '../../lib/address.js';
 import { DelayLimit } from '../../lib/delay-limit.js';
+import { PassingMap } from '../../lib/passing-map.js';
 import type { Log } from '../../lib/log.js';
 import {
   answerCommand,
@@ -68,7 +69,7 @@ export class RelayPool implements MediaRelay {
   /** Nodes without a response whose calls are not lost yet. */
   readonly #silent = new Map<PoolMember, CancelTimer>();
   /** Each call's pending command, which its `delete` must not overtake. */
-  readonly #busy = new Map<string, Promise<unknown>>();
+  readonly #busy = new PassingMap<string, Promise<unknown>>();
 
   constructor(
     private readonly options: Omit<RelayPoolOptions, 'timeoutMs'>,

@@ -6,7 +6,12 @@ declare module 'rtpengine-client' {
   export class Client extends EventEmitter {
     constructor(options: { localAddress: string; localPort?: number; timeout: number });
     protected socket: Socket;
-    protected messages: Map<string, (error: unknown, data?: Record<string, unknown>) => void>;
+    /** By cookie. */
+    protected messages: {
+      get(cookie: string): ((error: unknown, data?: Record<string, unknown>) => void) | undefined;
+      set(cookie: string, callback: (error: unknown, data?: Record<string, unknown>) => void): void;
+      delete(cookie: string): boolean;
+    };
     protected _onMessage(message: Buffer): void;
     /** Throws when it is no `<36 characters of cookie> <bencode>`. */
     static decodeMessage(message: Buffer): { readonly id: string; readonly data: Record<string, unknown> };

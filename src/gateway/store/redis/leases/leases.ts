@@ -4,6 +4,7 @@ import { NO_USAGE, type ConcurrentUsage } from '../../../admission/admission.js'
 import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
 import { errorText } from '../../../../lib/result.js';
+import { PassingMap } from '../../../../lib/passing-map.js';
 import { TurnBatch } from '../../../../lib/turn-batch.js';
 import { type E164, parseE164 } from '../../../model/e164.js';
 import type { BeginningCall } from '../../../model/live-calls.js';
@@ -385,7 +386,7 @@ class Tally {
 
 /** The calls that this process has in progress: what is renewed in the store, and all that is counted while the store is away. */
 export class LocalCallRegistry {
-  readonly #calls = new Map<string, CountedCall>();
+  readonly #calls = new PassingMap<string, CountedCall>();
   readonly #numbers: Tally;
   readonly #orgs: Tally;
 

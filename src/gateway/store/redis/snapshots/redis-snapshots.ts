@@ -1,6 +1,7 @@
 import type { CallSnapshot } from '../../../model/call-snapshot.js';
 import { StoreUnavailableError, type SnapshotStore } from '../../../ports/ports.js';
 import type { CancelTimer, Clock } from '../../../../lib/clock.js';
+import { PassingMap } from '../../../../lib/passing-map.js';
 import { errorText } from '../../../../lib/result.js';
 import type { Log } from '../../../../lib/log.js';
 import { callKey, gatewayAnswersKey, gatewayCallsKey } from '../keys.js';
@@ -34,7 +35,7 @@ export interface SnapshotParts {
  */
 export class RedisSnapshotStore implements SnapshotStore {
   /** `null`: to be forgotten. */
-  readonly #waiting = new Map<string, CallSnapshot | null>();
+  readonly #waiting = new PassingMap<string, CallSnapshot | null>();
   /** Calls that Redis has, or may have. */
   readonly #written = new Set<string>();
   #writing: Promise<void> | undefined;
