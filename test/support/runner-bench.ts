@@ -151,30 +151,29 @@ export class RunnerBench {
       this.isAcknowledged = true;
       return this.#sipDialog?.handle(this.#request('ACK', body), {} as SrfResponse);
     }
-    const listener = this.#listeners.get(event) as ((request: SrfRequest, more: unknown) => void) | undefined;
-    if (listener === undefined) return;
     if (event === 'destroy') {
       this.hasDialog = false;
-      return listener(this.#request('BYE', body), reason);
+      const listener = this.#listeners.get(event) as ((request: SrfRequest, reason: string) => void) | undefined;
+      return listener?.(this.#request('BYE', body), reason);
     }
-    const asked: Asked = { method: event, answers: [] };
-    this.asked.push(asked);
-    listener(this.#request(event === 'modify' ? 'INVITE' : 'UPDATE', body), { send: (status: number) => asked.answers.push(status) });
+    this.#ask(event, this.#request(event === 'modify' ? 'INVITE' : 'UPDATE', body));
   }
 
   /** The carrier tells how a transfer goes. */
   notify(status: string, subscriptionState: string): void {
-    const listener = this.#listeners.get('notify') as SrfHandler | undefined;
-    if (listener === undefined || !this.hasDialog) return;
-    const asked: Asked = { method: 'NOTIFY', answers: [] };
-    this.asked.push(asked);
+    if (!this.hasDialog) return;
     const headers: Readonly<Record<string, string>> = {
       Event: 'refer',
       'Subscription-State': subscriptionState,
       'Content-Type': 'message/sipfrag',
     };
-    const request = { ...this.#request('NOTIFY', `SIP/2.0 ${status}\r\n`), get: (name: string) => headers[name] };
-    listener(request, { send: (answer: number) => asked.answers.push(answer) });
+    this.#ask('NOTIFY', { ...this.#request('NOTIFY', `SIP/2.0 ${status}\r\n`), get: (name: string) => headers[name] });
+  }
+
+  #ask(method: string, request: SrfRequest): void {
+    const asked: Asked = { method, answers: [] };
+    this.asked.push(asked);
+    this.#sipDialog?.handle(request, { send: (status: number) => asked.answers.push(status) });
   }
 
   /** The agent asks for something, once there is one. */
@@ -347,7 +346,7 @@ export class RunnerBench {
     return (this.#sipDialog = {
       id: 'd',
       sip: { callId: 's', localTag: 'l', remoteTag: 'r' },
-      local: { sdp: '', contact: '' },
+      local: { contact: '' },
       handle: () => undefined,
       on: (event: string, listener: (...args: never[]) => void) => void this.#listeners.set(event, listener),
     });

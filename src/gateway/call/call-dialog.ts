@@ -80,8 +80,6 @@ interface WaitingRequest {
   readonly sessionTimer: SrfHeaders;
 }
 
-type InDialog = 'modify' | 'info' | 'update' | 'refer' | 'message' | 'notify' | 'options' | 'publish';
-
 const NO_AUTHORIZATION = new TrunkAuthorization(null);
 /** Doubled each time. */
 const PING_AGAIN_MS = 1_000;
@@ -91,7 +89,8 @@ const DIGIT_TYPES = 'application/dtmf-relay, application/dtmf';
 
 /** The SIP side of one call: says what the call machine decided, and turns what the carrier says into its events. Decides nothing. */
 export class CallDialog {
-  readonly #waiting = new Map<number, WaitingRequest>();
+  /** The carrier's requests that are not answered yet. */
+  #waiting: Map<number, WaitingRequest> | null = null;
   #nextRequestId = 1;
   #dialog: SrfDialog | null = null;
   #placed: PlacedInvite | null = null;
@@ -134,9 +133,9 @@ export class CallDialog {
   }
 
   /** Takes over a dialog of an earlier process. */
-  adopt(kept: DialogSnapshot, sdp: string): void {
+  adopt(kept: DialogSnapshot): void {
     this.#isAdopted = true;
-    this.#dialog = this.services.srf.restore(kept, sdp);
+    this.#dialog = this.services.srf.restore(kept);
     this.#listen(this.#dialog);
     const { answer } = kept;
     if (answer === undefined || this.owner.credentials() === null) return;
@@ -268,7 +267,6 @@ export class CallDialog {
     const waiting = this.#take(requestId);
     if (waiting === undefined) return;
     const headers: SrfHeaders = { ...this.#answerHeaders(), ...waiting.sessionTimer };
-    if (sdp !== null && this.#dialog !== null) this.#dialog.local.sdp = sdp;
     const { request } = waiting;
     if (request.method !== 'NOTIFY') this.#refresh?.settled(headers['Session-Expires'], request.get('Allow'), false);
     waiting.response.send(200, 'OK', sdp === null ? { headers } : { headers, body: sdp });
@@ -283,7 +281,6 @@ export class CallDialog {
   reinvite(sdp: string, attempt: number): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
-    dialog.local.sdp = sdp;
     const refresh = this.#dueRefresh;
     this.#dueRefresh = null;
     const onRefreshed = refresh?.begin();
@@ -384,27 +381,40 @@ export class CallDialog {
     });
   }
 
+  /**
+   * Takes the carrier's requests as they arrive. drachtio-srf emits an ACK only after a BYE that came right behind it, and answers by itself
+   * what it has no listener for.
+   */
   #listen(dialog: SrfDialog): void {
-    const on = (event: InDialog, handler: SrfHandler): void => dialog.on(event, this.#traced(handler));
-    const onAck = (request: SrfRequest): void => {
-      this.trace.received(request);
-      this.owner.dispatch({ type: 'acknowledged', sdp: request.body });
+    const handle = dialog.handle.bind(dialog);
+    dialog.handle = (request, response, ...rest) => {
+      if (!this.#onRequest(request, response)) handle(request, response, ...rest);
     };
-    onArrival(dialog, onAck, (request, response) => this.trace.received(request, response));
     dialog.on('destroy', (request, reason) => {
       if (/taken over/i.test(reason)) return this.owner.onTaken();
       if (request.source === 'application') this.trace.sip('out', request.msg.raw, 'BYE');
       this.owner.dispatch({ type: 'bye', reason: byeReason(reason) });
     });
-    // Only `modify`: with hold or refresh listeners drachtio-srf answers by itself, with an old SDP.
-    on('modify', (request, response) => this.#onReoffer(request, response));
-    on('update', (request, response) => this.#onReoffer(request, response));
-    on('options', (_request, response) => response.send(200, 'OK', { headers: this.#capabilities() }));
-    on('info', (request, response) => this.#onInfo(request, response));
-    on('refer', (request, response) => this.refuse(request, response, this.services.referReason));
-    on('notify', (request, response) => this.#onNotify(request, response));
-    for (const method of ['message', 'publish'] as const)
-      on(method, (request, response) => this.refuse(request, response, 'METHOD_NOT_ALLOWED'));
+  }
+
+  /** False: drachtio-srf answers it. */
+  #onRequest(request: SrfRequest, response: SrfResponse): boolean {
+    const { method, source } = request;
+    if (method === 'ACK') {
+      this.trace.received(request);
+      this.owner.dispatch({ type: 'acknowledged', sdp: request.body });
+      return true;
+    }
+    if (source === 'application') return false;
+    this.trace.received(request, response);
+    if (method === 'INVITE' || method === 'UPDATE') this.#onReoffer(request, response);
+    else if (method === 'OPTIONS') response.send(200, 'OK', { headers: this.#capabilities() });
+    else if (method === 'INFO') this.#onInfo(request, response);
+    else if (method === 'REFER') this.refuse(request, response, this.services.referReason);
+    else if (method === 'NOTIFY') this.#onNotify(request, response);
+    else if (method === 'MESSAGE' || method === 'PUBLISH') this.refuse(request, response, 'METHOD_NOT_ALLOWED');
+    else return false;
+    return true;
   }
 
   #traced(handler: SrfHandler): SrfHandler {
@@ -486,13 +496,13 @@ export class CallDialog {
   #wait(waiting: WaitingRequest): number {
     const requestId = this.#nextRequestId;
     this.#nextRequestId += 1;
-    this.#waiting.set(requestId, waiting);
+    (this.#waiting ??= new Map()).set(requestId, waiting);
     return requestId;
   }
 
   #take(requestId: number): WaitingRequest | undefined {
-    const waiting = this.#waiting.get(requestId);
-    this.#waiting.delete(requestId);
+    const waiting = this.#waiting?.get(requestId);
+    this.#waiting?.delete(requestId);
     return waiting;
   }
 
@@ -521,17 +531,4 @@ function reofferOf(request: SrfRequest): ReturnType<typeof readReoffer> {
 function byeReason(text: string): 'ACK_TIMEOUT' | 'SESSION_EXPIRED' | 'CALLER_HANGUP' {
   if (/ack timeout/i.test(text)) return 'ACK_TIMEOUT';
   return /session timer expired/i.test(text) ? 'SESSION_EXPIRED' : 'CALLER_HANGUP';
-}
-
-/**
- * In the order of arrival: drachtio-srf emits `ack` only after a BYE that came right behind the ACK, and `destroy` only after its 200 to the
- * peer's BYE.
- */
-function onArrival(dialog: SrfDialog, onAck: (request: SrfRequest) => void, onBye: SrfHandler): void {
-  const handle = dialog.handle.bind(dialog);
-  dialog.handle = (request, response, ...rest) => {
-    if (request.method === 'ACK') return onAck(request);
-    if (request.method === 'BYE' && request.source !== 'application') onBye(request, response);
-    handle(request, response, ...rest);
-  };
 }

@@ -152,7 +152,7 @@ export class CallRunner {
     runner.#agent.reports = reports;
     runner.#ownLegs.restore(legs);
     runner.#kept = kept.dialog;
-    if (kept.dialog !== null) runner.#dialog.adopt(kept.dialog, kept.call.session?.sentSdp ?? '');
+    if (kept.dialog !== null) runner.#dialog.adopt(kept.dialog);
     else if (kept.dialledId !== null) runner.#dialog.inherit(kept.dialledId);
     runner.#scope.defer('call count', () => runner.#uncount());
     runner.#media.inherit(kept.node);

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import Srf from 'drachtio-srf';
 import { isOwnServer, PUBLIC_ONLY_HEADER, TRUNK_TLS_HEADER } from '../../lib/own-headers.js';
 import { PassingMap } from '../../lib/passing-map.js';
@@ -108,13 +109,17 @@ export function createSrfApp(assertPublic = knowsNone): SrfApp {
     invite: (handler) =>
       srf.invite((request, response) => {
         gather((request as SrfRequest & { readonly socket: CorkedStream }).socket);
-        indexHeaders(request);
+        Object.assign(request, INDEXED);
         handler(request, response);
       }),
     handle: (method, handler) => srf[method]?.(handler),
     use: (handler) => srf.use(handler),
     createUAS: (request, response, options, callback) => {
-      srf.createUAS(request, response, { localSdp: options.localSdp, headers: { ...options.headers } }, callback);
+      srf.createUAS(request, response, { localSdp: options.localSdp, headers: { ...options.headers } }, (error, dialog) => {
+        // After a final response no CANCEL comes here: the listeners would stay as long as the call.
+        if (dialog !== undefined) (request as SrfRequest & EventEmitter).removeAllListeners('cancel');
+        callback(error, dialog);
+      });
     },
     onConnect: (listener) =>
       srf.on('connect', (error: unknown, hostPorts: string | undefined, version: string | undefined) =>
@@ -133,7 +138,7 @@ export function createSrfApp(assertPublic = knowsNone): SrfApp {
       const kept = { id: dialog.id, invite, localTag: dialog.sip.localTag, contact: dialog.local.contact };
       return type === 'uac' ? { ...kept, answer: res.raw ?? '' } : kept;
     },
-    restore: (kept, localSdp) => restoreDialog(srf, kept, localSdp),
+    restore: (kept) => restoreDialog(srf, kept),
     // The pauses between attempts would grow without limit.
     connect: ({ host, port, secret, tags }) =>
       srf.connect({ host, port, secret, tags: [...tags], enablePing: true, reconnect: { retryMaxDelay: MAX_RECONNECT_MS } }),
@@ -144,14 +149,24 @@ export function createSrfApp(assertPublic = knowsNone): SrfApp {
   };
 }
 
-/** The package goes through all names for each header that is asked for, thirty of an INVITE. */
-function indexHeaders(request: SrfRequest): void {
-  const headers = new Map(Object.entries(request.msg.headers).map(([name, value]) => [name.toLowerCase(), value]));
-  Object.assign(request, {
-    get: (name: string) => headers.get(name.toLowerCase()),
-    has: (name: string) => headers.has(name.toLowerCase()),
-  } satisfies SrfMessage);
+/** The INVITE that was asked last. */
+let indexed: { readonly request: SrfRequest; readonly headers: ReadonlyMap<string, string> } | null = null;
+
+/** The package goes through all names for each header that is asked for, thirty of an INVITE in one turn. */
+function headersOf(request: SrfRequest): ReadonlyMap<string, string> {
+  if (indexed?.request !== request)
+    indexed = { request, headers: new Map(Object.entries(request.msg.headers).map(([name, value]) => [name.toLowerCase(), value])) };
+  return indexed.headers;
 }
+
+const INDEXED = {
+  get(this: SrfRequest, name: string) {
+    return headersOf(this).get(name.toLowerCase());
+  },
+  has(this: SrfRequest, name: string) {
+    return headersOf(this).has(name.toLowerCase());
+  },
+};
 
 /** Our requests without a final response. The package forgets them when the connection breaks. */
 class OwnRequests {
@@ -360,7 +375,7 @@ function inviteResponse(srf: RawSrf, sent: RawRequest, response: RawMessage, ack
 }
 
 /** The package builds dialogs from their first messages: the stored INVITE, and the 200 or the fields of it that it reads. */
-function restoreDialog(srf: RawSrf, kept: DialogSnapshot, localSdp: string): SrfDialog {
+function restoreDialog(srf: RawSrf, kept: DialogSnapshot): SrfDialog {
   const invite = new SipMessage(kept.invite) as SrfMessage & object;
   if (kept.answer !== undefined) {
     const answer = Object.assign(new SipMessage(kept.answer), { stackDialogId: kept.id });
@@ -371,8 +386,7 @@ function restoreDialog(srf: RawSrf, kept: DialogSnapshot, localSdp: string): Srf
   const to = (invite.get('to') ?? '').replace(/;\s*tag=[^;>]*$/i, '');
   const head = ['from', 'call-id', 'cseq'].map((name) => `${name}: ${invite.get(name) ?? ''}\r\n`).join('');
   const sent = new SipMessage(
-    `SIP/2.0 200 OK\r\n${head}to: ${to};tag=${kept.localTag}\r\ncontact: ${kept.contact}\r\n` +
-      `content-length: ${String(localSdp.length)}\r\n\r\n${localSdp}`,
+    `SIP/2.0 200 OK\r\n${head}to: ${to};tag=${kept.localTag}\r\ncontact: ${kept.contact}\r\ncontent-length: 0\r\n\r\n`,
   );
   const response = Object.assign(sent, { stackDialogId: kept.id });
   const dialog = new Dialog(srf, 'uas', { req: invite, res: response, sent });

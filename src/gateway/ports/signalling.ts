@@ -37,13 +37,10 @@ export interface SrfDialog {
   /** The SIP server's id of the dialog. */
   readonly id: string;
   readonly sip: { readonly callId: string; readonly localTag: string; readonly remoteTag: string };
-  /** `sdp`: what drachtio-srf would answer by itself. */
-  readonly local: { sdp: string; readonly contact: string };
-  /** Called by drachtio-srf with each request of the dialog; what it does not answer by itself it emits. */
+  readonly local: { readonly contact: string };
+  /** drachtio-srf calls it with each request of the dialog. */
   handle(request: SrfRequest, response: SrfResponse, ...rest: readonly unknown[]): void;
-  on(event: 'ack', listener: (request: SrfRequest) => void): void;
   on(event: 'destroy', listener: (request: SrfRequest, reason: string) => void): void;
-  on(event: 'modify' | 'info' | 'update' | 'refer' | 'message' | 'notify' | 'options' | 'publish', listener: SrfHandler): void;
 }
 
 export type SrfHandler = (request: SrfRequest, response: SrfResponse) => void;
@@ -171,7 +168,7 @@ export interface SrfApp {
   /** @param invite as it came, or as we sent it */
   snapshot(dialog: SrfDialog, invite: string): DialogSnapshot;
   /** Restores a dialog of an earlier process. Throws when the stored INVITE is unreadable. */
-  restore(kept: DialogSnapshot, localSdp: string): SrfDialog;
+  restore(kept: DialogSnapshot): SrfDialog;
   connect(options: SrfOptions): void;
   disconnect(): void;
   /** Withdraws the methods, so that no new request arrives: the first step of a drain. */

@@ -1,7 +1,7 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import sonicBoom from 'sonic-boom';
 import { isoTime } from '../../lib/clock.js';
-import type { Log } from '../../lib/log.js';
+import type { Log, LogFields } from '../../lib/log.js';
 
 type Fields = Record<string, unknown>;
 
@@ -43,7 +43,7 @@ export function createLogger(name: string, level: LogLevel, destination?: Destin
     },
   };
   const logger: Logger = pino(options, destination ?? standardOutput((lines) => logger.warn({ lines }, 'log.lines_dropped')));
-  return withRedactedBindings(logger);
+  return new RedactingLog(logger);
 }
 
 /**
@@ -112,14 +112,27 @@ function redacted<T extends object>(fields: T, levels: number): T {
   return (copy as T | undefined) ?? fields;
 }
 
-/** pino's `formatters.bindings` applies to the first logger only. */
-function withRedactedBindings(logger: Logger): Log {
-  const log: Log = logger;
-  return {
-    debug: (fields, event) => log.debug(fields, event),
-    info: (fields, event) => log.info(fields, event),
-    warn: (fields, event) => log.warn(fields, event),
-    error: (fields, event) => log.error(fields, event),
-    child: (bindings) => withRedactedBindings(logger.child(redacted(bindings, 2))),
-  };
+/** Redacts bindings too: pino's `formatters.bindings` applies to the first logger only. */
+class RedactingLog implements Log {
+  constructor(private readonly logger: Logger) {}
+
+  debug(fields: LogFields, event: string): void {
+    this.logger.debug(fields, event);
+  }
+
+  info(fields: LogFields, event: string): void {
+    this.logger.info(fields, event);
+  }
+
+  warn(fields: LogFields, event: string): void {
+    this.logger.warn(fields, event);
+  }
+
+  error(fields: LogFields, event: string): void {
+    this.logger.error(fields, event);
+  }
+
+  child(bindings: LogFields): Log {
+    return new RedactingLog(this.logger.child(redacted(bindings, 2)));
+  }
 }
