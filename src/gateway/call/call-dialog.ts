@@ -403,7 +403,8 @@ export class CallDialog {
     if (method === 'ACK') {
       this.trace.received(request);
       this.owner.dispatch({ type: 'acknowledged', sdp: request.body });
-      return true;
+      // Its own listener goes then, with what belongs to the INVITE.
+      return false;
     }
     if (source === 'application') return false;
     this.trace.received(request, response);

@@ -67,7 +67,8 @@ export class CallRunner {
   private constructor(
     private readonly services: CallServices,
     readonly origin: CallOrigin,
-    private readonly invite: Pick<InviteContext, 'open' | 'called' | 'claim'> | null,
+    /** Until it is answered. */
+    private invite: Pick<InviteContext, 'open' | 'called' | 'claim'> | null,
     private readonly own: OwnSide,
     state: CallState,
     private readonly onEnded: (runner: CallRunner) => void,
@@ -421,6 +422,7 @@ export class CallRunner {
   #onAnswered({ request }: OpenInvite): void {
     // Written with the ACK.
     this.#kept = this.#dialog.keep(request.msg.raw ?? '');
+    this.invite = null;
     this.#moment('answered');
   }
 

@@ -1,4 +1,3 @@
-import type { EventEmitter } from 'node:events';
 import Srf from 'drachtio-srf';
 import { isOwnServer, PUBLIC_ONLY_HEADER, TRUNK_TLS_HEADER } from '../../lib/own-headers.js';
 import { PassingMap } from '../../lib/passing-map.js';
@@ -71,7 +70,8 @@ interface RawSrf {
 
 interface RawDialog extends SrfDialog {
   readonly type: 'uas' | 'uac';
-  readonly res: { readonly raw?: string };
+  req: { readonly method: string; readonly socket: object };
+  res: { readonly stackDialogId: string; readonly raw?: string };
 }
 
 interface RawStatics {
@@ -116,8 +116,7 @@ export function createSrfApp(assertPublic = knowsNone): SrfApp {
     use: (handler) => srf.use(handler),
     createUAS: (request, response, options, callback) => {
       srf.createUAS(request, response, { localSdp: options.localSdp, headers: { ...options.headers } }, (error, dialog) => {
-        // After a final response no CANCEL comes here: the listeners would stay as long as the call.
-        if (dialog !== undefined) (request as SrfRequest & EventEmitter).removeAllListeners('cancel');
+        if (dialog !== undefined) forgetInvite(dialog as RawDialog);
         callback(error, dialog);
       });
     },
@@ -147,6 +146,13 @@ export function createSrfApp(assertPublic = knowsNone): SrfApp {
       for (const method of methods) srf.unregisterForMessages(method);
     },
   };
+}
+
+/** The package would keep INVITE and 200 as long as the call: its dialog needs no more of them than this. */
+function forgetInvite(dialog: RawDialog): void {
+  const { method, socket } = dialog.req;
+  dialog.req = { method, socket };
+  dialog.res = { stackDialogId: dialog.id };
 }
 
 /** The INVITE that was asked last. */

@@ -1,4 +1,5 @@
 import { cseqNumber, type CoreHeaders } from '../message/core-headers.js';
+import { flattenAll } from '../message/fast-path-parser.js';
 import { getHeader, getList, header, splitList, type Header, type SipRequest, type SipResponse } from '../message/message.js';
 import { parseNameAddr, tagOf, parseSipUri, parseParams } from '../message/uri.js';
 
@@ -27,15 +28,19 @@ export function dialogKey(callId: string, localTag: string, remoteTag: string): 
 
 /** RFC 3261 §12.1.1. Without a Contact, later requests go to the From URI. */
 export function uasDialog(request: SipRequest, core: CoreHeaders, localTag: string): Dialog {
+  const own = core.toTag === undefined ? `${core.to};tag=${localTag}` : core.to;
+  const target = contactUri(request) ?? parseNameAddr(core.from)?.uri ?? '';
+  const texts = flattenAll([core.callId, core.fromTag ?? '', own, core.from, target, ...getList(request, 'record-route')]);
+  const [callId = '', remoteTag = '', local = '', remote = '', remoteTarget = '', ...routeSet] = texts;
   return {
     role: 'uas',
-    callId: core.callId,
+    callId,
     localTag,
-    remoteTag: core.fromTag ?? '',
-    local: core.toTag === undefined ? `${core.to};tag=${localTag}` : core.to,
-    remote: core.from,
-    remoteTarget: contactUri(request) ?? parseNameAddr(core.from)?.uri ?? '',
-    routeSet: getList(request, 'record-route'),
+    remoteTag,
+    local,
+    remote,
+    remoteTarget,
+    routeSet,
     localSeq: 1,
     remoteSeq: core.cseq.number,
   };

@@ -310,3 +310,10 @@ function branchIn(parameters: string): string | undefined {
 export function flatten(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }
+
+/** The same for several, in one copy. */
+export function flattenAll(texts: readonly string[]): string[] {
+  const copy = flatten(texts.join(''));
+  let end = 0;
+  return texts.map((text) => copy.slice(end, (end += text.length)));
+}
