@@ -122,7 +122,13 @@ async function measure(subject: Subject, peak?: number): Promise<Outcome> {
   const generator = await started('bench/sip-server/generator.ts');
   try {
     const { target } = subject;
-    const warming: LoadOrder = { type: 'closed', target, concurrency: Number(values.concurrency), seconds: Number(values.warm), connections };
+    const warming: LoadOrder = {
+      type: 'closed',
+      target,
+      concurrency: Number(values.concurrency),
+      seconds: Number(values.warm),
+      connections,
+    };
     await ask(generator, warming);
     if (wants('most')) {
       const order: LoadOrder = { type: 'closed', target, concurrency: Number(values.concurrency), seconds, connections };

@@ -115,6 +115,10 @@ function inDialog(method: string, body = ''): string {
 describe('a dialog that another process restores', () => {
   it.each(INVITES)('is the one that drachtio-srf made, from an INVITE %s, and gets what comes for it', async (_what, lines, body) => {
     const { dialog, kept } = await answered(lines, body);
+    // drachtio-srf would keep both messages, with all their headers, as long as the call.
+    expect(dialog).toMatchObject({ req: { method: 'INVITE', socket: expect.anything() as object }, res: { stackDialogId: dialog.id } });
+    expect(dialog).not.toHaveProperty('req.msg');
+    expect(dialog).not.toHaveProperty('res.msg');
     const before = JSON.parse(JSON.stringify(dialog)) as { readonly local: object };
     first.disconnect();
 
