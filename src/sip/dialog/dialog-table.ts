@@ -78,7 +78,7 @@ export class DialogEntry {
   #acks: Map<number, string> | undefined;
   /** Body of the last one. */
   #ackBody = '';
-  /** The last INVITE of an earlier process: its 2xx may still come, even after the next one went out. */
+  /** The last INVITE of an earlier process. Its 2xx, and those of INVITEs before it, may still come, even after the next one went out. */
   readonly #inherited: { readonly seq: number; readonly ackBody: string } | undefined;
   /** At most one: until its ACK, another INVITE gets 491. */
   #answered: Answered | undefined;
@@ -260,9 +260,10 @@ export class DialogEntry {
     if (ack !== undefined) this.flow.send(ack);
   }
 
-  /** Body of the ACK to the last INVITE of an earlier process; `null`: it was not that INVITE, or the ACK is here. */
+  /** Body of the ACK to an INVITE of an earlier process, which is known of the last one only; `null`: it was none, or the ACK is here. */
   ackBodyFor(cseq: number): string | null {
-    return cseq === this.#inherited?.seq && this.#acks?.has(cseq) !== true ? this.#inherited.ackBody : null;
+    if (this.#inherited === undefined || cseq > this.#inherited.seq || this.#acks?.has(cseq) === true) return null;
+    return cseq === this.#inherited.seq ? this.#inherited.ackBody : '';
   }
 
   end(): void {
