@@ -122,17 +122,11 @@ async function measure(subject: Subject, peak?: number): Promise<Outcome> {
   const generator = await started('bench/sip-server/generator.ts');
   try {
     const { target } = subject;
-    const warming: LoadOrder = {
-      type: 'closed',
-      target,
-      concurrency: Number(values.concurrency),
-      seconds: Number(values.warm),
-      connections,
-    };
-    await ask(generator, warming);
+    const concurrency = Number(values.concurrency);
+    const most = (seconds: number): LoadOrder => ({ type: 'closed', target, concurrency, seconds, connections });
+    await ask(generator, most(Number(values.warm)));
     if (wants('most')) {
-      const order: LoadOrder = { type: 'closed', target, concurrency: Number(values.concurrency), seconds, connections };
-      outcome.most = await measured(generator, subject, order);
+      outcome.most = await measured(generator, subject, most(seconds));
       describe(`as many as it takes (${values.concurrency} calls at once)`, outcome.most);
     }
     const ownPeak = peak ?? (outcome.most === undefined ? undefined : perSecond(outcome.most));
