@@ -21,6 +21,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
+          setupFiles: ['test/support/carriers-closed.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           // Each file starts servers of its own, and waits for them half of its time: two cores carry four at a time.
@@ -33,6 +34,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
+          setupFiles: ['test/support/carriers-closed.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           sequence: { groupOrder: 2 },

@@ -57,13 +57,18 @@ export class CarrierAudio {
     rtcp.on('message', (data) => this.indices.onRtcp(data));
   }
 
+  /** Those that are not closed: each sends to a port that the next instance may have. */
+  static readonly unclosed = new Set<CarrierAudio>();
+
   static async open(): Promise<CarrierAudio> {
     const sockets = [createSocket('udp4'), createSocket('udp4')] as const;
     for (const socket of sockets) {
       socket.bind(0, '127.0.0.1');
       await once(socket, 'listening');
     }
-    return new CarrierAudio(...sockets);
+    const audio = new CarrierAudio(...sockets);
+    CarrierAudio.unclosed.add(audio);
+    return audio;
   }
 
   /** Our description: an offer, or the answer to one. */
@@ -133,6 +138,7 @@ export class CarrierAudio {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    CarrierAudio.unclosed.delete(this);
     this.mute();
     this.rtp.close();
     this.rtcp.close();

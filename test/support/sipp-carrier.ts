@@ -31,7 +31,7 @@ export class SippCarrier {
     const { cert, key } = await testCertificates();
     await writeFile(join(directory, 'certificate.pem'), `${cert}\n${key}`, { mode: 0o600 });
     await writeFile(join(directory, 'stunnel.conf'), tunnelConfiguration(directory, port, inside));
-    const values = { tunnel_port: String(port), rtp_port: '39000', rtcp_port: '39001', srtp_key: KEY, ...keys };
+    const values = { tunnel_port: String(port), rtp_port: '9', rtcp_port: '10', srtp_key: KEY, ...keys };
     const args = [
       ...['-t', 't1', '-i', '127.0.0.1', '-p', String(inside), '-sf', resolve(`test/sipp/${scenario}.xml`), '-m', String(calls)],
       ...Object.entries(values).flatMap(([name, value]) => ['-key', name, value]),

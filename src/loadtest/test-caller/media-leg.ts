@@ -80,15 +80,16 @@ export class CarrierMediaLeg {
     for (const socket of [rtp, rtcp]) socket.on('error', () => undefined);
   }
 
-  /** Opens an even port and the odd one above it. */
+  /** Opens an even port and the odd one above it, of those that the system gives to any program. */
   static async open(address: string, clock: Clock): Promise<CarrierMediaLeg> {
     for (let attempt = 0; attempt < 50; attempt += 1) {
-      const port = 2 * randomInt(5_000, 14_000);
-      const rtp = await bind(address, port);
-      if (rtp === undefined) continue;
-      const rtcp = await bind(address, port + 1);
-      if (rtcp !== undefined) return new CarrierMediaLeg(rtp, rtcp, clock);
-      rtp.close();
+      const given = await bind(address, 0);
+      if (given === undefined) break;
+      const { port } = given.address();
+      const isRtp = port % 2 === 0;
+      const other = await bind(address, isRtp ? port + 1 : port - 1);
+      if (other !== undefined) return isRtp ? new CarrierMediaLeg(given, other, clock) : new CarrierMediaLeg(other, given, clock);
+      given.close();
     }
     throw new Error(`no free pair of UDP ports on ${address}`);
   }
