@@ -98,9 +98,8 @@ describe('the HTML report', () => {
   });
 
   it('of a run without a stage has no cards, and no tables', () => {
-    const html = reportOf({ stages: [] });
-    expect(cardsIn(html)).toEqual([]);
-    expect([...html.matchAll(/<h2>(.*?)<\/h2>/g)].map(([, name]) => name)).toEqual(['Over time']);
+    const html = reportOf({ stages: [], timeline: [] });
+    expect(html.slice(html.indexOf('</p>'), html.indexOf('<script>'))).toBe('</p>\n<h2>Over time</h2><div class="plots"></div>\n');
   });
 
   it('has a card for each figure of its only stage', () => {
@@ -113,6 +112,7 @@ describe('the HTML report', () => {
       ['20', 'calls in progress at most'],
     ];
     expect(cardsIn(ofStage({}))).toEqual(plain);
+    expect(ofStage({})).toContain('calls answered</span></div><div class="card"><b>1</b>');
     expect(cardsIn(reportOf({ stages: [STAGE, STAGE] }))).toEqual([]);
     expect(cardsIn(ofStage({ media: MEDIA_OF_RUN }))).toEqual([
       ...plain,
@@ -124,13 +124,14 @@ describe('the HTML report', () => {
   });
 
   it('has no value where there is no figure', () => {
-    const cards = cardsIn(ofStage({ latency: null, media: { ...MEDIA_OF_RUN, delayMs: null, mos: null } }));
+    const html = ofStage({ latency: null, media: { ...MEDIA_OF_RUN, delayMs: null, mos: null } });
+    const cards = cardsIn(html);
     expect(cards.filter(([value]) => value === '-').map(([, name]) => name)).toEqual([
       'INVITE to 200, p50',
       'INVITE to 200, p99',
       'audio there and back, p99 of the worst call',
     ]);
-    expect(cards.map(([, name]) => name)).not.toContain('MOS of the worst call');
+    expect(html).toContain('p99 of the worst call</span></div></div><ul>');
   });
 
   it('says what was not as it should be, and what limited', () => {
@@ -139,7 +140,7 @@ describe('the HTML report', () => {
       '</div><ul><li class="bad">a &#60; b</li><li class="bad">c</li></ul><p>What limited: it refused → admission.max_calls</p>\n',
     );
     expect(ofStage({ failures: [], verdict: { passed: true, faults: [], limit: null } })).toContain(
-      '</div><p>What limited: nothing: no limit of the gateway refused a call</p>\n',
+      'in progress at most</span></div></div><p>What limited: nothing: no limit of the gateway refused a call</p>\n',
     );
   });
 
@@ -204,13 +205,14 @@ describe('the HTML report', () => {
       ['sipp 1', 'load test', '40 %', '50 %', '45 %', '-', '100', '9'],
     ]);
     expect(tableOf(ofStage({}), 'Processes')[0]).toEqual(header);
+    expect(ofStage({})).toContain('<th>files</th></tr><tr><td>gateway</td>');
     expect(ofStage({ processes: [] })).toContain('<h2>Processes</h2><p>None could be measured.</p>');
   });
 
   it('draws calls, latency, media and the processes, each in its unit', () => {
-    const media = { calls: 3, received: 9, lost: 1, jitterMs: 0, delay50: 40, delay99: null, lateMs: 0 };
+    const media = { calls: 3, received: 9, lost: 1, jitterMs: 0, delay50: 40, delay99: 55, lateMs: 0 };
     const timeline = [
-      second(0, { processes: {} }),
+      second(0, { processes: {}, failures: { timeout: 2 } }),
       second(1, {
         media,
         processes: { redis: { cpu: 10, memoryMb: 300 }, 'sipp 1': { cpu: 30, memoryMb: 20 }, 'sipp 12': { cpu: 40, memoryMb: 5 } },
@@ -235,7 +237,14 @@ describe('the HTML report', () => {
       },
       'Calls in progress': { x: [0, 1], marks: [], series: [{ name: 'in progress', values: [20, 20] }] },
       'Lost packets': { x: [0, 1], marks: [], series: [{ name: 'lost', values: [null, 1] }] },
-      'Audio there and back': { x: [0, 1], marks: [], series: [{ name: 'p50', values: [null, 40] }] },
+      'Failed calls': { x: [0, 1], marks: [], series: [{ name: 'timeout', values: [2, 0] }] },
+      'Audio there and back': {
+        ...{ x: [0, 1], marks: [] },
+        series: [
+          { name: 'p50', values: [null, 40] },
+          { name: 'p99', values: [null, 55] },
+        ],
+      },
       'CPU of each process': {
         ...{ x: [0, 1], marks: [] },
         series: [
@@ -252,7 +261,8 @@ describe('the HTML report', () => {
       },
     });
     expect([...html.matchAll(/<figcaption>.*?<small>(.*?)<\/small>/g)].map(([, unit]) => unit)).toEqual([
-      ...['a second', 'milliseconds', 'calls', 'a second', 'milliseconds', 'percent of a core', 'MB'],
+      ...['a second', 'milliseconds', 'calls', 'a second', 'a second', 'milliseconds', 'percent of a core', 'MB'],
     ]);
+    expect(html).toMatch(/<h2>Over time<\/h2><div class="plots">(?:<figure>.*?<\/figure>){8}<\/div>\n/);
   });
 });

@@ -179,7 +179,7 @@ describe('the session description of a body', () => {
 
   it('is none of what comes before the first boundary, or after the last', () => {
     const sdp = '\r\nContent-Type: application/sdp\r\n\r\nv=0\r\n';
-    for (const body of [`${sdp}--b1--\r\n`, `--b1--\r\n${sdp}`, `--b2${sdp}--b2--\r\n`])
+    for (const body of [`${sdp}--b1--\r\n`, `--b1--${sdp}`, `--b2${sdp}--b2--\r\n`])
       expect(of({ contentType: 'multipart/mixed;boundary=b1', body })).toBe('BAD_BODY');
   });
 
@@ -192,7 +192,7 @@ describe('the session description of a body', () => {
 
   it.each([
     ['Content-Type: application/sdp\r\n\r\nv=0\r\ns=-\r\n', 'v=0\r\ns=-\r\n'],
-    ['content-type  :  Application/SDP  ;charset=utf-8\n\nv=0\n', 'v=0\r\n'],
+    ['content-type  :  Application/SDP  ;charset=utf-8\n\nv=0\ns=-\n', 'v=0\ns=-\r\n'],
     ['Content-ID: 1\r\nContent-Type:application/sdp\r\nX: y\r\n\r\nv=0\r\n', 'v=0\r\n'],
     ['Content-Type: application/sdp\r\n\r\nv=0', 'v=0'],
     ['Content-Type: application/sdpx\r\n\r\nv=0\r\n', 'BAD_BODY'],

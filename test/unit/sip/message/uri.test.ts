@@ -10,6 +10,7 @@ describe('a SIP URI', () => {
     ['sip:Ann:pass:word@h', { ...PLAIN, user: 'Ann', password: 'pass:word' }],
     ['sip:ann:@h', { ...PLAIN, user: 'ann', password: '' }],
     ['sip:a@b@h', { ...PLAIN, user: 'a@b' }],
+    ['sip:a@b@h?d=e', { ...PLAIN, user: 'a@b', headers: 'd=e' }],
     ['sip:a?b;c@h?d=e@f?g', { ...PLAIN, user: 'a?b;c', headers: 'd=e@f?g' }],
     ['sip:a@h?d=e@f', { ...PLAIN, user: 'a', headers: 'd=e@f' }],
     ['sip:h?d=e', { ...PLAIN, headers: 'd=e' }],
