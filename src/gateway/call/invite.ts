@@ -173,7 +173,9 @@ export function sessionDescription({ contentType, contentDisposition, contentEnc
   const boundary = /^multipart\/[a-z]+\s*;.*?boundary=(?:"([^"]{1,70})"|([^\s;]{1,70}))/i.exec(type);
   // RFC 3261 §8.2.3: refuse an unknown body unless it is optional.
   if (boundary === null) return /;\s*handling\s*=\s*"?optional\b/i.test(contentDisposition ?? '') ? ok('') : err('BAD_BODY');
-  const parts = body.split(`--${boundary[1] ?? boundary[2] ?? ''}`).flatMap(readPart);
+  // RFC 2046 §5.1.1: what comes before the first boundary, and after the last, is no part.
+  const [, ...delimited] = body.split(`--${boundary[1] ?? boundary[2] ?? ''}`);
+  const parts = delimited.filter((part) => !part.startsWith('--')).flatMap(readPart);
   const description = parts.find(({ isDescription }) => isDescription);
   // RFC 3261 §8.2.3: refuse an unknown part that is required. Skip parts without the parameter, which carriers add.
   const isBeyondUs = parts.some(({ isDescription, head }) => !isDescription && /;\s*handling\s*=\s*"?required\b/i.test(head));

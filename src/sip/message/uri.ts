@@ -59,7 +59,7 @@ export interface HostPort {
 
 /** `host`, `host:port`, `[v6]`, `[v6]:port`. */
 export function parseHostPort(text: string): HostPort | undefined {
-  const match = /^(?:\[([^\]]+)\]|([^:[\]]+))(?:[ \t]*:[ \t]*(\d{1,5}))?$/.exec(text);
+  const match = /^(?:\[([^\]]+)\]|([^:[\] \t]+))(?:[ \t]*:[ \t]*(\d{1,5}))?$/.exec(text);
   if (match === null) return undefined;
   const host = match[1] ?? match[2] ?? '';
   if (match[1] === undefined ? !HOSTNAME.test(host) : !(IPV6.test(host) && host.includes(':'))) return undefined;

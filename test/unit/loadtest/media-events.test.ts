@@ -75,17 +75,19 @@ describe("the media generator's protocol", () => {
         digits_answered: 0,
       }),
     );
-    tally.call(call({ slot: 5, delay_ms: null, mos: null, tone: 'silent' }));
+    tally.call(call({ slot: 5, delay_ms: null, mos: null, tone: 'silent', rejected: 3 }));
+    tally.call(call({ slot: 6, delay_ms: { p50: null, p99: 90, max: 90 }, mos: null, jitter_ms: null }));
+    tally.call(call({ slot: 7, delay_ms: { p50: 20 }, mos: null, digits: '123', digits_answered: 3 }));
     tally.unchecked();
     tally.late(3);
     tally.late(1);
     const figures = tally.figures();
     expect(figures).toMatchObject({
-      calls: 3,
+      calls: 5,
       unchecked: 1,
-      tone: { heard: 1, silent: 1, wrong: 1 },
-      digits: { pressed: 4, answered: 2 },
-      packets: { sent: 900, received: 880, expected: 900, lost: 20, outOfOrder: 3, duplicates: 6, rejected: 0 },
+      tone: { heard: 3, silent: 1, wrong: 1 },
+      digits: { pressed: 9, answered: 6 },
+      packets: { sent: 1_500, received: 1_460, expected: 1_500, lost: 40, outOfOrder: 5, duplicates: 10, rejected: 3 },
       delayMs: { p50: 40, p99: 80, max: 81 },
       jitterMs: 1.5,
       lateMs: 3,
@@ -95,6 +97,10 @@ describe("the media generator's protocol", () => {
   });
 
   it('without a call there is nothing to tell', () => {
-    expect(new MediaTally().figures()).toMatchObject({ calls: 0, delayMs: null, mos: null });
+    expect(new MediaTally().figures()).toEqual({
+      ...{ calls: 0, unchecked: 0, tone: { heard: 0, silent: 0, wrong: 0 }, digits: { pressed: 0, answered: 0 } },
+      packets: { sent: 0, received: 0, expected: 0, lost: 0, outOfOrder: 0, duplicates: 0, rejected: 0 },
+      ...{ delayMs: null, jitterMs: 0, mos: null, lateMs: 0 },
+    });
   });
 });

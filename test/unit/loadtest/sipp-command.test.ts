@@ -27,41 +27,96 @@ const JOB: SippJob = {
   slotsFile: null,
 };
 
-const after = (args: readonly string[], name: string): string | undefined => args[args.indexOf(name) + 1];
+/** The same of every job. */
+const COMMON = [
+  ...['-sf', '/a/answered.xml', '-s', '+15550100100', '-d', '2000', '-recv_timeout', '10000'],
+  ...['-r', '12.5', '-m', '100', '-l', '100'],
+];
+const LOGS = [
+  '-trace_stat',
+  '-fd',
+  '1',
+  '-stf',
+  'stat.csv',
+  '-trace_err',
+  '-error_file',
+  'errors.log',
+  '-trace_logs',
+  '-log_file',
+  'calls.log',
+];
+const UNWATCHED = ['-watchdog_minor_maxtriggers', '1000000', '-watchdog_major_maxtriggers', '1000000'];
+const keys = (target: string, ip: string, direction: string): readonly string[] => [
+  ...['-key', 'target', target, '-key', 'caller', '+15550100999', '-key', 'audio_ip', ip],
+  ...['-key', 'direction', direction, '-key', 'audio_port', '9'],
+];
 
 describe('the command line of SIPp', () => {
   it('goes through a tunnel, and names the gateway in its messages', () => {
-    const args = sippArguments(JOB);
-    expect(args[0]).toBe('127.0.0.1:4000');
-    expect(['-t', '-r', '-m', '-l', '-d', '-s'].map((name) => after(args, name))).toEqual([
-      't1',
-      '12.5',
-      '100',
-      '100',
-      '2000',
-      '+15550100100',
+    const target = { host: '192.0.2.1', port: 5_061 };
+    expect(sippArguments({ ...JOB, target, localAddress: '192.0.2.9' })).toEqual([
+      ...['127.0.0.1:4000', '-t', 't1', '-i', '127.0.0.1', '-ci', '127.0.0.1', '-nostdin', '-timer_resol', '1'],
+      ...[...COMMON, ...keys('192.0.2.1:5061', '192.0.2.9', 'sendrecv'), ...LOGS, ...UNWATCHED],
     ]);
-    expect(args.join(' ')).toContain('-key target 127.0.0.1:5061');
-    expect(args).not.toContain('-inf');
   });
 
   it('of a build with TLS goes straight to the gateway and checks its certificate', () => {
     const way = { kind: 'tls', certificate: '/c.pem', key: '/k.pem', caFile: '/ca.pem' } as const;
-    const args = sippArguments({ ...JOB, way, target: { host: '::1', port: 5_061 }, localAddress: '::1' });
-    expect(args[0]).toBe('[::1]:5061');
-    expect(['-t', '-tls_cert', '-tls_key', '-tls_ca', '-i'].map((name) => after(args, name))).toEqual([
-      'l1',
-      '/c.pem',
-      '/k.pem',
-      '/ca.pem',
-      '::1',
+    const target = { host: '2001:db8::1', port: 5_061 };
+    expect(sippArguments({ ...JOB, way, target, localAddress: '2001:db8::9', direction: 'inactive' })).toEqual([
+      ...['[2001:db8::1]:5061', '-t', 'l1', '-tls_cert', '/c.pem', '-tls_key', '/k.pem', '-tls_ca', '/ca.pem'],
+      ...['-i', '2001:db8::9', '-ci', '127.0.0.1', '-nostdin', '-timer_resol', '1'],
+      ...[...COMMON, ...keys('[2001:db8::1]:5061', '[2001:db8::9]', 'inactive'), ...LOGS, ...UNWATCHED],
     ]);
+  });
+
+  it('has a file of slots for calls with media, and traces the times of a scenario that does not tell them', () => {
+    expect(sippArguments({ ...JOB, slotsFile: '/s.csv', tellsAnswers: false }).slice(-20)).toEqual([
+      ...['-inf', '/s.csv', ...LOGS, '-trace_rtt', '-rtt_freq', '1', ...UNWATCHED],
+    ]);
+    expect(sippArguments({ ...JOB, slotsFile: '/s.csv' }).join(' ')).toContain(' -inf /s.csv -trace_stat ');
   });
 
   it('knows builds by what they print', () => {
     expect(speaksTls('\n SIPp v3.6.1-SCTP-PCAP-RTPSTREAM.\n')).toBe(false);
     expect(speaksTls('\n SIPp v3.7.3-TLS-PCAP.\n')).toBe(true);
-    expect([sippVersion(' SIPp v3.6.1-SCTP-PCAP-RTPSTREAM.\n\n'), sippVersion('bash: sipp')]).toEqual(['v3.6.1-SCTP-PCAP-RTPSTREAM', null]);
+    expect(speaksTls('\n SIPp v3.7.3 without-TLS.\n')).toBe(false);
+  });
+
+  it.each([
+    [' SIPp v3.6.1-SCTP-PCAP-RTPSTREAM.\n\n', 'v3.6.1-SCTP-PCAP-RTPSTREAM'],
+    ['SIPp v3.7.3-TLS built in 2024', 'v3.7.3-TLS'],
+    ['SIPp v10 \n', 'v10'],
+    ['bash: sipp', null],
+    ['SIPp version 3 ', null],
+  ])('the version of %j is %s', (text, version) => {
+    expect(sippVersion(text)).toBe(version);
+  });
+
+  it.each([
+    [
+      10,
+      7,
+      3,
+      [
+        { calls: 3, cps: 4.286 },
+        { calls: 2, cps: 2.857 },
+        { calls: 2, cps: 2.857 },
+      ],
+    ],
+    [10, 6, 1, [{ calls: 6, cps: 10 }]],
+    [10, 1, 4, [{ calls: 1, cps: 10 }]],
+    [
+      0.001,
+      2,
+      2,
+      [
+        { calls: 1, cps: 0.001 },
+        { calls: 1, cps: 0.001 },
+      ],
+    ],
+  ])('of %d calls a second and %i calls, %i processes take %j', (cps, calls, processes, split) => {
+    expect(shares(cps, calls, processes)).toEqual(split);
   });
 
   it('calls and rate are split without a rest', () => {
@@ -82,7 +137,7 @@ describe('the command line of SIPp', () => {
   });
 
   it('a connection for each 500 calls a second', () => {
-    expect([0.5, 500, 501, 1_500].map(connectionsFor)).toEqual([1, 1, 2, 3]);
+    expect([0, 0.5, 500, 501, 1_500].map(connectionsFor)).toEqual([1, 1, 1, 2, 3]);
   });
 });
 
@@ -102,7 +157,20 @@ describe('slots of the media generator', () => {
     );
   });
 
+  it.each([
+    [{ cps: 10, calls: 1_000 }, 2_000, 10_000, 228],
+    [{ cps: 10, calls: 228 }, 2_000, 10_000, 228],
+    [{ cps: 10, calls: 227 }, 2_000, 10_000, 227],
+    [{ cps: 0.01, calls: 1_000 }, 0, 1_000, 9],
+  ])('are for %j, held %i ms, with %i ms to be set up, %i', (share, holdMs, setupMs, count) => {
+    expect(slotsFor(share, holdMs, setupMs)).toBe(count);
+  });
+
   it('are lines that SIPp takes in turn', () => {
-    expect(slotsText([{ slot: 0, port: 41_000, key: 'a+/=' }])).toBe('SEQUENTIAL\n0;41000;a+/=\n');
+    const slots = [
+      { slot: 0, port: 41_000, key: 'a+/=' },
+      { slot: 1, port: 41_002, key: 'b' },
+    ];
+    expect(slotsText(slots)).toBe('SEQUENTIAL\n0;41000;a+/=\n1;41002;b\n');
   });
 });

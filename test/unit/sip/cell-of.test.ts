@@ -95,9 +95,23 @@ describe('the cell of a message', () => {
     const tag = tagOfCell(1);
     expect(tag).not.toContain('.');
     for (const count of [1, 2, 64]) expect(cellOf(request({ to: `<sip:b@c>;tag=${tag}` }), count).cell).toBe(1);
-    for (const foreign of ['as1.2', '0.x', '123.x', '.', '7', '12'])
+    for (const foreign of ['as1.2', 'a.x', '-.x', '1a.x', '1-.x', '0.x', '123.x', '.', '7', '12'])
       expect(cellOf(request({ to: `<sip:b@c>;tag=${foreign}` }), 3)).toEqual({ cell: 1, newCallId: null });
-    expect(cellOf(request({ to: '<sip:b@c>;tag=' }), 3)).toEqual(cellOf(request(), 3));
+    for (const none of ['<sip:b@c>;tag=', '<sip:b@c>;tag=;x=2.y', '"tag" <sip:b@c;tag=2.y>'])
+      expect(cellOf(request({ to: none }), 3)).toEqual(cellOf(request(), 3));
+    // The branch is missing, and the address looks like a number.
+    expect(cellOf(response('SIP/2.0/TLS 123.0.0.1'), 3)).toEqual({ cell: 1, newCallId: null });
+  });
+
+  it.each([1, 2, 9, 10, 19, 35, 64])('is number %i where a tag begins with it', (cell) => {
+    const to = cell === 1 ? 'x' : `${String(cell)}.x`;
+    expect(cellOf(request({ to: `<sip:b@c>;tag=${to}` }), 64).cell).toBe(cell);
+    expect(cellOf(response(`SIP/2.0/TLS a;branch=z9hG4bK${to}`), 64).cell).toBe(cell);
+  });
+
+  it('stays the same over an update, for calls outlive it', () => {
+    const cells = ['', 'a@b', 'c@d', '1@10.0.0.1', '2@10.0.0.1'].map((callId) => cellOf(request({ callId }), 64).cell);
+    expect(cells).toEqual([15, 40, 39, 1, 32]);
   });
 
   it('is one that exists where the number of a lost cell is larger than there are', () => {
@@ -116,8 +130,19 @@ describe('the cell of a message', () => {
       'To: <sip:x>;tag=3.x\r\nCall-ID: other\r\n',
     ];
     expect(cellOf(lines.join('\r\n'), COUNT)).toEqual({ cell, newCallId: 'a@b' });
-    expect(cellOf(request({ to: '<sip:b@c>\r\n ;tag=3.x' }), COUNT).cell).toBe(3);
+    for (const to of ['<sip:b@c>\r\n ;tag=3.x', '<sip:b@c>\r\n\t;tag=3.x', 'sip:b@c ;TAG=3.x'])
+      expect(cellOf(request({ to }), COUNT)).toEqual({ cell: 3, newCallId: null });
     expect(cellOf('SIP/2.0 200 OK\r\nv: SIP/2.0/TLS us\r\n ;branch=z9hG4bK4.x\r\n\r\n', COUNT).cell).toBe(4);
+  });
+
+  it.each([
+    ['the From has a tag', 't: <sip:b@c>\r\nf: <sip:a@b>;tag=3.x\r\ni: a@b\r\n\r\n', 'a@b'],
+    ['a body has a To', 'i: a@b\r\n\r\nt: <sip:b@c>;tag=3.x\r\n', 'a@b'],
+    ['the text ends there', 'i: a@b', 'a@b'],
+    ['there is no Call-ID', 'Max-Forwards: 70\r\n\r\n', ''],
+  ])('goes by the Call-ID without a To tag, also where %s', (_what, headers, callId) => {
+    const { cell } = cellOf(request({ callId }), COUNT);
+    expect(cellOf(`OPTIONS sip:b@c SIP/2.0\r\n${headers}`, COUNT)).toEqual({ cell, newCallId: callId });
   });
 
   it('is one that exists for any text', () => {
@@ -143,5 +168,19 @@ describe('the transaction of a message', () => {
     expect(transactionOf(request({ method: 'ACK' }))).toBeNull();
     expect(transactionOf(request())).toEqual({ key, isRequest: true, isFinal: false });
     expect(transactionOf(response('SIP/2.0/TLS a').replace('200 OK', '180 Ringing'))?.isFinal).toBe(false);
+  });
+
+  it('is another one for another branch', () => {
+    expect(transactionOf(request({ branch: 'z9hG4bKy' }))?.key).not.toBe(transactionOf(request())?.key);
+  });
+
+  it.each([
+    'Via: SIP/2.0/TLS a;branch=z9hG4bKx\r\nCSeq: 12 INVITE',
+    'Via: SIP/2.0/TLS a;rport;branch=z9hG4bKx;received=1.2.3.4\r\nCSeq: 12   INVITE ',
+    'Via: SIP/2.0/TLS a ;  Branch  =  z9hG4bKx ;rport\r\nCSeq:  12 INVITE',
+    'v: SIP/2.0/TLS a;branch=z9hG4bKx, SIP/2.0/TLS b;branch=z9hG4bKy\r\ncseq : 12 INVITE',
+    'V:SIP/2.0/TLS a\r\n ;branch=z9hG4bKx,SIP/2.0/TLS b\r\nCSEQ:12\r\n INVITE',
+  ])('is found in any spelling: %j', (headers) => {
+    expect(transactionOf(`SIP/2.0 200 OK\r\n${headers}\r\n\r\n`)?.key).toBe(transactionOf(request())?.key);
   });
 });

@@ -148,6 +148,14 @@ describe('header values', () => {
     },
   );
 
+  it.each([
+    'SIP/2.0/UDP Host:4000;branch=z9hG4bK1',
+    'SIP / 2.0 / udp host: 4000 ; branch = z9hG4bK1',
+    'SIP/2.0/UDP host \t: 4000 ;branch=z9hG4bK1',
+  ])('reads the Via %j', (text) => {
+    expect(parseVia(text)).toMatchObject({ transport: 'UDP', host: 'host', port: 4_000, branch: 'z9hG4bK1' });
+  });
+
   it('[3261 §18.2.1] [3581 §4] notes received and rport, only where they are due', () => {
     const stamp = (text: string): string => stampVia(parseVia(text)!, { address: '192.0.2.9', port: 4_000 });
     expect(stamp('SIP/2.0/TLS 192.0.2.9;branch=z9hG4bK1')).toBe('SIP/2.0/TLS 192.0.2.9;branch=z9hG4bK1');
