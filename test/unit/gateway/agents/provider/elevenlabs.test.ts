@@ -224,6 +224,12 @@ describe('the messages of ElevenLabs', () => {
     ['words of the caller', [audio(1), wrote(' Hi. ')], [played(0), ended(0), { do: 'heard', text: 'Hi.', audioMs: null }]],
     ['no words of the caller', [audio(1), wrote(' '), audio(2)], [played(0), ended(0), played(1)]],
     ['words after words', [wrote('Hi.'), audio(1)], [{ do: 'heard', text: 'Hi.', audioMs: null }, played(0)]],
+    ['no words twice', [audio(1), wrote(''), wrote('')], [played(0), ended(0)]],
+    [
+      'audio before the text of the next answer',
+      [answer('A.'), audio(1), wrote(''), audio(2), answer('B.')],
+      [said(0, 'A.'), played(0), ended(0), played(1), said(1, 'B.')],
+    ],
     ['audio up to an interruption', [interrupted(5), audio(5), audio('4'), audio(6)], [INTERRUPT, played(1)]],
     ['ids as texts', [interrupted('5'), audio('5'), audio('6')], [INTERRUPT, played(1)]],
     ['the later of two interruptions', [interrupted(5), interrupted(3), audio(4)], [INTERRUPT, INTERRUPT]],

@@ -286,6 +286,13 @@ describe('the messages of OpenAI', () => {
       expect(receives(adapter, done('r'))).toEqual([RESPOND]);
     });
 
+    it('after the speech that was asked for before the result', () => {
+      const adapter = adapterOf();
+      expect(receives(adapter, created('r'), called(), done('r'))).toEqual([ran(), phrase('One moment.')]);
+      expect(shown(adapter.toolResult('c', 1, true))).toEqual([output('1')]);
+      expect(receives(adapter, created('p', PHRASE), done('p'))).toEqual([RESPOND]);
+    });
+
     it('in which the speech of each tool that runs is said, once', () => {
       const adapter = adapterOf({ tools: [tool('silent'), tool('slow', 'Wait.'), tool('slower', 'Still.')] });
       receives(adapter, created('r'));
