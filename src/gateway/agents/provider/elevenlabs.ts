@@ -126,7 +126,7 @@ export class ElevenLabsAgent implements ProviderAdapter {
     const [input, output] = [textOf(metadata['user_input_audio_format']), textOf(metadata['agent_output_audio_format'])];
     const formats = { input: FORMATS[input], output: FORMATS[output] };
     if (formats.input === undefined || formats.output === undefined) {
-      const message = shownReason(`the agent's audio formats are not supported (${input}, ${output}): set µ-law 8000 Hz`);
+      const message = shownReason(`the agent's audio formats are not supported (${input}, ${output}): set ulaw_8000`);
       return [{ do: 'fail', message, isFinal: true }];
     }
     this.#formats = { input: formats.input, output: formats.output };
@@ -144,7 +144,8 @@ export class ElevenLabsAgent implements ProviderAdapter {
   }
 
   #onInterruption(event: Fields): readonly ProviderAction[] {
-    this.#interruptedId = Math.max(this.#interruptedId, eventIdOf(event));
+    const id = eventIdOf(event);
+    if (id > this.#interruptedId) this.#interruptedId = id;
     this.#next();
     return [{ do: 'interrupt' }];
   }
@@ -193,7 +194,7 @@ export class ElevenLabsAgent implements ProviderAdapter {
   }
 }
 
-/** A number, or a text of one. */
+/** A number, or a text of one; `NaN`: neither. */
 function eventIdOf(event: Fields): number {
   return numberOf(event['event_id']) ?? Number(textOf(event['event_id']) || Number.NaN);
 }

@@ -245,9 +245,9 @@ export class OpenAiRealtime implements ProviderAdapter {
 
   #onCreated(response: Fields): readonly ProviderAction[] {
     const isPhrase = fieldsOf(response['metadata'])[PHRASE] !== undefined;
+    // One of the provider's own has all results before it; what is due while one was asked for came after that.
+    if (!isPhrase && !this.#isRequested && this.#calls.size === 0) this.#isResponseDue = false;
     this.#isRequested = false;
-    // It has all results before it.
-    if (!isPhrase && this.#calls.size === 0) this.#isResponseDue = false;
     this.#responses.set(textOf(response['id']), new Set(isPhrase ? [PHRASE] : []));
     return [];
   }

@@ -41,6 +41,22 @@ describe('when the words began that were written down', () => {
     ['over the agent', `${agent(20)}${both(10)}${speech(20)}${pause(20)}w`, [20]],
     ['a noise while the agent speaks, and nothing written for it', `${speech(20)}${pause(20)}${agent(10)}${both(6)}${agent(20)}w`, [0]],
     ['an echo of the agent before the words', `${both(50)}${pause(20)}${speech(30)}${pause(20)}w`, [0]],
+    ['as short as speech can be', `${speech(5)}${pause(20)}w`, [0]],
+    ['shorter than speech', `${speech(4)}${pause(20)}w`, [null]],
+    ['with a pause before most of it', `${speech(20)}${pause(40)}${speech(30)}${pause(20)}w`, [0]],
+    ['a click 300 ms before', `${speech(2)}${pause(14)}${speech(20)}${pause(20)}w`, [16]],
+    ['what sounds like a click, less than 300 ms before', `${speech(2)}${pause(13)}${speech(20)}${pause(20)}w`, [0]],
+    ['a cough, the agent, and words', `${speech(6)}${pause(20)}${agent(10)}${speech(20)}${pause(20)}w`, [36]],
+    ['the agent within a pause of 300 ms', `${speech(6)}${pause(12)}${agent(2)}${speech(12)}${pause(20)}w`, [20]],
+    ['the agent within a shorter one', `${speech(6)}${pause(11)}${agent(2)}${speech(12)}${pause(20)}w`, [0]],
+    ['the agent long before', `${agent(20)}${pause(20)}${speech(20)}${pause(20)}w`, [40]],
+    ['the end of the agent at its beginning', `${both(1)}${speech(40)}${pause(20)}w`, [0]],
+    ['an echo of the agent, without a pause', `${both(2)}${speech(40)}${pause(20)}w`, [16]],
+    ['while the next words are spoken, which are longer', `${speech(20)}${pause(20)}${agent(20)}${speech(30)}w${pause(20)}w`, [0, 60]],
+    ['the next words go on', `${speech(20)}${pause(20)}${agent(20)}${speech(30)}w${speech(10)}${pause(20)}w`, [0, 60]],
+    ['just before the next words are over', `${speech(20)}${pause(20)}${agent(20)}${speech(30)}${pause(13)}w`, [0]],
+    ['as the next words are over', `${speech(20)}${pause(20)}${agent(20)}${speech(30)}${pause(14)}w`, [60]],
+    ['while it is spoken, and what is said after that', `${speech(20)}w${speech(20)}${pause(20)}w`, [0, 20]],
   ])('%s', (_what, call, expected) => {
     expect(writtenAt(call)).toEqual(expected);
   });
@@ -48,6 +64,11 @@ describe('when the words began that were written down', () => {
   it('remembers no more than a few', () => {
     const cough = `${speech(6)}${pause(16)}a${pause(16)}`;
     expect(writtenAt(`${cough.repeat(30)}w`)).toEqual([(30 - 10) * 39]);
+  });
+
+  it('remembers speech behind any number of clicks', () => {
+    const click = `${speech(2)}${pause(20)}`;
+    expect(writtenAt(`${speech(20)}${pause(20)}${agent(20)}${click.repeat(12)}w`)).toEqual([0]);
   });
 });
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { DeepgramAgent } from '../../../../../src/gateway/agents/provider/deepgram.js';
 import type { ProviderSettings, SpokenTool } from '../../../../../src/gateway/model/provider-settings.js';
 import { FakeDeepgramSession } from '../../../../support/provider/fake-deepgram.js';
-import { openProvider } from '../../../../support/provider/provider-leg.js';
+import { openProvider, PROVIDER } from '../../../../support/provider/provider-leg.js';
+import { receives, shown } from '../../../../support/provider/without-socket.js';
 
 const SILENCE = 0xff;
 const loud = (ms: number, byte = 0x10): Buffer => Buffer.alloc(8 * ms, byte);
@@ -11,15 +13,15 @@ const WEATHER: SpokenTool = {
   speech: 'One moment.',
   input_schema: { type: 'object', example: null, required: [], properties: { day: 'YYYY-MM-DD' } },
 };
+const DEEPGRAM = {
+  provider: 'deepgram',
+  url: 'wss://agent.deepgram.com/v1/agent/converse',
+  model: 'gpt-4.1-mini',
+  transcriptionModel: 'nova-3',
+  voice: 'aura-2-thalia-en',
+} as const;
 const open = (settings: Partial<ProviderSettings> = {}, refusal: string | null = null) =>
-  openProvider((end, request) => new FakeDeepgramSession(end, request, refusal), {
-    provider: 'deepgram',
-    url: 'wss://agent.deepgram.com/v1/agent/converse',
-    model: 'gpt-4.1-mini',
-    transcriptionModel: 'nova-3',
-    voice: 'aura-2-thalia-en',
-    ...settings,
-  });
+  openProvider((end, request) => new FakeDeepgramSession(end, request, refusal), { ...DEEPGRAM, ...settings });
 const talking = async (settings: Partial<ProviderSettings> = {}) => {
   const leg = open(settings);
   await leg.talk();
@@ -213,5 +215,149 @@ describe('an agent at Deepgram', () => {
     });
     expect(leg.session.audio.includes(Buffer.alloc(160, 0x44))).toBe(true);
     expect(leg.notes.join()).not.toContain('words of the call');
+  });
+});
+
+describe('the messages of Deepgram', () => {
+  const adapterOf = (settings: Partial<ProviderSettings> = {}) =>
+    new DeepgramAgent({ ...PROVIDER, ...DEEPGRAM, tools: [WEATHER], ...settings });
+  const said = (content: string, role = 'assistant') => ({ type: 'ConversationText', role, content });
+  const speaks = { type: 'UserStartedSpeaking' };
+  const done = { type: 'AgentAudioDone' };
+  const called = (more: object) => ({ type: 'FunctionCallRequest', functions: [{ id: '1', name: 'the_weather', arguments: '', ...more }] });
+  const AUDIO = Uint8Array.of(1, 2);
+  const SPEAKS = [{ do: 'caller-speech', isSpeaking: true }, { do: 'interrupt' }];
+  const SPOKE = { do: 'caller-speech', isSpeaking: false };
+  const partly = (utterance: string, text: string) => ({ do: 'said', utterance, text, isLast: false });
+  const wholly = (utterance: string, text: string) => [
+    { do: 'said', utterance, text, isLast: true },
+    { do: 'end-utterance', utterance },
+  ];
+  const ran = (more: object = {}) => ({ do: 'run-tool', callId: '1', name: 'the weather', input: {}, speech: 'One moment.', ...more });
+
+  it.each<[string, Partial<ProviderSettings>, object]>([
+    ['µ-law', {}, { encoding: 'mulaw', sample_rate: 8_000 }],
+    ['A-law', { codec: 'PCMA' }, { encoding: 'alaw', sample_rate: 8_000 }],
+    ['linear', { codec: 'PCMA', audio: 'pcm-24000' }, { encoding: 'linear16', sample_rate: 24_000 }],
+  ])('the settings of an agent with %s', (_law, settings, audio) => {
+    const adapter = adapterOf({ tools: [], mayTransfer: false, ...settings });
+    expect(adapter.target).toEqual({ url: DEEPGRAM.url, headers: { Authorization: 'Token sk-secret' } });
+    expect(shown(adapter.open([]))).toEqual([
+      {
+        do: 'send',
+        message: {
+          type: 'Settings',
+          mip_opt_out: true,
+          audio: { input: audio, output: { ...audio, container: 'none' } },
+          agent: {
+            listen: { provider: { type: 'deepgram', version: 'v1', model: 'nova-3', language: 'en' } },
+            think: {
+              provider: { type: 'open_ai', model: 'gpt-4.1-mini' },
+              prompt: expect.stringMatching(/^You are the front desk.\n\nYou speak/) as string,
+              functions: [expect.objectContaining({ name: 'hang_up' }), expect.objectContaining({ name: 'do_not_call' })],
+            },
+            speak: { provider: { type: 'deepgram', model: 'aura-2-thalia-en' } },
+          },
+        },
+      },
+    ]);
+  });
+
+  it.each([
+    ['claude-sonnet', 'anthropic'],
+    ['gemini-3-flash', 'google'],
+    ['gpt-5-mini', 'open_ai'],
+    ['like-claude', 'open_ai'],
+  ])('the model %s is made by %s', (model, type) => {
+    expect(JSON.stringify(shown(adapterOf({ model }).open([])))).toContain(JSON.stringify({ type, model }));
+  });
+
+  it.each([
+    [null, [{ do: 'send', message: { type: 'InjectUserMessage', content: 'The call was answered. Greet me.' } }]],
+    ['Good day.', []],
+  ])('begins, with the first sentence %j', (firstSentence, expected) => {
+    expect(shown(adapterOf({ firstSentence }).begin())).toEqual(expected);
+  });
+
+  it('takes nothing of how much was heard', () => {
+    expect(adapterOf().interrupted()).toEqual([]);
+  });
+
+  it('has a text said after what it says now', () => {
+    expect(shown(adapterOf().say('Bye.'))).toEqual([
+      { do: 'send', message: { type: 'InjectAgentMessage', message: 'Bye.', behavior: 'queue' } },
+    ]);
+  });
+
+  it.each<[string, (object | Uint8Array)[], object[]]>([
+    ['accepted, once', [{ type: 'SettingsApplied' }, { type: 'SettingsApplied' }], [{ do: 'accepted' }]],
+    ['audio', [AUDIO], [{ do: 'play', utterance: 'utterance-0', bytes: AUDIO }]],
+    [
+      'two utterances',
+      [said('One.'), said('Two.'), done, said('Three.'), done],
+      [
+        partly('utterance-0', 'One.'),
+        partly('utterance-0', 'One. Two.'),
+        ...wholly('utterance-0', 'One. Two.'),
+        partly('utterance-1', 'Three.'),
+        ...wholly('utterance-1', 'Three.'),
+      ],
+    ],
+    [
+      'the caller interrupts: the rest is left out',
+      [said('One.'), speaks, AUDIO, said('Two.'), done],
+      [partly('utterance-0', 'One.'), ...SPEAKS],
+    ],
+    [
+      'and its text, too, is not that of the next answer',
+      [said('One.'), speaks, said('', 'user'), done],
+      [partly('utterance-0', 'One.'), ...SPEAKS, SPOKE, ...wholly('utterance-1', '')],
+    ],
+    [
+      'thinks after an interruption',
+      [speaks, { type: 'AgentThinking' }, AUDIO],
+      [...SPEAKS, { do: 'play', utterance: 'utterance-1', bytes: AUDIO }],
+    ],
+    [
+      'speaks after an interruption',
+      [speaks, { type: 'AgentStartedSpeaking' }, AUDIO],
+      [...SPEAKS, { do: 'play', utterance: 'utterance-1', bytes: AUDIO }],
+    ],
+    ['the words of the caller', [said(' Hi. ', 'user')], [SPOKE, { do: 'heard', text: 'Hi.', audioMs: null }]],
+    ['no words of the caller', [said(' ', 'user')], [SPOKE]],
+    ['a call', [called({ arguments: '{"day":"Monday"}' })], [ran({ input: { day: 'Monday' } })]],
+    ['a call of a function of ours', [called({ name: 'hang_up' })], [ran({ name: 'hang_up', speech: '' })]],
+    ['a call with arguments that are not JSON', [called({ arguments: '{' })], [ran({ input: undefined })]],
+    ['a call that the provider makes itself', [called({ client_side: false })], []],
+    [
+      'a call that is cancelled',
+      [{ type: 'FunctionCallCancelled', functions: [{ id: '1' }, { id: '2' }] }],
+      [{ do: 'drop-tools', callIds: ['1', '2'] }],
+    ],
+    [
+      'an error for good',
+      [{ type: 'Error', code: 'INVALID_AUTH' }],
+      [{ do: 'fail', message: 'the provider sent an error: INVALID_AUTH (the key is wrong)', isFinal: true }],
+    ],
+    ['an error', [{ type: 'Error', code: 'BUSY' }], [{ do: 'fail', message: 'the provider sent an error: BUSY', isFinal: false }]],
+    ['a warning', [{ type: 'Warning', code: 'SLOW' }], [{ do: 'warn', message: 'the provider warns: SLOW' }]],
+    ['what it does not know', [{ type: 'Welcome' }], []],
+    ['what is no object', [[]], [{ do: 'warn', message: 'a message that is not JSON' }]],
+  ])('%s', (_what, messages, expected) => {
+    expect(receives(adapterOf(), ...messages)).toEqual(expected);
+  });
+
+  it('is responding while it speaks, and while a function runs that it waits for', () => {
+    const adapter = adapterOf();
+    const isResponding = (message: object | Uint8Array): boolean => (receives(adapter, message), adapter.isResponding);
+    expect([adapter.isResponding, isResponding(AUDIO), isResponding(done)]).toEqual([false, true, false]);
+    expect([isResponding(said('One.')), isResponding(speaks), isResponding(AUDIO)]).toEqual([true, false, false]);
+    expect(isResponding(called({}))).toBe(true);
+    expect(shown(adapter.toolResult('1', { result: 'rain' }))).toEqual([
+      { do: 'send', message: { type: 'FunctionCallResponse', id: '1', name: 'the_weather', content: '{"result":"rain"}' } },
+    ]);
+    expect([adapter.isResponding, adapter.toolResult('1', {})]).toEqual([false, []]);
+    expect([isResponding(called({})), isResponding({ type: 'FunctionCallCancelled', functions: [{ id: '1' }] })]).toEqual([true, false]);
+    expect(adapter.toolResult('1', {})).toEqual([]);
   });
 });

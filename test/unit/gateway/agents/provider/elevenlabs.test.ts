@@ -1,17 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { ProviderSettings } from '../../../../../src/gateway/model/provider-settings.js';
+import { ElevenLabsAgent } from '../../../../../src/gateway/agents/provider/elevenlabs.js';
+import type { ProviderSettings, Said, SpokenTool } from '../../../../../src/gateway/model/provider-settings.js';
 import { AgentUnavailableError } from '../../../../../src/gateway/ports/ports.js';
 import { FakeElevenLabsSession, type FakeElevenLabsOptions } from '../../../../support/provider/fake-elevenlabs.js';
-import { openProvider } from '../../../../support/provider/provider-leg.js';
+import { openProvider, PROVIDER } from '../../../../support/provider/provider-leg.js';
+import { receives, shown } from '../../../../support/provider/without-socket.js';
 
 const loud = (ms: number, byte = 0x10): Buffer => Buffer.alloc(8 * ms, byte);
+const ELEVENLABS = { provider: 'elevenlabs', url: 'wss://api.elevenlabs.io/v1/convai/conversation', model: 'agent_1' } as const;
 const open = (settings: Partial<ProviderSettings> = {}, options: FakeElevenLabsOptions = {}) =>
-  openProvider((end, request) => new FakeElevenLabsSession(end, request, options), {
-    provider: 'elevenlabs',
-    url: 'wss://api.elevenlabs.io/v1/convai/conversation',
-    model: 'agent_1',
-    ...settings,
-  });
+  openProvider((end, request) => new FakeElevenLabsSession(end, request, options), { ...ELEVENLABS, ...settings });
 const talking = async (settings: Partial<ProviderSettings> = {}, options: FakeElevenLabsOptions = {}) => {
   const leg = open(settings, options);
   await leg.talk();
@@ -133,5 +131,146 @@ describe('an agent at ElevenLabs', () => {
     leg.session.text('Hi.');
     leg.session.say(loud(40, 0x66));
     expect(leg.frames(5).includes(0x66)).toBe(true);
+  });
+});
+
+describe('the messages of ElevenLabs', () => {
+  const BOOK: SpokenTool = {
+    name: 'book',
+    description: 'Books.',
+    speech: 'One moment.',
+    input_schema: { type: 'object', example: null, required: [], properties: {} },
+  };
+  const adapterOf = (settings: Partial<ProviderSettings> = {}) =>
+    new ElevenLabsAgent({ ...PROVIDER, ...ELEVENLABS, tools: [{ ...BOOK, name: 'other', speech: 'Wait.' }, BOOK], ...settings });
+  const sent = (message: object) => ({ do: 'send', message });
+  const metadata = (input = 'ulaw_8000', output = 'ulaw_8000') => ({
+    type: 'conversation_initiation_metadata',
+    conversation_initiation_metadata_event: { user_input_audio_format: input, agent_output_audio_format: output },
+  });
+  const audio = (id?: number | string, bytes = 'AQI=') => ({ type: 'audio', audio_event: { audio_base_64: bytes, event_id: id } });
+  const interrupted = (id?: number | string) => ({ type: 'interruption', interruption_event: { event_id: id } });
+  const answer = (text: string) => ({ type: 'agent_response', agent_response_event: { agent_response: text } });
+  const wrote = (text: string) => ({ type: 'user_transcript', user_transcription_event: { user_transcript: text } });
+  const called = (call: object) => ({ type: 'client_tool_call', client_tool_call: { tool_call_id: '1', tool_name: 'book', ...call } });
+  const ran = (more: object) => ({ do: 'run-tool', callId: '1', name: 'book', input: {}, speech: 'One moment.', ...more });
+  const played = (n: number) => ({ do: 'play', utterance: `utterance-${String(n)}`, bytes: Buffer.of(1, 2) });
+  const said = (n: number, text: string) => ({ do: 'said', utterance: `utterance-${String(n)}`, text, isLast: true });
+  const ended = (n: number) => ({ do: 'end-utterance', utterance: `utterance-${String(n)}` });
+  const INTERRUPT = { do: 'interrupt' };
+  const failed = (message: string) => [{ do: 'fail', message, isFinal: true }];
+
+  const PROMPT = { prompt: { prompt: expect.stringMatching(/^You are the front desk.\n\nYou speak/) as string } };
+  const EARLIER: readonly Said[] = [
+    { speaker: 'agent', text: 'Hello.' },
+    { speaker: 'caller', text: 'A table.' },
+  ];
+  it.each<[string, Partial<ProviderSettings>, readonly Said[], object]>([
+    ['the prompt', {}, [], { agent: { ...PROMPT, language: 'en' } }],
+    ['nothing but the language', { prompt: '', language: 'GER' }, [], { agent: { language: 'de' } }],
+    ['a voice', { prompt: '', voice: 'v1' }, [], { agent: { language: 'en' }, tts: { voice_id: 'v1' } }],
+    ['a first sentence', { firstSentence: 'Good day.' }, [], { agent: { ...PROMPT, first_message: 'Good day.', language: 'en' } }],
+    ['no sentence, and waits', { waitsForGreeting: true }, [], { agent: { ...PROMPT, first_message: '', language: 'en' } }],
+    ['a later session', { firstSentence: 'Good day.' }, EARLIER, { agent: { ...PROMPT, first_message: '', language: 'en' } }],
+  ])('an agent with %s', (_what, settings, conversation, override) => {
+    const adapter = adapterOf(settings);
+    expect(adapter.target).toEqual({ url: `${ELEVENLABS.url}?agent_id=agent_1`, headers: { 'xi-api-key': 'sk-secret' } });
+    expect(shown(adapter.open(conversation))).toEqual([
+      sent({ type: 'conversation_initiation_client_data', conversation_config_override: override }),
+    ]);
+  });
+
+  it('what it says by itself, or takes as text', () => {
+    const adapter = adapterOf();
+    expect([adapter.begin(), adapter.interrupted()]).toEqual([[], []]);
+    expect(JSON.parse(adapter.audio(Uint8Array.of(1, 2)) as string)).toEqual({ user_audio_chunk: 'AQI=' });
+    expect(shown(adapter.inform('Wait.'))).toEqual([sent({ type: 'user_message', text: 'Wait.' })]);
+  });
+
+  it.each([
+    ['ulaw_8000', 'pcm_16000', { input: 'pcmu', output: 'pcm16-16000' }],
+    ['pcm_24000', 'pcm_8000', { input: 'pcm16-24000', output: 'pcm16-8000' }],
+  ])('hears %s and speaks %s, as it says first', (input, output, formats) => {
+    const adapter = adapterOf();
+    expect(receives(adapter, metadata(input, output), metadata())).toEqual([{ do: 'accepted' }]);
+    expect(adapter.formats).toEqual(formats);
+  });
+
+  it.each([
+    ['ulaw_8000', 'pcm_44100'],
+    ['pcm_48000', 'ulaw_8000'],
+  ])('fails with %s and %s', (input, output) => {
+    expect(receives(adapterOf(), metadata(input, output))).toEqual(
+      failed(`the agent's audio formats are not supported (${input}, ${output}): set ulaw_8000`),
+    );
+  });
+
+  it('tells a later session what was said', () => {
+    const adapter = adapterOf();
+    adapter.open(EARLIER);
+    const text = 'The connection was interrupted. The conversation so far:\nYou: Hello.\nCaller: A table.';
+    expect(receives(adapter, metadata())).toEqual([sent({ type: 'contextual_update', text }), { do: 'accepted' }]);
+  });
+
+  it.each<[string, object[], object[]]>([
+    ['audio', [audio(1), audio(2, '')], [played(0)]],
+    [
+      'a text before its audio, and the next',
+      [answer(' A. '), audio(1), answer('B.')],
+      [said(0, 'A.'), played(0), ended(0), said(1, 'B.')],
+    ],
+    ['audio before its text', [audio(1), answer('A.'), audio(2)], [played(0), said(0, 'A.'), played(0)]],
+    ['a text without audio, and the next', [answer('A.'), answer('B.')], [said(0, 'A.'), said(0, 'B.')]],
+    ['words of the caller', [audio(1), wrote(' Hi. ')], [played(0), ended(0), { do: 'heard', text: 'Hi.', audioMs: null }]],
+    ['no words of the caller', [audio(1), wrote(' '), audio(2)], [played(0), ended(0), played(1)]],
+    ['words after words', [wrote('Hi.'), audio(1)], [{ do: 'heard', text: 'Hi.', audioMs: null }, played(0)]],
+    ['no words twice', [audio(1), wrote(''), wrote('')], [played(0), ended(0)]],
+    [
+      'audio before the text of the next answer',
+      [answer('A.'), audio(1), wrote(''), audio(2), answer('B.')],
+      [said(0, 'A.'), played(0), ended(0), played(1), said(1, 'B.')],
+    ],
+    ['audio up to an interruption', [interrupted(5), audio(5), audio('4'), audio(6)], [INTERRUPT, played(1)]],
+    ['ids as texts', [interrupted('5'), audio('5'), audio('6')], [INTERRUPT, played(1)]],
+    ['the later of two interruptions', [interrupted(5), interrupted(3), audio(4)], [INTERRUPT, INTERRUPT]],
+    ['an interruption without an id, between others', [interrupted(5), interrupted(), audio(5)], [INTERRUPT, INTERRUPT]],
+    [
+      'an interrupted text, and the next',
+      [answer('A.'), audio(1), interrupted(1), answer('B.')],
+      [said(0, 'A.'), played(0), INTERRUPT, said(1, 'B.')],
+    ],
+    [
+      'what was heard of it',
+      [{ type: 'agent_response_correction', agent_response_correction_event: { corrected_agent_response: ' One ' } }],
+      [{ do: 'corrected', text: 'One' }],
+    ],
+    ['a ping', [{ type: 'ping', ping_event: { event_id: '7' } }], [sent({ type: 'pong', event_id: '7' })]],
+    ['a call', [called({ parameters: { day: 'Monday' } })], [ran({ input: { day: 'Monday' } })]],
+    ['a call of what has no speech', [called({ tool_name: 'hang_up' })], [ran({ name: 'hang_up', speech: '' })]],
+    ['an error before it is accepted', [{ type: 'client_error' }], failed('the provider sent an error')],
+    [
+      'an error later',
+      [metadata(), { type: 'client_error' }],
+      [{ do: 'accepted' }, { do: 'warn', message: 'the provider sent an error', isFailure: true }],
+    ],
+    ['what it does not know', [{ type: 'vad_score' }], []],
+    ['what is no object', [[]], [{ do: 'warn', message: 'a message that is not JSON' }]],
+  ])('%s', (_what, messages, expected) => {
+    expect(receives(adapterOf(), ...messages)).toEqual(expected);
+  });
+
+  it.each([
+    [{ result: 'ok' }, false],
+    [{ error: 'TOOL_TIMEOUT' }, true],
+    ['error', false],
+  ])('takes the result %j of a call once: an error %s', (output, isError) => {
+    const adapter = adapterOf();
+    expect([adapter.isResponding, adapter.toolResult('1', output)]).toEqual([false, []]);
+    receives(adapter, called({}));
+    expect(adapter.isResponding).toBe(true);
+    expect(shown(adapter.toolResult('1', output))).toEqual([
+      sent({ type: 'client_tool_result', tool_call_id: '1', result: JSON.stringify(output), is_error: isError }),
+    ]);
+    expect([adapter.isResponding, adapter.toolResult('1', output)]).toEqual([false, []]);
   });
 });

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { GeminiLive } from '../../../../../src/gateway/agents/provider/gemini-live.js';
 import type { AgentConnectionLimits } from '../../../../../src/gateway/model/agent.js';
-import type { ProviderSettings, SpokenTool } from '../../../../../src/gateway/model/provider-settings.js';
+import type { ProviderSettings, Said, SpokenTool } from '../../../../../src/gateway/model/provider-settings.js';
 import { decodeG711 } from '../../../../../src/rtp/codec/g711.js';
 import { FakeGeminiSession } from '../../../../support/provider/fake-gemini.js';
-import { openProvider } from '../../../../support/provider/provider-leg.js';
+import { openProvider, PROVIDER } from '../../../../support/provider/provider-leg.js';
+import { receives, shown } from '../../../../support/provider/without-socket.js';
 
 const tone = (hertz: number, ms: number, rateHz = 24_000): Buffer =>
   Buffer.from(
@@ -21,17 +23,13 @@ const WEATHER: SpokenTool = {
   speech: null,
   input_schema: { type: 'object', example: { day: '2026-01-01' }, required: [], properties: { day: 'YYYY-MM-DD' } },
 };
+const GEMINI = {
+  provider: 'gemini-live',
+  url: 'wss://generativelanguage.googleapis.com/ws/BidiGenerateContent',
+  model: 'gemini-3.8-live',
+} as const;
 const open = (settings: Partial<ProviderSettings> = {}, limits: Partial<AgentConnectionLimits> = {}) =>
-  openProvider(
-    (end, request) => new FakeGeminiSession(end, request),
-    {
-      provider: 'gemini-live',
-      url: 'wss://generativelanguage.googleapis.com/ws/BidiGenerateContent',
-      model: 'gemini-3.8-live',
-      ...settings,
-    },
-    limits,
-  );
+  openProvider((end, request) => new FakeGeminiSession(end, request), { ...GEMINI, ...settings }, limits);
 const talking = async (settings: Partial<ProviderSettings> = {}, limits: Partial<AgentConnectionLimits> = {}) => {
   const leg = open({ waitsForGreeting: true, ...settings }, limits);
   await leg.talk();
@@ -184,4 +182,182 @@ it('tells of the tokens that the provider counts', async () => {
   leg.session.usage(40);
   leg.frames(1);
   expect(leg.events.filter(({ type }) => type === 'provider-tokens')).toEqual([{ type: 'provider-tokens', tokens: 40 }]);
+});
+
+describe('the messages of Gemini', () => {
+  const adapterOf = (settings: Partial<ProviderSettings> = {}) =>
+    new GeminiLive({ ...PROVIDER, ...GEMINI, tools: [{ ...WEATHER, speech: 'One moment.' }], ...settings });
+  const sent = (message: object) => ({ do: 'send', message });
+  const content = (serverContent: object) => ({ serverContent });
+  const says = (text: string) => content({ outputTranscription: { text } });
+  const hears = (text: string, more: object = {}) => content({ inputTranscription: { text, ...more } });
+  const audio = (...data: string[]) => content({ modelTurn: { parts: data.map((one) => ({ inlineData: { data: one } })) } });
+  const DONE = content({ turnComplete: true });
+  const INTERRUPTED = content({ interrupted: true });
+  const played = (n: number, ...bytes: number[]) => ({ do: 'play', utterance: `utterance-${String(n)}`, bytes: Buffer.from(bytes) });
+  const partly = (n: number, text: string) => ({ do: 'said', utterance: `utterance-${String(n)}`, text, isLast: false });
+  const ended = (n: number) => ({ do: 'end-utterance', utterance: `utterance-${String(n)}` });
+  const wholly = (n: number, text: string) => [{ do: 'said', utterance: `utterance-${String(n)}`, text, isLast: true }, ended(n)];
+  const heard = (text: string) => ({ do: 'heard', text, audioMs: null });
+  const called = (...calls: object[]) => ({ toolCall: { functionCalls: calls } });
+  const ran = (more: object = {}) => ({ do: 'run-tool', callId: '1', name: 'the weather', input: {}, speech: 'One moment.', ...more });
+
+  const SETUP = {
+    model: 'models/gemini-3.8-live',
+    generationConfig: { responseModalities: ['AUDIO'] },
+    systemInstruction: { parts: [{ text: expect.stringMatching(/^You are the front desk.\n\nYou speak/) as string }] },
+    tools: [{ functionDeclarations: [expect.objectContaining({ name: 'hang_up' }), expect.objectContaining({ name: 'do_not_call' })] }],
+    inputAudioTranscription: {},
+    outputAudioTranscription: {},
+    sessionResumption: {},
+    contextWindowCompression: { slidingWindow: {} },
+  };
+  const EARLIER: readonly Said[] = [
+    { speaker: 'agent', text: 'Hello.' },
+    { speaker: 'caller', text: 'A table.' },
+  ];
+  const TURNS = [
+    { role: 'model', parts: [{ text: 'Hello.' }] },
+    { role: 'user', parts: [{ text: 'A table.' }] },
+  ];
+  it.each<[string, Partial<ProviderSettings>, readonly Said[], string | null, object, object[]]>([
+    ['a first session', {}, [], null, {}, []],
+    [
+      'an end of speech',
+      { endOfSpeechMs: 250 },
+      [],
+      null,
+      { realtimeInputConfig: { automaticActivityDetection: { silenceDurationMs: 250 } } },
+      [],
+    ],
+    [
+      'a session with what was said',
+      {},
+      EARLIER,
+      null,
+      { historyConfig: { initialHistoryInClientContent: true } },
+      [sent({ clientContent: { turns: TURNS, turnComplete: true } })],
+    ],
+    ['a session that is resumed', {}, EARLIER, 'handle', { sessionResumption: { handle: 'handle' } }, []],
+  ])('%s', (_what, settings, conversation, resumption, more, first) => {
+    const adapter = adapterOf({ tools: [], mayTransfer: false, ...settings });
+    expect(adapter.target).toEqual({ url: GEMINI.url, headers: { 'x-goog-api-key': 'sk-secret' } });
+    expect(shown(adapter.open(conversation, resumption))).toEqual([sent({ setup: { ...SETUP, ...more } })]);
+    expect(receives(adapter, { setupComplete: {} }, { setupComplete: {} })).toEqual([...first, { do: 'accepted' }]);
+  });
+
+  it('a voice', () => {
+    expect(JSON.stringify(shown(adapterOf({ voice: 'Kore' }).open([], null)))).toContain(
+      '"generationConfig":{"responseModalities":["AUDIO"],"speechConfig":{"voiceConfig":{"prebuiltVoiceConfig":{"voiceName":"Kore"}}}}',
+    );
+  });
+
+  it('what it takes as audio and as text, and does not take', () => {
+    const adapter = adapterOf();
+    expect(JSON.parse(adapter.audio(Uint8Array.of(1, 2)) as string)).toEqual({
+      realtimeInput: { audio: { data: 'AQI=', mimeType: 'audio/pcm;rate=16000' } },
+    });
+    expect(shown(adapter.begin())).toEqual([sent({ realtimeInput: { text: 'The call was answered. Greet the caller.' } })]);
+    expect(adapter.interrupted()).toEqual([]);
+  });
+
+  it.each<[string, object[], object[]]>([
+    ['audio, in parts', [audio('AQ==', '', 'Ag==')], [played(0, 1), played(0, 2)]],
+    [
+      'audio and text of two turns',
+      [says(' One'), says(' two.'), DONE, says('Three.'), DONE],
+      [partly(0, 'One'), partly(0, 'One two.'), ...wholly(0, 'One two.'), partly(1, 'Three.'), ...wholly(1, 'Three.')],
+    ],
+    [
+      'all of a turn at once',
+      [
+        content({
+          outputTranscription: { text: 'One.' },
+          modelTurn: { parts: [{ inlineData: { data: 'AQ==' } }] },
+          generationComplete: true,
+        }),
+      ],
+      [partly(0, 'One.'), played(0, 1), ended(0)],
+    ],
+    [
+      'an interruption: the rest of the turn is left out',
+      [says('One.'), INTERRUPTED, says('Two.'), audio('AQ=='), DONE, says('Three.'), audio('Ag==')],
+      [partly(0, 'One.'), { do: 'interrupt' }, partly(2, 'Three.'), played(2, 2)],
+    ],
+    [
+      'audio with an interruption',
+      [content({ interrupted: true, modelTurn: { parts: [{ inlineData: { data: 'AQ==' } }] } })],
+      [{ do: 'interrupt' }],
+    ],
+    [
+      'words of the caller until the turn is complete',
+      [hears(' A '), hears('table. '), DONE, DONE],
+      [heard('A table.'), ...wholly(0, ''), ...wholly(1, '')],
+    ],
+    [
+      'words of the caller that are finished',
+      [hears('A table.', { finished: true }), hears('Two', { finished: false })],
+      [heard('A table.')],
+    ],
+    [
+      'words of the caller until the agent is heard',
+      [hears('A table.'), says('Of'), audio('AQ==')],
+      [partly(0, 'Of'), heard('A table.'), played(0, 1)],
+    ],
+    ['words of the caller who interrupts', [hears('Stop.'), INTERRUPTED], [heard('Stop.'), { do: 'interrupt' }]],
+    [
+      'calls',
+      [called({ id: '1', name: 'the_weather', args: { day: 'Monday' } }, { id: '2', name: 'hang_up' })],
+      [ran({ input: { day: 'Monday' } }), ran({ callId: '2', name: 'hang_up', speech: '' })],
+    ],
+    ['calls that are cancelled', [{ toolCallCancellation: { ids: ['1', '2'] } }], [{ do: 'drop-tools', callIds: ['1', '2'] }]],
+    ['tokens', [{ usageMetadata: { totalTokenCount: 40 } }], [{ do: 'used', tokens: 40 }]],
+    ['its end in 50.5 s', [{ goAway: { timeLeft: '50.5s' } }], [{ do: 'renew', withinMs: 50_500 }]],
+    ['its end a second ago', [{ goAway: { timeLeft: '-1s' } }], [{ do: 'renew', withinMs: 0 }]],
+    ['its end at some time', [{ goAway: {} }], [{ do: 'renew', withinMs: 10_000 }]],
+    ['several fields', [{ setupComplete: {}, usageMetadata: { totalTokenCount: 1 } }], [{ do: 'accepted' }, { do: 'used', tokens: 1 }]],
+    ['what it does not know', [{ voiceActivity: {} }], []],
+    ['what is no object', [[]], [{ do: 'warn', message: 'a message that is not JSON' }]],
+  ])('%s', (_what, messages, expected) => {
+    expect(receives(adapterOf(), ...messages)).toEqual(expected);
+  });
+
+  it('is responding while it is heard, and while a function runs', () => {
+    const adapter = adapterOf();
+    const isResponding = (message: object): boolean => (receives(adapter, message), adapter.isResponding);
+    expect([adapter.isResponding, isResponding(says('One')), isResponding(audio('AQ==')), isResponding(DONE)]).toEqual([
+      false,
+      false,
+      true,
+      false,
+    ]);
+    expect([isResponding(audio('AQ==')), isResponding(INTERRUPTED), isResponding(audio('AQ=='))]).toEqual([true, false, false]);
+    expect([isResponding(called({ id: '1', name: 'hang_up' })), isResponding({ toolCallCancellation: { ids: ['1'] } })]).toEqual([
+      true,
+      false,
+    ]);
+  });
+
+  it('gets the results of all calls after the last, or its cancellation, once', () => {
+    const adapter = adapterOf();
+    const result = (id: string, continues = true) => shown(adapter.toolResult(id, { result: id }, continues));
+    const [one, three] = ['1', '3'].map((id) => ({ id, name: 'hang_up', response: { result: id } }));
+    receives(adapter, called(...['1', '2'].map((id) => ({ id, name: 'hang_up' }))));
+    expect([result('1'), result('1'), result('never')]).toEqual([[], [], []]);
+    expect(receives(adapter, { toolCallCancellation: { ids: ['2'] } })).toEqual([
+      { do: 'drop-tools', callIds: ['2'] },
+      sent({ toolResponse: { functionResponses: [one] } }),
+    ]);
+    receives(adapter, called({ id: '3', name: 'hang_up' }));
+    expect(result('3', false)).toEqual([sent({ toolResponse: { functionResponses: [{ ...three, scheduling: 'SILENT' }] } })]);
+    expect(receives(adapter, { toolCallCancellation: { ids: [] } })).toEqual([{ do: 'drop-tools', callIds: [] }]);
+  });
+
+  it('can be resumed with its latest handle, while it says so', () => {
+    const adapter = adapterOf();
+    const after = (update: object): string | null => (receives(adapter, { sessionResumptionUpdate: update }), adapter.resumption);
+    expect([adapter.resumption, after({ resumable: true, newHandle: 'a' }), after({})]).toEqual([null, 'a', 'a']);
+    expect([after({ resumable: true, newHandle: 'b' }), after({ resumable: true })]).toEqual(['b', null]);
+    expect([after({ resumable: true, newHandle: 'c' }), after({ resumable: false, newHandle: 'd' })]).toEqual(['c', null]);
+  });
 });
