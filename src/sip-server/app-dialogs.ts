@@ -4,6 +4,7 @@ import { getHeader, header, type SipRequest } from '../sip/message/message.js';
 import { tagOf } from '../sip/message/uri.js';
 import type { FramePeer } from './control-protocol.js';
 import type { Flow } from '../sip/transport/flow.js';
+import { PassingMap } from '../lib/passing-map.js';
 import type { QueuedTimer, TimerQueue } from '../lib/timers.js';
 import type { DialogEntry } from '../sip/dialog/dialog-table.js';
 import { ASLEEP_MS } from '../sip/user-agent.js';
@@ -33,9 +34,10 @@ const CLAIM_MS = 32_000;
 
 /** Every application's dialogs, including those of disconnected applications. */
 export class AppDialogs {
-  readonly #byId = new Map<string, AppDialog>();
-  readonly #byEntry = new Map<DialogEntry, AppDialog>();
-  readonly #byCallId = new Map<string, AppDialog>();
+  readonly #byId = new PassingMap<string, AppDialog>();
+  /** By the key of their entry. */
+  readonly #byKey = new PassingMap<string, AppDialog>();
+  readonly #byCallId = new PassingMap<string, AppDialog>();
   /** By instance. */
   readonly #orphans = new Map<string, Deadline>();
   readonly #unclaimed = new Map<AppConnection, Deadline>();
@@ -50,7 +52,7 @@ export class AppDialogs {
   ) {}
 
   get size(): number {
-    return this.#byEntry.size;
+    return this.#byKey.size;
   }
 
   byId(id: string): AppDialog | undefined {
@@ -58,7 +60,8 @@ export class AppDialogs {
   }
 
   of(entry: DialogEntry): AppDialog | undefined {
-    return this.#byEntry.get(entry);
+    const call = this.#byKey.get(entry.key);
+    return call?.entry === entry ? call : undefined;
   }
 
   byCallId(callId: string | undefined): AppDialog | undefined {
@@ -67,12 +70,12 @@ export class AppDialogs {
 
   add(call: AppDialog): void {
     this.#byId.set(call.id, call);
-    this.#byEntry.set(call.entry, call);
+    this.#byKey.set(call.entry.key, call);
     this.#byCallId.set(call.entry.state.callId, call);
   }
 
   drop(call: AppDialog): void {
-    this.#byEntry.delete(call.entry);
+    if (this.of(call.entry) === call) this.#byKey.delete(call.entry.key);
     if (this.#byId.get(call.id) === call) this.#byId.delete(call.id);
     const { callId } = call.entry.state;
     if (this.#byCallId.get(callId) === call) this.#byCallId.delete(callId);
@@ -82,7 +85,7 @@ export class AppDialogs {
 
   /** The application disconnected: ends its calls, or keeps them if it has an instance id. */
   orphan(app: AppConnection): void {
-    const calls = [...this.#byEntry.values()].filter((call) => call.app === app);
+    const calls = [...this.#byKey.values()].filter((call) => call.app === app);
     const { instance } = app;
     if (instance === null || this.graceMs === 0) {
       for (const call of calls) this.#endAndDrop(call);

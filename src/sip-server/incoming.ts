@@ -1,4 +1,5 @@
 import { nextSerialId } from '../lib/ids.js';
+import { PassingMap } from '../lib/passing-map.js';
 import type { QueuedTimer } from '../lib/timers.js';
 import type { IncomingRequest, RespondProblem } from '../sip/user-agent/user-agent-context.js';
 import { getHeader, header, type Header, type SipRequest, serializeUnfolded } from '../sip/message/message.js';
@@ -32,7 +33,7 @@ const PROBLEMS: Readonly<Record<RespondProblem, string>> = {
 
 /** Requests from the network that await an application's response. */
 export class IncomingRequests {
-  readonly #byId = new Map<string, Pending>();
+  readonly #byId = new PassingMap<string, Pending>();
 
   constructor(
     private readonly userAgent: UserAgent,

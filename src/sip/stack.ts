@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
+import { PassingMap } from '../lib/passing-map.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { TimerQueue } from '../lib/timers.js';
 import type { Admission } from './admission.js';
@@ -18,7 +19,7 @@ import {
   serialize,
 } from './message/message.js';
 import { hasTag } from './message/uri.js';
-import { parseFast } from './message/fast-path-parser.js';
+import { flatten, parseFast } from './message/fast-path-parser.js';
 import { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
 import { received, stampTopVia, type OwnHeaders, type Reception } from './message/reception.js';
 import {
@@ -78,9 +79,9 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly #admission: Admission | undefined;
   readonly #reopen: StackOptions['reopen'];
   readonly #alias: StackOptions['alias'];
-  readonly #server = new Map<string, ServerTransaction>();
-  readonly #client = new Map<string, ClientTransaction>();
-  readonly #byFlow = new Map<Flow, Set<ClientTransaction | ServerTransaction>>();
+  readonly #server = new PassingMap<string, ServerTransaction>();
+  readonly #client = new PassingMap<string, ClientTransaction>();
+  readonly #byFlow = new Map<Flow, PassingMap<string, ClientTransaction | ServerTransaction>>();
   #user: TransactionUser | undefined;
   #taken = 0;
   #malformed = 0;
@@ -115,7 +116,7 @@ export class SipStack implements FlowListener, TransactionHost {
 
   /** Transactions without a final response: on this connection, or all. */
   open(flow?: Flow): OpenTransactions {
-    const all = flow === undefined ? [...this.#server.values(), ...this.#client.values()] : [...(this.#byFlow.get(flow) ?? [])];
+    const all = flow === undefined ? [...this.#server.values(), ...this.#client.values()] : [...(this.#byFlow.get(flow)?.values() ?? [])];
     const unanswered = all.filter(({ isUnanswered }) => isUnanswered);
     const client = unanswered.filter((transaction) => transaction instanceof ClientTransaction).length;
     return { client, server: unanswered.length - client };
@@ -187,7 +188,7 @@ export class SipStack implements FlowListener, TransactionHost {
     const transactions = this.#byFlow.get(flow);
     this.#byFlow.delete(flow);
     if (transactions === undefined) return;
-    for (const transaction of [...transactions]) if (!this.#reroute(transaction)) transaction.onFlowClosed();
+    for (const transaction of [...transactions.values()]) if (!this.#reroute(transaction)) transaction.onFlowClosed();
   }
 
   /**
@@ -243,8 +244,10 @@ export class SipStack implements FlowListener, TransactionHost {
     if (retryAfter !== null) {
       return this.#answerStateless(flow, request, 503, 'Service Unavailable', [header('Retry-After', String(retryAfter))]);
     }
-    const transaction = new ServerTransaction(this, key, request, core, flow, newTag());
-    this.#server.set(key, transaction);
+    // That of an INVITE is kept for 64·T1, and would keep the whole text.
+    const ownKey = request.method === 'INVITE' ? flatten(key) : key;
+    const transaction = new ServerTransaction(this, ownKey, request, core, flow, newTag());
+    this.#server.set(ownKey, transaction);
     this.#track(flow, transaction);
     if ((flow.tlsIdentity ?? '') !== '' && core.topVia.params.has('alias')) this.#alias?.(flow, core.topVia);
     if (request.method === 'CANCEL') return this.#onCancel(transaction);
@@ -307,16 +310,22 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   #track(flow: Flow, transaction: ClientTransaction | ServerTransaction): void {
-    const set = this.#byFlow.get(flow);
-    if (set === undefined) this.#byFlow.set(flow, new Set([transaction]));
-    else set.add(transaction);
+    const known = this.#byFlow.get(flow);
+    const here = known ?? new PassingMap<string, ClientTransaction | ServerTransaction>();
+    if (known === undefined) this.#byFlow.set(flow, here);
+    here.set(placeOf(transaction), transaction);
   }
 
   #untrack(flow: Flow, transaction: ClientTransaction | ServerTransaction): void {
-    const set = this.#byFlow.get(flow);
-    set?.delete(transaction);
-    if (set?.size === 0) this.#byFlow.delete(flow);
+    const here = this.#byFlow.get(flow);
+    here?.delete(placeOf(transaction));
+    if (here?.size === 0) this.#byFlow.delete(flow);
   }
+}
+
+/** A peer may name its branch as we named ours. */
+function placeOf(transaction: ClientTransaction | ServerTransaction): string {
+  return transaction instanceof ServerTransaction ? `<${transaction.key}` : `>${transaction.key}`;
 }
 
 /** A datagram's message ends at its Content-Length: drops the excess; 400 if bytes are missing (RFC 3261 §18.3). */

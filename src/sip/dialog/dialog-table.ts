@@ -2,6 +2,7 @@ import { topViaOf, type CoreHeaders } from '../message/core-headers.js';
 import { flatten } from '../message/fast-path-parser.js';
 import { getHeader, type SipMessage } from '../message/message.js';
 import type { ServerTransaction } from '../transaction/transaction-runner.js';
+import { PassingMap } from '../../lib/passing-map.js';
 import type { QueuedTimer, TimerQueue } from '../../lib/timers.js';
 import { dialogKey, type Dialog, type SessionTimer } from './dialog.js';
 import { changesOf, type DialogRecord, type DialogStore, type UnacknowledgedAnswer } from './dialog-record.js';
@@ -277,8 +278,8 @@ export class DialogEntry {
 
 /** All dialogs by their id (RFC 3261 §12), and the requests for merge detection (§8.2.2.2). */
 export class DialogTable {
-  readonly #dialogs = new Map<string, DialogEntry>();
-  readonly #merged = new Map<string, ServerTransaction | DialogEntry>();
+  readonly #dialogs = new PassingMap<string, DialogEntry>();
+  readonly #merged = new PassingMap<string, ServerTransaction | DialogEntry>();
   /** Restored dialogs whose first 2xx has no ACK, by Call-ID and From tag of their INVITE. */
   readonly #unacknowledged = new Map<string, DialogEntry>();
 

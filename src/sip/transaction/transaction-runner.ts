@@ -1,5 +1,6 @@
 import { NamedTimers, type TimerQueue } from '../../lib/timers.js';
 import { cseqNumber, type CoreHeaders, mergeKey } from '../message/core-headers.js';
+import { flatten } from '../message/fast-path-parser.js';
 import { getHeader, getHeaders, header, type SipRequest, type SipResponse, serialize } from '../message/message.js';
 import { inviteClientStart, stepInviteClient, type InviteClientEvent, type InviteClientState } from './invite-client.js';
 import { INVITE_SERVER_START, stepInviteServer, type InviteServerEvent, type InviteServerState } from './invite-server.js';
@@ -132,6 +133,7 @@ export class ServerTransaction extends Runner<ServerState, ServerEvent, ServerUs
 
   /** After the 2xx, only a retransmitted INVITE or a CANCEL can arrive. Neither needs the request's content. */
   release(): void {
+    if (this.#taken?.core.toTag !== undefined) this.localTag = flatten(this.localTag);
     this.#taken = undefined;
     this.owner = null;
   }
