@@ -178,46 +178,51 @@ const action: fc.Arbitrary<{ readonly name: string; readonly run: Action }> = fc
 );
 
 describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts and stops', () => {
-  // A busy machine has the time limit of a test for each half.
-  it.each(['first', 'second'])('ends each call once, with one reason and one record, and leaves nothing open: %s half', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.boolean(),
-        fc.boolean(),
-        fc.boolean(),
-        fc.array(action, { maxLength: 60 }),
-        async (isLate, isConnected, mayFallBack, actions) => {
-          const bench = new RunnerBench(isLate, mayFallBack ? 'test-line' : null);
-          // Half of the schedules begin within the call: most end before they would get there.
-          if (isConnected) {
-            await bench.connect(isLate ? ANSWER : '');
-            expect(bench.runner.stateName).toBe('Talking');
-          }
-          for (const { run } of actions) await run(bench);
-          // Whatever state it is in now, it is ended in an orderly way.
-          bench.runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
-          await bench.drain();
-          bench.say('destroy', '', 'ACK timeout');
-          await bench.drain();
-          expect(bench.ended).toBe(1);
-          expect(bench.runner.stateName).toBe('Ended');
-          // The store may be away when the one record is written.
-          expect(bench.writes).toBe(1);
-          expect(bench.records.length).toBeLessThanOrEqual(1);
-          expect(bench.open.agents.size).toBe(0);
-          // Once more for each media thread that died under the agent.
-          const deaths = actions.filter(({ name }) => name === THREAD_DIES).length;
-          expect(bench.connects).toBeLessThanOrEqual((mayFallBack ? 2 : 1) + deaths);
-          expect([bench.open.legs.size, bench.open.sessions.size, bench.open.leases.size, bench.open.snapshots.size]).toEqual([0, 0, 0, 0]);
-          // One final answer to the INVITE at most: none when it was cancelled, or when the SIP server was lost.
-          expect(bench.statuses.filter((status) => status >= 200).length).toBeLessThanOrEqual(1);
-          for (const { answers } of bench.asked) expect(answers).toHaveLength(1);
-          expect(bench.byes).toBeLessThanOrEqual(2);
-        },
-      ),
-      { numRuns: 2_500 },
-    );
-  });
+  // A busy machine has the time limit of a test for each quarter.
+  it.each(['first', 'second', 'third', 'last'])(
+    'ends each call once, with one reason and one record, and leaves nothing open: %s quarter',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.boolean(),
+          fc.boolean(),
+          fc.boolean(),
+          fc.array(action, { maxLength: 60 }),
+          async (isLate, isConnected, mayFallBack, actions) => {
+            const bench = new RunnerBench(isLate, mayFallBack ? 'test-line' : null);
+            // Half of the schedules begin within the call: most end before they would get there.
+            if (isConnected) {
+              await bench.connect(isLate ? ANSWER : '');
+              expect(bench.runner.stateName).toBe('Talking');
+            }
+            for (const { run } of actions) await run(bench);
+            // Whatever state it is in now, it is ended in an orderly way.
+            bench.runner.dispatch({ type: 'hangup', reason: 'SHUTDOWN' });
+            await bench.drain();
+            bench.say('destroy', '', 'ACK timeout');
+            await bench.drain();
+            expect(bench.ended).toBe(1);
+            expect(bench.runner.stateName).toBe('Ended');
+            // The store may be away when the one record is written.
+            expect(bench.writes).toBe(1);
+            expect(bench.records.length).toBeLessThanOrEqual(1);
+            expect(bench.open.agents.size).toBe(0);
+            // Once more for each media thread that died under the agent.
+            const deaths = actions.filter(({ name }) => name === THREAD_DIES).length;
+            expect(bench.connects).toBeLessThanOrEqual((mayFallBack ? 2 : 1) + deaths);
+            expect([bench.open.legs.size, bench.open.sessions.size, bench.open.leases.size, bench.open.snapshots.size]).toEqual([
+              0, 0, 0, 0,
+            ]);
+            // One final answer to the INVITE at most: none when it was cancelled, or when the SIP server was lost.
+            expect(bench.statuses.filter((status) => status >= 200).length).toBeLessThanOrEqual(1);
+            for (const { answers } of bench.asked) expect(answers).toHaveLength(1);
+            expect(bench.byes).toBeLessThanOrEqual(2);
+          },
+        ),
+        { numRuns: 1_250 },
+      );
+    },
+  );
 
   it('a call whose gateway is killed at any moment of its end has one record, of this process or of the next', async () => {
     // What is under way when it is killed never comes to its end.
