@@ -14,8 +14,8 @@ export class CarrierCall {
   answeredMs = 0;
   /** Answers to the gateway's next re-INVITEs; those after them get 200. */
   readonly refusals: string[] = [];
-  /** Answer to each OPTIONS and BYE of the gateway's. */
-  otherAnswer = '200 OK';
+  /** Answer to each OPTIONS and BYE of the gateway's; `null`: none. */
+  otherAnswer: string | null = '200 OK';
   /** Each connection that it ever had: one of another cell's goes on when a cell dies. */
   readonly #peers = new Set<SipPeer>();
 
@@ -48,7 +48,10 @@ export class CarrierCall {
   }
 
   #onMessage(message: WireMessage): void {
-    if (/^(OPTIONS|BYE) /.test(message.startLine)) return answerWith(this.peer, message, this.otherAnswer);
+    if (/^(OPTIONS|BYE) /.test(message.startLine)) {
+      if (this.otherAnswer !== null) answerWith(this.peer, message, this.otherAnswer);
+      return;
+    }
     if (!message.startLine.startsWith('INVITE ')) return;
     const refusal = this.refusals.shift();
     if (refusal !== undefined) return answerWith(this.peer, message, refusal);
