@@ -14,8 +14,8 @@ import { order, settledKb, startAll, startBareTls, type Process } from './proces
 
 const { values } = parseArgs({
   options: {
-    /** no more than 30 or so: a finished transaction is kept for 32 s (RFC 6026), and sip.max_transactions of them at once */
-    seconds: { type: 'string', default: '20' },
+    /** no more than 15 or so: a finished INVITE is kept for 32 s (RFC 6026), and sip.max_transactions of them at once */
+    seconds: { type: 'string', default: '15' },
     /** of calls before anything is measured: V8 compiles for some 60 s what runs often */
     warm: { type: 'string', default: '60' },
     rate: { type: 'string', default: '3000' },
