@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { until } from './carrier-call.js';
 import { freePorts, lockFirst } from './ports.js';
-import { processesOf } from './processes.js';
+import { processesOf, signalAll } from './processes.js';
 
 /** What `trunkline up` writes when everything answers. */
 export interface Ready {
@@ -140,7 +140,7 @@ export class RunningGateway {
   async destroy(): Promise<void> {
     await this.stop();
     // What a killed supervisor left.
-    for (const { pid } of processesOf(this.dataDir)) process.kill(pid, 'SIGKILL');
+    signalAll(this.dataDir, 'SIGKILL');
     // A killed process has its ports until it is gone: the next one to get the range would find them taken.
     await until(() => processesOf(this.dataDir).length === 0, 5_000, 'a killed process is still there');
     await new Promise((resolve_) => this.lock.close(resolve_));

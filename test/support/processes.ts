@@ -73,3 +73,14 @@ export function processesOf(dataDir: string): { readonly pid: number; readonly c
     )
     .map((pid) => ({ pid, command: text(`/proc/${String(pid)}/cmdline`).replaceAll('\0', ' ') }));
 }
+
+/** A signal to each living process of an instance, or to some of them. */
+export function signalAll(dataDir: string, signal: NodeJS.Signals, isMeant: (command: string) => boolean = () => true): void {
+  for (const { pid, command } of processesOf(dataDir)) {
+    try {
+      if (isMeant(command)) process.kill(pid, signal);
+    } catch {
+      // It ended with another one meanwhile.
+    }
+  }
+}

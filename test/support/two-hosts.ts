@@ -4,7 +4,7 @@ import { openRedisStores, type RedisStores } from '../../src/gateway/store/redis
 import { silentLog } from '../../src/lib/log.js';
 import { systemClock } from '../../src/lib/system-clock.js';
 import { RunningGateway } from './gateway.js';
-import { processesOf } from './processes.js';
+import { signalAll } from './processes.js';
 import { startRedis, type TestRedis, type TestSentinels } from './redis.js';
 
 export const NUMBER = '+15550100100';
@@ -76,14 +76,7 @@ export class TwoHosts {
 
 /** A signal to all processes of a host at once. Returns the moment. */
 export function signalHost({ gateway }: Host, signal: NodeJS.Signals): number {
-  const processes = processesOf(gateway.dataDir);
   const atMs = performance.now();
-  for (const { pid } of processes) {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      // It ended with its supervisor.
-    }
-  }
+  signalAll(gateway.dataDir, signal);
   return atMs;
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { freePorts, freeRange, relayPorts } from './ports.js';
-import { processesOf } from './processes.js';
+import { signalAll } from './processes.js';
 
 /** `trunkline up` where the start itself is looked at: starts that are refused, cut short, or interrupted by a terminal. */
 export class UpProcess {
@@ -74,7 +74,7 @@ export class UpProcess {
   async destroy(): Promise<void> {
     this.child.kill('SIGKILL');
     await this.ended;
-    for (const { pid } of processesOf(this.dataDir)) process.kill(pid, 'SIGKILL');
+    signalAll(this.dataDir, 'SIGKILL');
   }
 }
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { CarrierListener } from '../../support/carrier-listener.js';
 import { RunningGateway } from '../../support/gateway.js';
-import { CHILDREN, isAlive, processesOf } from '../../support/processes.js';
+import { CHILDREN, isAlive, processesOf, signalAll } from '../../support/processes.js';
 import { SipPeer } from '../../support/sip-peer.js';
 import { isKept, nothingLeft, recordOf, timesLogged } from '../../support/trunk.js';
 
@@ -189,10 +189,9 @@ describe('a call that no process has', () => {
     await call.connect(carrier.port);
     await isKept(gateway, call.signalling.callId);
     await gateway.stop('SIGKILL');
-    const killed = (): { readonly pid: number }[] =>
-      processesOf(gateway.dataDir).filter(({ command }) => !command.startsWith('redis-server'));
-    for (const { pid } of killed()) process.kill(pid, 'SIGKILL');
-    await until(() => killed().length === 0, 5_000, 'not all are gone');
+    const isKilled = (command: string): boolean => !command.startsWith('redis-server');
+    signalAll(gateway.dataDir, 'SIGKILL', isKilled);
+    await until(() => !processesOf(gateway.dataDir).some(({ command }) => isKilled(command)), 5_000, 'not all are gone');
     return call;
   }
 
