@@ -25,6 +25,8 @@ let serial = 0;
 
 /** A carrier's audio: SRTP out every 20 ms under one key, and when each packet that came was heard. */
 export class CarrierAudio {
+  /** Those that are not closed: each sends to a port that the next instance may have. */
+  static readonly unclosed = new Set<CarrierAudio>();
   readonly heard: HeardPacket[] = [];
   /** Packets that could not be decrypted with the key of the gateway's last description. */
   bad = 0;
@@ -37,7 +39,6 @@ export class CarrierAudio {
   #receive: SrtpSession | undefined;
   #remote: { readonly address: string; readonly port: number } | undefined;
   #remoteKey = '';
-  #isClosed = false;
   #ticks: NodeJS.Timeout | undefined;
   // Far from where the sequence number wraps.
   #sequence = 1_000;
@@ -56,9 +57,6 @@ export class CarrierAudio {
     });
     rtcp.on('message', (data) => this.indices.onRtcp(data));
   }
-
-  /** Those that are not closed: each sends to a port that the next instance may have. */
-  static readonly unclosed = new Set<CarrierAudio>();
 
   static async open(): Promise<CarrierAudio> {
     const sockets = [createSocket('udp4'), createSocket('udp4')] as const;
@@ -136,9 +134,7 @@ export class CarrierAudio {
   }
 
   close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    CarrierAudio.unclosed.delete(this);
+    if (!CarrierAudio.unclosed.delete(this)) return;
     this.mute();
     this.rtp.close();
     this.rtcp.close();

@@ -79,8 +79,9 @@ export function signalAll(dataDir: string, signal: NodeJS.Signals, isMeant: (com
   for (const { pid, command } of processesOf(dataDir)) {
     try {
       if (isMeant(command)) process.kill(pid, signal);
-    } catch {
+    } catch (error) {
       // It ended with another one meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }
 }
