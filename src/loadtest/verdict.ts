@@ -15,9 +15,11 @@ export interface Thresholds {
 
 export interface StageFacts extends Pick<
   StageFigures,
-  'plan' | 'failed' | 'failures' | 'latency' | 'behind' | 'media' | 'processes' | 'machine'
+  'plan' | 'started' | 'failed' | 'failures' | 'latency' | 'behind' | 'media' | 'processes' | 'machine'
 > {
   readonly interrupted: boolean;
+  /** Why a load generator broke off; null: none did. */
+  readonly problem: string | null;
 }
 
 export function verdictOf(facts: StageFacts, thresholds: Thresholds): Verdict {
@@ -33,8 +35,10 @@ function isBehind({ behind, plan }: Pick<StageFacts, 'behind' | 'plan'>): boolea
 }
 
 function faultsOf(facts: StageFacts, { maxFailures, maxP99, maxLossPercent, echoes }: Thresholds): string[] {
-  const { failed, latency, media, behind } = facts;
+  const { plan, started, failed, latency, media, behind, interrupted, problem } = facts;
   const faults: string[] = [];
+  if (problem !== null) faults.push(problem);
+  if (started < plan.calls && !interrupted) faults.push(`${String(plan.calls - started)} of ${calls(plan.calls)} were not placed`);
   if (failed > maxFailures) faults.push(`${calls(failed)} failed`);
   if (latency === null) faults.push('no call was answered');
   else if (maxP99 !== null && latency.p99 > maxP99) faults.push(`p99 is ${latency.p99.toFixed(1)} ms, over ${String(maxP99)} ms`);
@@ -102,11 +106,11 @@ const FILES_FULL = 0.95;
 const MEMORY_LOW_MB = 200;
 
 /** By what is most certain first: what the gateway said, then what the processes show. */
-export function limitOf(facts: Omit<StageFacts, 'latency' | 'media' | 'failed'>): Limit {
+export function limitOf(facts: Omit<StageFacts, 'latency' | 'media' | 'started' | 'failed' | 'problem'>): Limit {
   return refusal(facts) ?? exhausted(facts) ?? loadGenerator(facts) ?? processor(facts) ?? unknown(facts);
 }
 
-type Facts = Omit<StageFacts, 'latency' | 'media' | 'failed'>;
+type Facts = Parameters<typeof limitOf>[0];
 
 /** What names a setting first; a refusal that names none is a limit all the same: of the number, not of the machine. */
 function refusal({ failures, processes, machine }: Facts): Limit | null {

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { Tunnel as TlsTunnel } from '../../src/loadtest/run/tunnel.js';
+import { Tunnel } from '../../src/loadtest/run/tunnel.js';
 import { systemClock } from '../../src/lib/system-clock.js';
 
 export interface SippOutcome {
@@ -14,27 +14,9 @@ export interface SippOutcome {
   readonly output: string;
 }
 
-/** A tunnel to a gateway of this machine, in a directory of its own. */
-export class Tunnel {
-  private constructor(
-    private readonly tunnel: TlsTunnel,
-    private readonly directory: string,
-  ) {}
-
-  static async open(gatewayPort: number, caFile: string): Promise<Tunnel> {
-    const directory = await mkdtemp(join(tmpdir(), 'trunkline-tunnel-'));
-    const target = { host: '127.0.0.1', port: gatewayPort };
-    return new Tunnel(await TlsTunnel.open({ target, caFile, directory, clock: systemClock }), directory);
-  }
-
-  get port(): number {
-    return this.tunnel.port;
-  }
-
-  async close(): Promise<void> {
-    await this.tunnel.close();
-    await rm(this.directory, { recursive: true, force: true });
-  }
+/** To a gateway of this machine. */
+export function tunnelTo(gatewayPort: number, caFile: string): Promise<Tunnel> {
+  return Tunnel.open({ target: { host: '127.0.0.1', port: gatewayPort }, caFile, clock: systemClock });
 }
 
 /** What is not as usual. */

@@ -88,9 +88,9 @@ export class Ways {
       this.#own ??= await this.#ownTls();
       return Array.from({ length: count }, () => this.#own as SippWay);
     }
-    const { target, caFile, directory, clock, watch } = this.options;
+    const { target, caFile, clock, watch } = this.options;
     while (this.#tunnels.length < count) {
-      const tunnel = await Tunnel.open({ target, caFile, directory, clock });
+      const tunnel = await Tunnel.open({ target, caFile, clock });
       this.#tunnels.push(tunnel);
       watch.add(tunnel.pid, `stunnel ${String(this.#tunnels.length)}`);
     }

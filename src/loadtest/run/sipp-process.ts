@@ -77,7 +77,7 @@ export class SippProcess implements CallSource {
     for (const error of this.#errorLog.end()) this.listener.error(error);
     for (const follower of [this.#calls, this.#errors, this.#stat, this.#rtt]) follower?.close();
     if (this.#isStopping || (code !== null && ORDERLY.includes(code))) return null;
-    return `SIPp ended with ${this.#spawnError ?? String(code)}: ${this.#complaint()}`;
+    return `SIPp ended with ${this.#spawnError ?? this.#child.signalCode ?? String(code)}: ${this.#complaint()}`;
   }
 
   /** Ends the calls in progress with BYE, or CANCEL, and then SIPp. */

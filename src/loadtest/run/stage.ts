@@ -64,13 +64,14 @@ export class Stage {
   async run(): Promise<StageFigures> {
     const { clock } = this.site;
     const startedAt = isoNow(clock);
+    let problem: string | null;
     try {
       const jobs = await this.#jobs();
       this.#startedMs = clock.nowMs();
       for (const [index, job] of jobs.entries()) this.#start(index, job);
       this.#look();
       this.#read();
-      await this.#whenEnded();
+      problem = await this.#whenEnded();
       await this.#generator?.finish();
     } finally {
       this.#cancelRead();
@@ -79,7 +80,7 @@ export class Stage {
       await this.#generator?.close();
       if (this.#generator !== undefined) this.site.watch.remove(this.#generator.pid);
     }
-    return this.#figures(startedAt);
+    return this.#figures(startedAt, problem);
   }
 
   async #jobs(): Promise<SippJob[]> {
@@ -203,7 +204,7 @@ export class Stage {
   }
 
   /** A connection that is lost in the run is a result; one that never was is a mistake to report. */
-  async #whenEnded(): Promise<void> {
+  async #whenEnded(): Promise<string | null> {
     const { recorder, site } = this;
     const problems = await Promise.all(
       this.#sipps.map(async (sipp, index) => {
@@ -212,22 +213,24 @@ export class Stage {
         return problem;
       }),
     );
-    const problem = problems.find((one) => one !== null);
-    if (problem !== undefined && recorder.started === 0) throw new Error(problem);
+    const problem = problems.find((one) => one !== null) ?? null;
+    if (problem !== null && recorder.started === 0) throw new Error(problem);
+    return problem;
   }
 
-  #figures(startedAt: string): StageFigures {
+  #figures(startedAt: string, problem: string | null): StageFigures {
     const { recorder, plan, site } = this;
     const media = plan.mediaCalls === 0 ? null : this.#tally.figures();
     const machine: MachineFigures = { cores: CORES, busyPercent: recorder.machineBusy, memoryFreeMb: recorder.memoryFreeMb };
-    const { failed, failures, latency, behind } = recorder;
+    const { started, failed, failures, latency, behind } = recorder;
     const processes = recorder.processes();
-    const facts = { plan, failed, failures, latency, behind, media, processes, machine, interrupted: site.isInterrupted() };
+    const interrupted = site.isInterrupted();
+    const facts = { plan, started, failed, failures, latency, behind, media, processes, machine, interrupted, problem };
     return {
       plan,
       startedAt,
       seconds: (site.clock.nowMs() - this.#startedMs) / 1_000,
-      started: recorder.started,
+      started,
       answered: recorder.answeredCount,
       successful: recorder.successful,
       failed,

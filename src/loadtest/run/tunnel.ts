@@ -1,22 +1,19 @@
 import type { ChildProcess } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
-import { connect, createServer, isIP, type AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import type { Clock } from '../../lib/clock.js';
+import { isIP } from 'node:net';
+import type { Readable } from 'node:stream';
 import { formatHostPort } from '../../lib/address.js';
+import { within, type Clock } from '../../lib/clock.js';
 import { ownedChild, whenGone } from './owned-child.js';
 
 export interface TunnelOptions {
   readonly target: { readonly host: string; readonly port: number };
   /** PEM, the CA that the gateway's certificate must be signed by. */
   readonly caFile: string;
-  /** Where its configuration is written. */
-  readonly directory: string;
   readonly clock: Clock;
 }
 
 const OPEN_WITHIN_MS = 10_000;
-const TRY_EVERY_MS = 20;
+const MAX_LOG = 4_096;
 
 /** Debian's SIPp does not speak TLS: stunnel speaks it in its place, and checks the gateway's certificate. */
 export class Tunnel {
@@ -29,20 +26,15 @@ export class Tunnel {
     return this.child.pid ?? 0;
   }
 
-  /** Resolves when it takes connections on loopback. */
-  static async open({ target, caFile, directory, clock }: TunnelOptions): Promise<Tunnel> {
-    const port = await freePort();
-    const file = join(directory, `stunnel-${String(port)}.conf`);
-    await writeFile(file, configuration(port, target, caFile), { mode: 0o600 });
-    const child = ownedChild('stunnel4', [file], { stdio: 'ignore' });
-    const tunnel = new Tunnel(port, child);
-    try {
-      await untilOpen(port, child, clock);
-    } catch (error) {
-      await tunnel.close();
-      throw error;
-    }
-    return tunnel;
+  /** Resolves when it takes connections on loopback. The system chooses the port: a free one that is looked for before can be taken meanwhile. */
+  static async open({ target, caFile, clock }: TunnelOptions): Promise<Tunnel> {
+    const child = ownedChild('stunnel4', ['-fd', '0'], { stdio: ['pipe', 'ignore', 'pipe'] });
+    child.stdin?.on('error', () => undefined).end(configuration(target, caFile));
+    const bound = boundPort(child);
+    if (!(await within(clock, OPEN_WITHIN_MS, bound))) child.kill('SIGKILL');
+    const port = await bound;
+    if (typeof port === 'number') return new Tunnel(port, child);
+    throw new Error(`stunnel4 does not accept connections: ${port}`);
   }
 
   async close(): Promise<void> {
@@ -51,15 +43,16 @@ export class Tunnel {
   }
 }
 
-function configuration(port: number, { host, port: targetPort }: TunnelOptions['target'], caFile: string): string {
+function configuration({ host, port }: TunnelOptions['target'], caFile: string): string {
   return [
     'foreground = yes',
     'pid =',
-    'debug = warning',
+    // The level at which it names its port.
+    'debug = info',
     '[sip]',
     'client = yes',
-    `accept = 127.0.0.1:${String(port)}`,
-    `connect = ${formatHostPort(host, targetPort)}`,
+    'accept = 127.0.0.1:0',
+    `connect = ${formatHostPort(host, port)}`,
     `CAfile = ${caFile}`,
     'verifyChain = yes',
     `${isIP(host) === 0 ? 'checkHost' : 'checkIP'} = ${host}`,
@@ -68,34 +61,18 @@ function configuration(port: number, { host, port: targetPort }: TunnelOptions['
   ].join('\n');
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen({ host: '127.0.0.1', port: 0 }, () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
+/** The port that it names in its log; what it wrote, or why it could not be started, when it ended. */
+function boundPort(child: ChildProcess): Promise<number | string> {
+  return new Promise((resolve) => {
+    let log = '';
+    const stderr = child.stderr as Readable;
+    stderr.setEncoding('latin1');
+    stderr.on('data', (text: string) => {
+      log = (log + text).slice(-MAX_LOG);
+      const bound = /Service \[sip\] \(FD=\d+\) bound to 127\.0\.0\.1:(\d+)\s/.exec(log);
+      if (bound !== null) resolve(Number(bound[1]));
     });
-  });
-}
-
-/** Tries until the port takes a connection; rejects when the program has ended. */
-function untilOpen(port: number, child: ChildProcess, clock: Clock): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const untilMs = clock.nowMs() + OPEN_WITHIN_MS;
-    child.once('error', (error) => reject(new Error(`stunnel4 cannot be started: ${error.message}`)));
-    child.once('exit', (code) => reject(new Error(`stunnel4 ended with ${String(code)}`)));
-    const attempt = (): void => {
-      const socket = connect({ host: '127.0.0.1', port });
-      socket.once('connect', () => {
-        socket.destroy();
-        resolve();
-      });
-      socket.once('error', () => {
-        if (clock.nowMs() > untilMs) reject(new Error('stunnel4 does not accept connections'));
-        else clock.setTimer(TRY_EVERY_MS, attempt);
-      });
-    };
-    attempt();
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', () => resolve(log));
   });
 }

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RunningGateway } from '../../support/gateway.js';
 import { freePorts } from '../../support/ports.js';
-import { runSipp, Tunnel, type SippOptions } from '../../support/sipp.js';
+import { runSipp, tunnelTo, type SippOptions } from '../../support/sipp.js';
 
 const NUMBER = '+15550100100';
 
 let gateway: RunningGateway;
-let tunnel: Tunnel;
+let tunnel: Awaited<ReturnType<typeof tunnelTo>>;
 let udpPort: number;
 
 beforeAll(async () => {
   [udpPort = 0] = await freePorts(1);
   gateway = await RunningGateway.start({ TRUNKLINE_SIP_UDP_PORT: String(udpPort) });
-  tunnel = await Tunnel.open(gateway.sipPort, gateway.ready.ca_file);
+  tunnel = await tunnelTo(gateway.sipPort, gateway.ready.ca_file);
 });
 
 afterAll(async () => {

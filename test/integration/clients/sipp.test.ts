@@ -4,17 +4,17 @@ import { testCertificates } from '../../support/certificates.js';
 import type { RunningGateway } from '../../support/gateway.js';
 import type { NgProxy } from '../../support/ng-proxy.js';
 import { ProxiedGateway } from '../../support/proxied-gateway.js';
-import { runSipp, Tunnel } from '../../support/sipp.js';
+import { runSipp, tunnelTo } from '../../support/sipp.js';
 
 let proxied: ProxiedGateway;
 let proxy: NgProxy;
 let gateway: RunningGateway;
-let tunnel: Tunnel;
+let tunnel: Awaited<ReturnType<typeof tunnelTo>>;
 
 beforeAll(async () => {
   proxied = await ProxiedGateway.start(400);
   ({ proxy, gateway } = proxied);
-  tunnel = await Tunnel.open(gateway.sipPort, gateway.ready.ca_file);
+  tunnel = await tunnelTo(gateway.sipPort, gateway.ready.ca_file);
 });
 
 afterAll(async () => {
@@ -57,7 +57,7 @@ describe('SIPp over a TLS tunnel', () => {
   });
 
   it('a tunnel that trusts another CA carries nothing', async () => {
-    const wary = await Tunnel.open(gateway.sipPort, (await testCertificates()).caFile);
+    const wary = await tunnelTo(gateway.sipPort, (await testCertificates()).caFile);
     try {
       const received = await new Promise<string>((resolve) => {
         let text = '';

@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -30,6 +31,18 @@ function camelKeys(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const camel = (name: string): string => name.replace(/(?<=[a-z0-9])_([a-z0-9])/g, (_all, letter: string) => letter.toUpperCase());
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [camel(name), camelKeys(inner)]));
+}
+
+/** One that is not waited for. */
+function background(...flags: readonly string[]): { child: ChildProcess; ended: Promise<{ code: number | null; result: Result }> } {
+  const child = spawn(process.execPath, [resolve('dist/cli/main.js'), 'load', '--json', ...flags], {
+    env: { ...process.env, ...gateway.environment },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  let stdout = '';
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  const closed = new Promise<number | null>((done) => child.once('close', done));
+  return { child, ended: closed.then((code) => ({ code, result: camelKeys(JSON.parse(stdout)) as Result })) };
 }
 
 async function batchLog(id: string | null): Promise<{ event_type: string; payload: Record<string, unknown> }[]> {
@@ -104,22 +117,12 @@ describe('trunkline load', () => {
   });
 
   it('interrupted: the calls in progress get BYE, and result and batch say so', async () => {
-    const child = spawn(
-      process.execPath,
-      [resolve('dist/cli/main.js'), 'load', '--json', '--cps', '10', '--calls', '1000', '--hold', '60'],
-      {
-        env: { ...process.env, ...gateway.environment },
-        stdio: ['ignore', 'pipe', 'ignore'],
-      },
-    );
-    let stdout = '';
-    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-    const ended = new Promise<number | null>((done) => child.once('close', done));
+    const { child, ended } = background('--cps', '10', '--calls', '1000', '--hold', '60');
     await expect.poll(liveCalls, { timeout: 10_000 }).toBeGreaterThan(5);
     child.kill('SIGINT');
-    expect(await ended).toBe(1);
+    const { code, result } = await ended;
+    expect(code).toBe(1);
     await expect.poll(liveCalls, { timeout: 5_000 }).toBe(0);
-    const result = camelKeys(JSON.parse(stdout)) as Result;
     expect(result).toMatchObject({ interrupted: true, passed: false });
     expect(result.stages[0]).toMatchObject({ failed: 0, verdict: { faults: [], limit: null } });
     expect(result.stages[0]?.interrupted).toBeGreaterThan(5);
@@ -128,6 +131,21 @@ describe('trunkline load', () => {
     expect(marks.map(({ payload }) => payload['state_change'] ?? null)).toEqual(['started', 'stage', 'interrupted', null]);
     const { json } = await gateway.api('GET', '/v1/calls?limit=5');
     expect(new Set((json['calls'] as { reason: string }[]).map(({ reason }) => reason))).toEqual(new Set(['CALLER_HANGUP']));
+  });
+
+  it('a SIPp that breaks off before it has placed its calls is a fault', async () => {
+    const { child, ended } = background('--cps', '4', '--calls', '12', '--connections', '2', '--no-report');
+    await expect.poll(liveCalls, { timeout: 10_000 }).toBeGreaterThan(0);
+    const children = readFileSync(`/proc/${String(child.pid)}/task/${String(child.pid)}/children`, 'utf8')
+      .trim()
+      .split(' ');
+    const first = children.find((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sipp\n');
+    process.kill(Number(first), 'SIGKILL');
+    const { code, result } = await ended;
+    expect(code).toBe(1);
+    const faults = result.stages[0]?.verdict.faults;
+    expect(faults).toContainEqual(expect.stringMatching(/^SIPp ended with SIGKILL/));
+    expect(faults).toContainEqual(expect.stringMatching(/^\d of 12 calls were not placed$/));
   });
 
   it('a ramp finds the limit of a number, and names the setting', async () => {

@@ -10,6 +10,7 @@ const process = (over: Partial<ProcessFigures> = {}): ProcessFigures => ({
 });
 const facts = (over: Partial<StageFacts> = {}): StageFacts => ({
   plan: { cps: 100, calls: 1_000, holdMs: 1_000, mediaCalls: 0 },
+  started: 1_000,
   failed: 0,
   failures: [],
   latency: { count: 1_000, p50: 2, p90: 3, p99: 4, max: 9 },
@@ -18,6 +19,7 @@ const facts = (over: Partial<StageFacts> = {}): StageFacts => ({
   processes: [process(), process({ name: 'sipp 1', side: 'load', threadBusy: 20 })],
   machine: { cores: 2, busyPercent: 50, memoryFreeMb: 4_000 },
   interrupted: false,
+  problem: null,
   ...over,
 });
 const MEDIA: MediaFigures = {
@@ -42,7 +44,9 @@ describe('whether a stage passed', () => {
     ['a failed call', { failed: 1, failures: [{ code: 'timeout', reason: null, count: 1 }] }, '1 call failed'],
     ['a slow answer', { latency: { count: 9, p50: 1, p90: 2, p99: 10.4, max: 11 } }, 'p99 is 10.4 ms, over 10 ms'],
     ['no answer', { latency: null }, 'no call was answered'],
-    ['a load that was not placed', { behind: 26 }, 'the load generator was 26 calls behind its schedule'],
+    ['a call that was not placed', { started: 999 }, '1 of 1000 calls were not placed'],
+    ['a load generator that broke off', { problem: 'SIPp ended with 255: no' }, 'SIPp ended with 255: no'],
+    ['a load that was not placed in time', { behind: 26 }, 'the load generator was 26 calls behind its schedule'],
     ["another call's audio", { media: { ...MEDIA, tone: { heard: 9, silent: 0, wrong: 1 } } }, "1 call heard another call's audio"],
     ['silence', { media: { ...MEDIA, tone: { heard: 9, silent: 1, wrong: 0 } } }, '1 call did not hear their own tone come back'],
     ['a key that was not read back', { media: { ...MEDIA, digits: { pressed: 10, answered: 9 } } }, '1 of 10 keys were not read back'],
@@ -84,7 +88,7 @@ describe('whether a stage passed', () => {
   });
 
   it('an interrupted stage has not passed, and nothing limited it', () => {
-    expect(verdictOf(facts({ interrupted: true }), thresholds)).toEqual({ passed: false, faults: [], limit: null });
+    expect(verdictOf(facts({ interrupted: true, started: 10 }), thresholds)).toEqual({ passed: false, faults: [], limit: null });
   });
 });
 
