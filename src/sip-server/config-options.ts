@@ -1,5 +1,4 @@
 import type { Config } from '../config/schema.js';
-import { residentMb } from '../observability/metrics/resident-memory.js';
 import { DnsNames } from '../sip/transport/dns-names.js';
 import { maxOpenFiles } from '../lib/open-files.js';
 import { systemClock } from '../lib/system-clock.js';
@@ -56,7 +55,7 @@ export function configOptions(config: Config): Omit<SipServerOptions, 'tls' | 'o
     silenceTimeoutMs: sip.silence_timeout_ms,
     graceMs: drachtio.grace_ms,
     parkMs: calls.park_ms,
-    residentMb,
+    memory: process.memoryUsage,
     clock: systemClock,
   };
 }

@@ -66,8 +66,8 @@ export interface SipServerOptions {
   readonly cell: Cell | null;
   /** Where other SIP servers have the same sockets and share the calls; unset: this one has all. */
   readonly cells?: CellSettings | null;
-  /** Of this process, in MiB. */
-  readonly residentMb: () => number;
+  /** Resident bytes of this process; throws while it has no file handle left. */
+  readonly memory: { readonly rss: () => number };
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -114,7 +114,7 @@ export class SipServer {
       dialogCount: () => this.#userAgent.dialogCount,
       isBehind: () => this.#broker.isBehind(),
       onFull: (uri) => this.#refused.add(uri),
-      residentMb: options.residentMb,
+      memory: options.memory,
     });
     const peerLog = boundedLog(log, clock, PEER_LINES_PER_SECOND);
     this.#stack = new SipStack({

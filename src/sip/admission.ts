@@ -25,8 +25,8 @@ export interface AdmissionOptions {
   readonly isBehind: () => boolean;
   /** A call for which there is no capacity, by its Request-URI. */
   readonly onFull: (uri: string) => void;
-  /** Of this process, in MiB. */
-  readonly residentMb: () => number;
+  /** Resident bytes of this process; throws while it has no file handle left. */
+  readonly memory: { readonly rss: () => number };
 }
 
 /** Since the start. */
@@ -140,10 +140,15 @@ export class Admission {
 
   /** Reads memory at most once a second; logs each crossing once. */
   #lacksMemory(): boolean {
-    const { clock, log, residentMb, limits } = this.options;
+    const { clock, log, memory, limits } = this.options;
     if (clock.nowMs() - this.#sampledMs < MEMORY_SAMPLE_MS) return this.#isShortOfMemory;
     this.#sampledMs = clock.nowMs();
-    const resident = Math.round(residentMb());
+    let resident: number;
+    try {
+      resident = Math.round(memory.rss() / (1 << 20));
+    } catch {
+      return this.#isShortOfMemory;
+    }
     const isShort = resident > limits.maxMemoryMb;
     if (isShort !== this.#isShortOfMemory) {
       const fields = { resident_mb: resident, limit_mb: limits.maxMemoryMb };

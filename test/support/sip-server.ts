@@ -56,7 +56,7 @@ export async function startSipServer(overrides: Partial<SipServerOptions> = {}):
     parkMs: 300_000,
     journal: null,
     cell: null,
-    residentMb: () => 100,
+    memory: { rss: () => 100 << 20 },
     clock: systemClock,
     log: silentLog,
     ...overrides,

@@ -12,7 +12,6 @@ import { ConferenceParty } from './conference.js';
 import { EarlyMediaParty } from './early-media.js';
 import { MediaLeg } from './leg.js';
 import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent, type LegFork } from './leg-agent.js';
-import { RestingPeers } from './peers.js';
 import {
   addressOf,
   CALLS_PER_SOCKET_PAIR,
@@ -20,6 +19,7 @@ import {
   EndpointFullError,
   isTaken,
   portPairFor,
+  RestingPeers,
   type OpenLeg,
   type PortPair,
 } from './port-pair.js';

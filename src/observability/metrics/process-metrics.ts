@@ -2,7 +2,6 @@ import { readdir, readFile } from 'node:fs/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import type { Clock } from '../../lib/clock.js';
-import { residentMb } from './resident-memory.js';
 import { packageVersion } from '../../config/version.js';
 import { droppedLogLines } from '../log/logger.js';
 import type { Metrics } from './registry.js';
@@ -20,7 +19,8 @@ export function watchProcess(metrics: Metrics, clock: Clock): () => void {
     figures.set('trunkline_build_info', { version: packageVersion(), node: process.version }, 1);
     figures.set('trunkline_process_cpu_seconds_total', { mode: 'user' }, cpu.user / 1e6);
     figures.set('trunkline_process_cpu_seconds_total', { mode: 'system' }, cpu.system / 1e6);
-    figures.set('trunkline_process_resident_bytes', {}, residentMb() * (1 << 20));
+    const resident = residentBytes();
+    if (resident !== null) figures.set('trunkline_process_resident_bytes', {}, resident);
     figures.set('trunkline_process_heap_bytes', {}, getHeapStatistics().used_heap_size);
     figures.set('trunkline_log_lines_dropped_total', {}, droppedLogLines());
     figures.set('trunkline_process_start_seconds', {}, startedS);
@@ -31,6 +31,15 @@ export function watchProcess(metrics: Metrics, clock: Clock): () => void {
     if (max !== null) figures.set('trunkline_process_max_files', {}, max);
   });
   return delay.stop;
+}
+
+/** null: no file handle is left to read it with. */
+function residentBytes(): number | null {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return null;
+  }
 }
 
 /** Uses windows of its own, so all scrapers see the same, however often they scrape. */

@@ -8,7 +8,8 @@ import { VirtualClock } from '../../support/virtual-clock.js';
 let clock: VirtualClock;
 let log: EventLog;
 let dialogs: number;
-let resident: number;
+/** MiB; null: it cannot be read. */
+let resident: number | null;
 const URI = 'sip:+15550100100@example.com';
 let isBehind: boolean;
 let full: string[];
@@ -38,7 +39,12 @@ function admission(limits: Partial<AdmissionLimits> = {}): Admission {
     dialogCount: () => dialogs,
     isBehind: () => isBehind,
     onFull: (uri) => full.push(uri),
-    residentMb: () => resident,
+    memory: {
+      rss: () => {
+        if (resident === null) throw new Error('EMFILE: too many open files, uv_resident_set_memory');
+        return resident << 20;
+      },
+    },
   });
 }
 
@@ -106,6 +112,16 @@ describe('admission', () => {
       ['sip.memory.high', 1_001],
     ]);
     expect(gate.totals.refusedByMemory).toBe(8);
+  });
+
+  it('stays as it was while no file handle is left to read memory with', () => {
+    const gate = admission();
+    const refusedAt = (megabytes: number | null): boolean => {
+      resident = megabytes;
+      clock.advance(1_000);
+      return gate.isFull('a', URI);
+    };
+    expect([900, null, 2_000, null, null, 900].map(refusedAt)).toEqual([false, false, true, true, true, false]);
   });
 
   it('looks at memory once a second at most', () => {
