@@ -239,8 +239,8 @@ async function bothWays(round: number): Promise<readonly [Figures, Figures]> {
     const concurrency = Number(values.concurrency);
     const placing: PlacingOrder = { type: 'place', ...(await product.placing(carrier.ready.port ?? 0)), concurrency, seconds };
     const calling: LoadOrder = { type: 'closed', target: product.target, concurrency, seconds, connections };
-    await ask(caller, { ...calling, seconds: Math.min(seconds, 10) });
-    await ask(carrier, { ...placing, seconds: Math.min(seconds, 10) });
+    await ask(caller, { ...calling, seconds: Number(values.warm) });
+    await ask(carrier, { ...placing, seconds: Number(values.warm) });
     const inbound = await measured(caller, product, calling);
     describe(`calls that come in (${values.concurrency} at once)`, inbound);
     const outbound = await measured(carrier, product, placing);

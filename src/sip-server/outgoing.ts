@@ -1,4 +1,5 @@
 import { nextSerialId } from '../lib/ids.js';
+import { PassingMap } from '../lib/passing-map.js';
 import { PUBLIC_ONLY_HEADER, TRUNK_TLS_HEADER } from '../lib/own-headers.js';
 import { PeerTlsSettings } from './peer-tls.js';
 import { getHeader, hasHeader, headerId, type SipResponse, serializeUnfolded } from '../sip/message/message.js';
@@ -28,8 +29,8 @@ const ACK_IS_AUTOMATIC = 'Server error: ACK for non-success final response is au
 
 /** Requests that applications send, and their responses. */
 export class OutgoingRequests {
-  readonly #byId = new Map<string, Sent>();
-  readonly #byRequest = new Map<OutgoingRequest, Sent>();
+  /** By transaction id. */
+  readonly #sentRequests = new PassingMap<string, Sent>();
   readonly #peerTls = new PeerTlsSettings();
 
   constructor(
@@ -40,7 +41,7 @@ export class OutgoingRequests {
   ) {}
 
   get size(): number {
-    return this.#byId.size;
+    return this.#sentRequests.size;
   }
 
   /** Sends exactly one answer frame, before any event of the request. */
@@ -58,7 +59,7 @@ export class OutgoingRequests {
   }
 
   onResponse(request: OutgoingRequest, response: SipResponse, synthesized: boolean): void {
-    const sent = this.#byRequest.get(request);
+    const sent = this.#sentRequests.get(request.name);
     const { dialog } = request;
     if (sent === undefined) {
       // RFC 3261 §13.2.2.4: its application is gone, and the callee must not wait for anybody.
@@ -107,7 +108,7 @@ export class OutgoingRequests {
 
   /** The application disconnected: cancels its INVITEs; ignores responses to its other requests. */
   onAppGone(app: AppConnection): void {
-    for (const sent of [...this.#byId.values()]) {
+    for (const sent of [...this.#sentRequests.values()]) {
       if (sent.app !== app) continue;
       this.#forget(sent);
       this.#dropForks(sent.request, null);
@@ -145,12 +146,12 @@ export class OutgoingRequests {
   #forkOf({ entry, inviteTransactionId }: AppDialog, message: AppRequest): DialogEntry {
     if (message.method !== 'PRACK') return entry;
     const rseq = Number.parseInt(getHeader(message, 'rack') ?? '', 10);
-    const forks = this.#byId.get(inviteTransactionId)?.request.forks ?? [];
+    const forks = this.#sentRequests.get(inviteTransactionId)?.request.forks ?? [];
     return [...forks].find(({ remoteRSeq }) => remoteRSeq === rseq) ?? entry;
   }
 
   #cancel(app: AppConnection, id: string, transactionId: string, message: AppRequest): void {
-    const known = this.#byId.get(transactionId);
+    const known = this.#sentRequests.get(transactionId);
     const extra = message.headers.filter(({ id: name }) => name === 'reason');
     const sent = known === undefined ? undefined : this.userAgent.cancel(known.request, extra);
     if (sent === undefined) return app.answer(id, 'NOK', `unable to cancel unknown transaction id: ${transactionId}`);
@@ -193,8 +194,8 @@ export class OutgoingRequests {
     if (!request.isInDialog) request.userData = userDataOf(app, transactionId);
     if (message.method !== 'ACK') {
       const sent: Sent = { transactionId, request, app };
-      this.#byId.set(transactionId, sent);
-      this.#byRequest.set(request, sent);
+      request.name = transactionId;
+      this.#sentRequests.set(transactionId, sent);
     }
     app.payload(
       formatRequestSent(nextSerialId(), id, { peer: sentTo(request.flow), time: this.options.time(), transactionId, text: request.text }),
@@ -202,8 +203,7 @@ export class OutgoingRequests {
   }
 
   #forget(sent: Sent): void {
-    this.#byId.delete(sent.transactionId);
-    this.#byRequest.delete(sent.request);
+    this.#sentRequests.delete(sent.transactionId);
   }
 }
 

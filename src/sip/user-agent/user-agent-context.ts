@@ -198,6 +198,8 @@ export class OutgoingRequest implements ClientTransactionOwner {
   hasProgress = false;
   /** Where its next server is found when one is unavailable (RFC 3263 §4.3); `null`: it goes to `flow` alone. */
   target: Target | null = null;
+  /** The user's own, to know it again by. */
+  name = '';
   /** Servers of the target that did not take it, and the 503 of the last that answered; `isOurs`: in place of one. */
   readonly tried: Endpoint[] = [];
   refusal: { readonly response: SipResponse; readonly isOurs: boolean } | null = null;
