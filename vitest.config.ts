@@ -4,6 +4,9 @@ import { defineConfig } from 'vitest/config';
 // e2e: the console in a real headless Chromium, against the whole product.
 // A worker keeps the modules that it has loaded (`isolate: false`): half of the time of unit tests was loading them again for each file. No
 // test depends on the order of files.
+// How long a poll waits for what other processes do says nothing about them: where a time counts, the test has it.
+const POLL = { timeout: 10_000 };
+
 export default defineConfig({
   test: {
     projects: [
@@ -24,6 +27,7 @@ export default defineConfig({
           setupFiles: ['test/support/carriers-closed.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          expect: { poll: POLL },
           // Each file starts servers of its own, and waits for them half of its time: two cores carry four at a time.
           maxWorkers: 4,
           isolate: false,
@@ -37,6 +41,7 @@ export default defineConfig({
           setupFiles: ['test/support/carriers-closed.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          expect: { poll: POLL },
           sequence: { groupOrder: 2 },
         },
       },

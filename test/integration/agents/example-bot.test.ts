@@ -6,7 +6,7 @@ import { CarrierMediaLeg } from '../../../src/loadtest/test-caller/media-leg.js'
 import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
 import { generateSrtpKey } from '../../../src/srtp/srtp.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
-import { until } from '../../support/carrier-call.js';
+import { until, untilWhole } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { freePorts } from '../../support/ports.js';
@@ -85,8 +85,10 @@ describe('the bot of docs/agents.md', () => {
         [2, 700],
       ] as const) {
         expect(isHeard(hertz)).toBe(false);
-        leg.press(event);
-        await until(() => isHeard(hertz), 10_000, `key ${String(event)} is not answered`, 100);
+        await untilWhole(() => {
+          leg.press(event);
+          return until(() => isHeard(hertz), 3_000, `key ${String(event)} is not answered`, 100);
+        });
       }
       leg.press(11);
       const bye = await call.incoming('BYE');
