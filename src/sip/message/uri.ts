@@ -132,8 +132,5 @@ export function tagOf(value: string): string | undefined {
 }
 
 export function hasTag(value: string): boolean {
-  const bracket = value.lastIndexOf('>');
-  // After the last bracket there are only parameters, unless it contains quotes.
-  if (bracket === value.length - 1) return false;
-  return bracket >= 0 && value.startsWith(';tag=', bracket + 1) ? value.length > bracket + 6 : tagOf(value) !== undefined;
+  return !value.endsWith('>') && tagOf(value) !== undefined;
 }

@@ -33,12 +33,6 @@ const MAX_DEAD = 50;
 /** Marks responses in which the model says what is said while a tool runs. */
 const PHRASE = 'phrase';
 
-interface PendingCall {
-  readonly responseId: string;
-  /** To be said while it runs; '': nothing, or it was said. */
-  speech: string;
-}
-
 export class OpenAiRealtime implements ProviderAdapter {
   readonly target: ProviderAdapter['target'];
   readonly formats: ProviderAdapter['formats'];
@@ -58,7 +52,8 @@ export class OpenAiRealtime implements ProviderAdapter {
   /** Where the caller's items begin in the audio, in milliseconds. */
   readonly #starts = new Map<string, number>();
   readonly #names = new Map<string, string>();
-  readonly #calls = new Map<string, PendingCall>();
+  /** By call of a tool, what is to be said while it runs; '': nothing, or it was said. */
+  readonly #calls = new Map<string, string>();
   #isResponseDue = false;
   #isRequested = false;
   #isCallerSpeaking = false;
@@ -191,7 +186,7 @@ export class OpenAiRealtime implements ProviderAdapter {
         this.#texts.set(utterance, textOf(event['transcript']));
         return [{ do: 'said', utterance, text: textOf(event['transcript']), isLast: true }];
       case 'response.function_call_arguments.done':
-        return this.#onCall(event, responseId);
+        return this.#onCall(event);
       default:
         return [];
     }
@@ -268,12 +263,12 @@ export class OpenAiRealtime implements ProviderAdapter {
     return [...ended, ...tokensOf(fieldsOf(response['usage'])['total_tokens']), ...failureOf(response), ...this.#respond()];
   }
 
-  #onCall(event: Fields, responseId: string): readonly ProviderAction[] {
+  #onCall(event: Fields): readonly ProviderAction[] {
     const callId = textOf(event['call_id']);
     const name = textOf(event['name']) || (this.#names.get(callId) ?? '');
     this.#names.delete(callId);
     const tool = this.#tools.toolOf(name);
-    this.#calls.set(callId, { responseId, speech: tool?.speech ?? '' });
+    this.#calls.set(callId, tool?.speech ?? '');
     const input = parsedText(textOf(event['arguments']));
     return [{ do: 'run-tool', callId, name: tool?.name ?? name, input }];
   }
@@ -287,10 +282,11 @@ export class OpenAiRealtime implements ProviderAdapter {
       this.#isRequested = true;
       return [send({ type: 'response.create' })];
     }
-    const call = [...this.#calls.values()].find(({ speech }) => speech !== '');
-    if (call === undefined) return [];
-    const instructions = `Say exactly these words, and nothing else: "${call.speech}"`;
-    call.speech = '';
+    const silent = [...this.#calls].find(([, speech]) => speech !== '');
+    if (silent === undefined) return [];
+    const [callId, speech] = silent;
+    const instructions = `Say exactly these words, and nothing else: "${speech}"`;
+    this.#calls.set(callId, '');
     this.#isRequested = true;
     const response = { conversation: 'none', metadata: { [PHRASE]: 'true' }, instructions, input: [], tools: [], tool_choice: 'none' };
     return [send({ type: 'response.create', response })];
