@@ -36,7 +36,7 @@ export async function productSubject(settings: Readonly<Record<string, string>>,
     close: () => product.destroy(),
     placing: async (trunkPort) => {
       const { org_id: orgId, api_key: key, http } = product.ready;
-      const limits = ['--max-calls-per-second', '1000', '--max-concurrent-calls', '100000', '--max-calls-per-day', '10000000'];
+      const limits = ['--max-calls-per-second', '10000', '--max-concurrent-calls', '100000', '--max-calls-per-day', '10000000'];
       const allowed = ['--prices', '+49=0.0001', '--callers', FROM, ...limits, '--max-cost-per-day', '1000000'];
       const { code, stderr } = await product.cli('org', 'set-dialling', orgId, ...allowed);
       const directions = [{ type: 'outbound', sip_endpoint: `127.0.0.1:${String(trunkPort)}` }];

@@ -54,11 +54,11 @@ export function addDialling(parent: Command, io: StoreIo, changeOrg: ChangeOrg, 
       pricesArgument,
     )
     .option('--callers <list>', 'numbers that calls may come from, which you have verified, comma-separated, or "none"', callersArgument)
-    .option('--max-calls-per-second <n>', 'new calls a second, 0 to 1000', amount(1_000, true))
+    .option('--max-calls-per-second <n>', 'new calls a second, 0 to 10000', amount(10_000, true))
     .option('--max-concurrent-calls <n>', 'calls at once, 0 to 100000', amount(100_000, true))
     .option('--max-calls-per-day <n>', 'calls in a day (UTC), 0 to 10000000', amount(10_000_000, true))
     .option('--max-cost-per-day <n>', 'cost of a day (UTC), in the currency of the prices', amount(1_000_000, false))
-    .option('--max-calls-per-second-per-trunk <n>', 'new calls a second to each trunk, 0 to 1000, or "none"', limitArgument(1_000))
+    .option('--max-calls-per-second-per-trunk <n>', 'new calls a second to each trunk, 0 to 10000, or "none"', limitArgument(10_000))
     .option('--max-concurrent-calls-per-trunk <n>', 'calls at once on each trunk, 0 to 100000, or "none"', limitArgument(100_000))
     .option('--max-calls-per-day-per-trunk <n>', 'calls in a day (UTC) to each trunk, 0 to 10000000, or "none"', limitArgument(10_000_000))
     .option('--json', 'print JSON');

@@ -156,7 +156,7 @@ describe('trunkline org and key', () => {
     [['--callers', '112'], 'is not a number in E.164 form'],
     [['--max-calls-per-second', '1.5'], 'must be a whole number from 0 to 1000'],
     [['--max-cost-per-day', '-1'], 'must be 0 to 1000000'],
-    [['--max-calls-per-second-per-trunk', '1001'], 'must be 0 to 1000, or "none"'],
+    [['--max-calls-per-second-per-trunk', '10001'], 'must be 0 to 10000, or "none"'],
     [[], 'nothing to change'],
   ])('set-dialling %j ends with code 1 and changes nothing', async (flags, message) => {
     await run('org', 'create', 'a');
