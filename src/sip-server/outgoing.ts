@@ -17,7 +17,6 @@ type SipCommand = Extract<AppCommand, { verb: 'sip' }>;
 type AppRequest = Extract<AppMessage, { kind: 'request' }>;
 
 interface Sent {
-  readonly transactionId: string;
   readonly request: OutgoingRequest;
   readonly app: AppConnection;
 }
@@ -70,11 +69,11 @@ export class OutgoingRequests {
     const isInitialInvite = method === 'INVITE' && !request.isInDialog;
     const isUsable = dialog !== null && (dialog.isConfirmed || (response.status < 200 && hasHeader(response, 'rseq')));
     if (dialog !== null && isUsable && response.status < 300 && !dialog.isEnded) {
-      const { app, transactionId: inviteTransactionId } = sent;
+      const { app } = sent;
       const known = this.calls.of(dialog);
       // All forks have one id: it means the last that answered.
       if (known === undefined || !request.isInDialog)
-        this.calls.add(known ?? { id: dialogIdOfEntry(dialog), entry: dialog, app, inviteTransactionId });
+        this.calls.add(known ?? { id: dialogIdOfEntry(dialog), entry: dialog, app, inviteTransactionId: request.name });
     }
     const text = serializeUnfolded(response);
     sent.app.sip({
@@ -82,7 +81,7 @@ export class OutgoingRequests {
       sizeBytes: synthesized ? 0 : text.length,
       peer: synthesized ? { protocol: request.flow.transport.toLowerCase(), address: '', port: 0 } : peerOf(request.flow),
       time: this.options.time(),
-      transactionId: sent.transactionId,
+      transactionId: request.name,
       dialogId: dialog !== null ? dialogIdOfEntry(dialog) : makesDialog(method) ? outgoingDialogId(request.message) : '',
       receivedOn: null,
       text,
@@ -91,7 +90,7 @@ export class OutgoingRequests {
     if (isInitialInvite && response.status < 300) this.cdr.start('network', 'uac', response);
     if (isInitialInvite && response.status >= 300)
       this.cdr.stop('network', response.status === 487 ? 'call-canceled' : 'call-rejected', response);
-    this.#forget(sent);
+    this.#sentRequests.delete(request.name);
     if (isInitialInvite) this.#dropForks(request, response.status < 300 ? dialog : null);
     if (dialog?.isEnded === true) this.#drop(dialog);
   }
@@ -110,7 +109,7 @@ export class OutgoingRequests {
   onAppGone(app: AppConnection): void {
     for (const sent of [...this.#sentRequests.values()]) {
       if (sent.app !== app) continue;
-      this.#forget(sent);
+      this.#sentRequests.delete(sent.request.name);
       this.#dropForks(sent.request, null);
       this.userAgent.cancel(sent.request);
     }
@@ -193,17 +192,12 @@ export class OutgoingRequests {
     const transactionId = nextSerialId();
     if (!request.isInDialog) request.userData = userDataOf(app, transactionId);
     if (message.method !== 'ACK') {
-      const sent: Sent = { transactionId, request, app };
       request.name = transactionId;
-      this.#sentRequests.set(transactionId, sent);
+      this.#sentRequests.set(transactionId, { request, app });
     }
     app.payload(
       formatRequestSent(nextSerialId(), id, { peer: sentTo(request.flow), time: this.options.time(), transactionId, text: request.text }),
     );
-  }
-
-  #forget(sent: Sent): void {
-    this.#sentRequests.delete(sent.transactionId);
   }
 }
 

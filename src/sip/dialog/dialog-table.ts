@@ -281,7 +281,7 @@ export class DialogTable {
   readonly #dialogs = new PassingMap<string, DialogEntry>();
   readonly #merged = new PassingMap<string, ServerTransaction | DialogEntry>();
   /** Restored dialogs whose first 2xx has no ACK, by Call-ID and From tag of their INVITE. */
-  readonly #unacknowledged = new PassingMap<string, DialogEntry>();
+  readonly #unacknowledged = new Map<string, DialogEntry>();
 
   /** False while dialogs of an earlier process may be unknown. */
   isComplete = true;
