@@ -103,7 +103,7 @@ const EVENTS: readonly NamedEvent[] = [
   { name: '`agent-refused`', event: { type: 'agent-refused', reason: 'AGENT_DECLINED' } },
   ...relay('relay-offered', INSIDE, 'garbage'),
   { name: '`leg-reserved`', event: { type: 'leg-reserved', local: LOCAL, agentSideKey: null } },
-  { name: '`leg-opened`', event: { type: 'leg-opened', local: LOCAL, agentSideKey: null } },
+  { name: '`leg-opened`', event: { type: 'leg-opened' } },
   ...relay('relay-answered', OUTSIDE, INSIDE),
   ...relay('relay-offered-to-carrier', OUTSIDE, INSIDE),
   ...relay('relay-answered-from-carrier', INSIDE, 'garbage'),
@@ -232,7 +232,10 @@ function states(): NamedState[] {
     .filter(({ name }) => name !== 'AwaitingAgent');
   const lateAck = play(LATE_CALL.slice(0, 5), LATE_FACTS).state;
   return [
-    ...first.slice(0, 4),
+    ...first.slice(0, 2),
+    { name: 'Offering, port reserved', state: play(CALL.slice(0, 3)).state },
+    { name: 'Reserving, offer accepted', state: play([...CALL.slice(0, 2), ...CALL.slice(3, 4)]).state },
+    ...first.slice(3, 4),
     connected(CALL, 5, FACTS),
     ...late,
     connected(LATE_CALL, 4, LATE_FACTS),
@@ -478,7 +481,7 @@ const PLACING_EVENTS: readonly NamedEvent[] = [
   { name: '`dial-answered`', event: { type: 'dial-answered', sdp: ANSWER } },
   { name: '`dial-answered`, unusable', event: { type: 'dial-answered', sdp: 'garbage' } },
   { name: '`agent-connected`', event: AGENT_CONNECTED },
-  { name: '`leg-opened`', event: { type: 'leg-opened', local: LOCAL, agentSideKey: null } },
+  { name: '`leg-opened`', event: { type: 'leg-opened' } },
   ...relay('relay-answered-from-carrier', INSIDE, 'garbage'),
   { name: '`failed` AGENT_UNAVAILABLE', event: { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null } },
   { name: '`failed` MEDIA_UNAVAILABLE', event: { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null } },

@@ -39,8 +39,8 @@ const ACK: CallEvent = { type: 'acknowledged', sdp: '' };
 export const CALL: readonly CallEvent[] = [
   { type: 'invited' },
   ROUTED,
+  { type: 'leg-reserved', local: LOCAL, agentSideKey: null },
   { type: 'relay-offered', sdp: INSIDE, attempt: 0 },
-  { type: 'leg-opened', local: LOCAL, agentSideKey: null },
   AGENT_CONNECTED,
   { type: 'relay-answered', sdp: OUTSIDE, attempt: 0 },
   ACK,
@@ -55,7 +55,7 @@ export const LATE_CALL: readonly CallEvent[] = [
   { type: 'relay-offered-to-carrier', sdp: OUTSIDE, attempt: 0 },
   { type: 'acknowledged', sdp: ANSWER },
   { type: 'relay-answered-from-carrier', sdp: INSIDE, attempt: 0 },
-  { type: 'leg-opened', local: LOCAL, agentSideKey: null },
+  { type: 'leg-opened' },
 ];
 
 export const PERMITTED: CallEvent = {
@@ -73,7 +73,7 @@ export const PLACED: readonly CallEvent[] = [
   { type: 'dial-proceeding', status: 180, sdp: '' },
   { type: 'dial-answered', sdp: ANSWER },
   { type: 'relay-answered-from-carrier', sdp: INSIDE, attempt: 0 },
-  { type: 'leg-opened', local: LOCAL, agentSideKey: null },
+  { type: 'leg-opened' },
   AGENT_CONNECTED,
 ];
 

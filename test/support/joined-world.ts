@@ -244,7 +244,7 @@ export class JoinedWorld {
         return this.#step(callId, effect.do, { type: 'leg-reserved', local: OWN, agentSideKey: null });
       case 'open-leg':
         call.hasLeg = true;
-        return this.#step(callId, effect.do, { type: 'leg-opened', local: OWN, agentSideKey: null });
+        return this.#step(callId, effect.do, { type: 'leg-opened' });
       case 'start-leg':
         if (callId === LEG && this.isBriefed === true)
           this.#later('all is said', () => this.dispatch(LEG, { type: 'hangup', reason: 'AGENT_HANGUP' }));

@@ -139,17 +139,11 @@ export class CallMedia {
 
   /** @param watchesAnswerer finds out who answered */
   async open(effect: Opening, watchesAnswerer: boolean): Promise<CallEvent> {
-    const { agentFacing, reserved } = effect;
-    const agentSideKey =
-      reserved === null
-        ? agentFacing.crypto === null
-          ? null
-          : cryptoLine(this.services.newKey(), agentFacing.crypto.tag)
-        : reserved.agentSideKey;
+    const { agentSideKey, local } = effect.reserved;
     this.#ownLeg();
-    const leg = legOf(this.callId, this.sipCallId, { ...effect, agentSideKey }, reserved?.local.rtpPort ?? null);
-    const local = await this.services.endpoint.open({ ...leg, watchesAnswerer }, this.#take);
-    return { type: 'leg-opened', local, agentSideKey };
+    const leg = legOf(this.callId, this.sipCallId, { ...effect, agentSideKey }, local.rtpPort);
+    await this.services.endpoint.open({ ...leg, watchesAnswerer }, this.#take);
+    return { type: 'leg-opened' };
   }
 
   /** A call of an earlier process has a session on this node: it is freed with the call, whether that goes on or not. */

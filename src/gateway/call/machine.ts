@@ -1,7 +1,8 @@
 import { assertNever } from '../../lib/result.js';
 import { decide } from '../admission/admission.js';
 import type { Reason } from '../model/reasons.js';
-import { isReachable, readAnswer, readRelaySdp } from '../sdp/sdp-read.js';
+import type { MediaAddress } from '../model/media.js';
+import { isReachable, readAnswer, readRelaySdp, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
 import { endpointSdp, OWN_OFFER, ownOfferSdp, sessionSdp } from '../sdp/sdp-write.js';
 import {
   changeOver,
@@ -126,9 +127,9 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
       return state.name === 'Offering' ? onRelayOffered(state, event.sdp) : within(onRelayOfferedAgain(state, event.sdp));
     case 'leg-reserved':
       if (state.name === 'Talking') return onLegReservedInCall(state, event);
-      return state.name === 'Reserving' ? onLegReserved(state, event) : { state, effects: NOTHING };
+      return onLegReserved(state, event);
     case 'leg-opened':
-      return onLegOpened(state, event);
+      return onLegOpened(state);
     case 'relay-answered':
       return state.name === 'Answering' ? onRelayAnswered(state, event.sdp) : within(onRelayAnsweredAgain(state, event.sdp));
     case 'relay-offered-to-carrier':
@@ -237,8 +238,9 @@ function onRouted(state: CallState, { route, load, isStale, identity }: EventOf<
   const media = decision.value;
   // The agent has the time that the media takes to get ready.
   const connect = { do: 'connect-agent', choice: state.agent.choice } as const;
-  if (media === null) return { state: { ...routed, name: 'Reserving' }, effects: [connect, { do: 'reserve-leg' }] };
-  return { state: { ...routed, name: 'Offering', media }, effects: [connect, { do: 'offer-relay', media, attempt: state.attempt }] };
+  const ready = [connect, { do: 'reserve-leg' }] as const;
+  if (media === null) return { state: { ...routed, name: 'Reserving' }, effects: ready };
+  return { state: { ...routed, name: 'Offering', media }, effects: [...ready, { do: 'offer-relay', media, attempt: state.attempt }] };
 }
 
 function onAgentConnected(state: CallState): CallStep {
@@ -254,8 +256,8 @@ function onAgentConnected(state: CallState): CallStep {
 const RING: readonly CallEffect[] = [{ do: 'ring' }];
 
 /** rtpengine accepted the offer. */
-function isAccepted({ name }: CallState): boolean {
-  return name === 'Opening' || name === 'Answering' || name === 'AwaitingAgent';
+function isAccepted({ name, agentFacing }: CallState): boolean {
+  return (name === 'Reserving' && agentFacing !== null) || name === 'Answering' || name === 'AwaitingAgent';
 }
 
 /** A refusal never follows an 18x: neither rtpengine nor the agent may have anything left to refuse. */
@@ -288,21 +290,32 @@ function standsIn(state: CallState, choice: StandIn): CallStep {
 function onRelayOffered(state: CallState, sdp: string): CallStep {
   const agentFacing = readRelaySdp(sdp);
   if (agentFacing === undefined || state.media === null) return refuse(state, 'MEDIA_UNAVAILABLE');
+  const rings = state.isRingDue && mayRing(state) ? RING : NOTHING;
+  if (state.local === null) return { state: { ...state, name: 'Reserving', agentFacing }, effects: rings };
+  return after({ state, effects: rings }, connectSides(state, { media: state.media, agentFacing, local: state.local }));
+}
+
+/** Both sides of the media are known: the leg opens while rtpengine gets its answer. */
+function connectSides(
+  state: CallState,
+  { media, agentFacing, local }: { readonly media: CarrierMedia; readonly agentFacing: RelaySide; readonly local: MediaAddress },
+): CallStep {
+  const { crypto } = agentFacing;
+  const agentSideKey = crypto === null || state.agentSideKey === null ? null : { ...state.agentSideKey, tag: crypto.tag };
   return {
-    state: { ...state, name: 'Opening', agentFacing },
-    effects: [...(state.isRingDue && mayRing(state) ? RING : NOTHING), { do: 'open-leg', media: state.media, agentFacing, reserved: null }],
+    state: { ...state, name: 'Answering', agentFacing, local, agentSideKey },
+    effects: [
+      { do: 'open-leg', media, agentFacing, reserved: { local, agentSideKey } },
+      { do: 'answer-relay', sdp: endpointSdp(media, local, agentSideKey), attempt: state.attempt },
+    ],
   };
 }
 
-function onLegOpened(state: CallState, { local, agentSideKey }: EventOf<'leg-opened'>): CallStep {
+function onLegOpened(state: CallState): CallStep {
   if (state.name === 'Connecting') return talk(state);
   if (isJoined(state)) return { state, effects: [{ do: 'close-leg' }] };
   if (state.name === 'Talking' && state.isLegDue) return onLegOpenedAgain({ ...state, isLegDue: false, unansweredProbes: 0 });
-  if (state.name !== 'Opening' || state.media === null) return { state, effects: NOTHING };
-  return {
-    state: { ...state, name: 'Answering', local, agentSideKey },
-    effects: [{ do: 'answer-relay', sdp: endpointSdp(state.media, local, agentSideKey), attempt: state.attempt }],
-  };
+  return { state, effects: NOTHING };
 }
 
 /** The agent may have been lost with the earlier leg. The caller gets silence until it is back. */
@@ -358,9 +371,14 @@ function answered(state: CallState): CallStep {
   };
 }
 
-/** The carrier made no offer (RFC 3261 §13.2.1): the 200 has ours, which rtpengine makes of the endpoint's. */
 function onLegReserved(state: CallState, { local, agentSideKey }: EventOf<'leg-reserved'>): CallStep {
-  return offerOutward(state, { local, key: agentSideKey });
+  const { name, media, agentFacing } = state;
+  const reserved = { ...state, local, agentSideKey };
+  if (name === 'Offering') return { state: reserved, effects: NOTHING };
+  if (name !== 'Reserving') return { state, effects: NOTHING };
+  // The carrier made no offer (RFC 3261 §13.2.1): the 200 has ours, which rtpengine makes of the endpoint's.
+  if (media === null || agentFacing === null) return offerOutward(state, { local, key: agentSideKey });
+  return connectSides(reserved, { media, agentFacing, local });
 }
 
 function onOwnOffer(state: CallState, sdp: string): CallStep {
@@ -434,13 +452,13 @@ function onLost(state: CallState, event: EventOf<'relay-lost'>): CallStep {
     // The relay has not been asked, or the command under way is tried elsewhere.
     case 'Routing':
     case 'Offering':
-    case 'Reserving':
     case 'OfferingToCarrier':
     case 'Dialling':
     case 'HangingUp':
     case 'Ended':
       return { state, effects: NOTHING };
-    case 'Opening':
+    case 'Reserving':
+      return state.agentFacing === null ? { state, effects: NOTHING } : refuse(state, 'MEDIA_UNAVAILABLE');
     case 'Answering':
     case 'AwaitingAgent':
       return refuse(state, 'MEDIA_UNAVAILABLE');

@@ -16,11 +16,9 @@ export type CallStateName =
   | 'Routing'
   /** rtpengine has the offer. */
   | 'Offering'
-  /** The media endpoint opens its leg. */
-  | 'Opening'
   /** rtpengine has the endpoint's answer. */
   | 'Answering'
-  /** The carrier made no offer: the media endpoint reserves a port pair. */
+  /** The media endpoint reserves a port pair, and nothing else is waited for: the carrier made no offer, or rtpengine has taken it already. */
   | 'Reserving'
   /** rtpengine makes the offer for the 200. */
   | 'OfferingToCarrier'
@@ -292,7 +290,7 @@ export type CallEvent =
   | { readonly type: 'relay-offered-to-carrier'; readonly sdp: string; readonly attempt: number }
   | { readonly type: 'relay-answered-from-carrier'; readonly sdp: string; readonly attempt: number }
   | { readonly type: 'leg-reserved'; readonly local: MediaAddress; readonly agentSideKey: CryptoLine | null }
-  | { readonly type: 'leg-opened'; readonly local: MediaAddress; readonly agentSideKey: CryptoLine | null }
+  | { readonly type: 'leg-opened' }
   /** An effect failed; the reason identifies it. `attempt: null`: any effect in progress. */
   | {
       readonly type: 'failed';
@@ -378,8 +376,8 @@ export type CallEffect =
       readonly do: 'open-leg';
       readonly media: CarrierMedia;
       readonly agentFacing: RelaySide;
-      /** The reserved port pair and key; `null`: any port pair, and a new key. */
-      readonly reserved: { readonly local: MediaAddress; readonly agentSideKey: CryptoLine | null } | null;
+      /** The reserved port pair and key. */
+      readonly reserved: { readonly local: MediaAddress; readonly agentSideKey: CryptoLine | null };
     }
   | { readonly do: 'start-leg' }
   /** The agent and its media end; the call goes on without. */

@@ -10,15 +10,19 @@ import {
   CALL,
   effect,
   FACTS,
+  INSIDE,
   kinds,
   LATE_CALL,
   LATE_FACTS,
+  LOCAL,
   play,
   playOn,
   RELAY_LOST,
+  ROUTED,
 } from '../../../support/call-machine.js';
 import { ROUTE } from '../../../support/route.js';
-import { offerSdp, OTHER_KEY } from '../../../support/sdp.js';
+import { SUITE } from '../../../../src/gateway/sdp/sdp-read.js';
+import { KEY, offerSdp, OTHER_KEY } from '../../../support/sdp.js';
 
 const END = ['stop-timer', 'stop-timer', 'stop-timer', 'stop-timer'];
 const ACK: CallEvent = { type: 'acknowledged', sdp: '' };
@@ -26,11 +30,12 @@ const ACK: CallEvent = { type: 'acknowledged', sdp: '' };
 describe('the call machine', () => {
   it('takes an INVITE from look-up to talking in one order', () => {
     const states = CALL.map((_event, index) => play(CALL.slice(0, index + 1)).state.name);
-    expect(states).toEqual(['Routing', 'Offering', 'Opening', 'Answering', 'Answering', 'AwaitingAck', 'Talking']);
+    expect(states).toEqual(['Routing', 'Offering', 'Offering', 'Answering', 'Answering', 'AwaitingAck', 'Talking']);
     expect(kinds(play(CALL).all)).toEqual([
       'start-timer',
       'route',
       'connect-agent',
+      'reserve-leg',
       'offer-relay',
       'open-leg',
       'answer-relay',
@@ -40,6 +45,31 @@ describe('the call machine', () => {
       'start-leg',
       'keep',
     ]);
+  });
+
+  it('opens the leg while rtpengine gets its answer, as soon as it has the offer and the leg a port, whichever is first', () => {
+    const [invited, routed, reserved, offered] = CALL;
+    const first = play([invited!, routed!, offered!]);
+    expect([first.state.name, first.effects]).toEqual(['Reserving', []]);
+    const both = playOn(first.state, [reserved!]);
+    expect(both).toEqual(playOn(play([invited!, routed!, reserved!]).state, [offered!]));
+    const reservation = { local: LOCAL, agentSideKey: null };
+    expect(both.effects).toMatchObject([{ do: 'open-leg', reserved: reservation }, { do: 'answer-relay' }]);
+    expect(playOn(both.state, [{ type: 'leg-opened' }])).toMatchObject({ state: { name: 'Answering' }, effects: [] });
+  });
+
+  it('encrypts the agent side with its own key and the tag that rtpengine offered; not where that offered none', () => {
+    const own = { tag: '1', inline: OTHER_KEY, mki: null };
+    const withKey: CallEvent = { type: 'leg-reserved', local: LOCAL, agentSideKey: own };
+    const offered = offerSdp({ port: 31_000, payloads: '0 101', crypto: [`7 ${SUITE} inline:${KEY}`] });
+    const opened = (sdp: string) => effect(play([CALL[0]!, ROUTED, withKey, { type: 'relay-offered', sdp, attempt: 0 }]), 'open-leg');
+    expect(opened(offered)?.reserved.agentSideKey).toEqual({ ...own, tag: '7' });
+    expect(opened(INSIDE)?.reserved.agentSideKey).toBeNull();
+  });
+
+  it('hangs up when the leg cannot be opened after the 200', () => {
+    const { effects } = play([...CALL, { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null }]);
+    expect(effects).toContainEqual({ do: 'bye', reason: 'MEDIA_LOST' });
   });
 
   it('answers with SAVP, the offered tag, RTCP on RTP+1 and no mux', () => {
@@ -79,15 +109,18 @@ describe('the call machine', () => {
   it('rings only after rtpengine has taken the call and the agent is there, so that a refusal never follows an 18x', () => {
     const due = { type: 'timer', timer: 'ringing' } as const;
     const standIn = { ...FACTS, standIn: 'test-line' as const };
-    const [invited, routed, offered, opened, connected] = CALL;
+    const [invited, routed, reserved, offered, connected] = CALL;
     const ringsAfter = (events: readonly CallEvent[], facts = FACTS): readonly string[] => kinds(play(events, facts).effects);
     expect(ringsAfter([invited!, due])).toEqual([]);
-    expect(ringsAfter([invited!, routed!, due, offered!])).toEqual(['open-leg']);
-    expect(ringsAfter([invited!, routed!, due, offered!], standIn)).toEqual(['ring', 'open-leg']);
+    expect(ringsAfter([invited!, routed!, due, offered!])).toEqual([]);
+    expect(ringsAfter([invited!, routed!, due, offered!], standIn)).toEqual(['ring']);
+    expect(ringsAfter([invited!, routed!, reserved!, due, offered!], standIn)).toEqual(['ring', 'open-leg', 'answer-relay']);
     expect(ringsAfter([invited!, routed!, due, offered!, connected!])).toEqual(['ring']);
-    expect(ringsAfter([invited!, routed!, due, connected!, offered!])).toEqual(['ring', 'open-leg']);
-    expect(ringsAfter([invited!, routed!, offered!, opened!, due])).toEqual([]);
-    expect(ringsAfter([invited!, routed!, offered!, opened!, connected!, due])).toEqual(['ring']);
+    expect(ringsAfter([invited!, routed!, due, connected!, offered!])).toEqual(['ring']);
+    expect(ringsAfter([invited!, routed!, offered!, reserved!, due])).toEqual([]);
+    expect(ringsAfter([invited!, routed!, offered!, reserved!, connected!, due])).toEqual(['ring']);
+    expect(ringsAfter([invited!, routed!, offered!, connected!, due])).toEqual(['ring']);
+    expect(ringsAfter([invited!, routed!, reserved!, connected!, due])).toEqual([]);
     expect(kinds(play([...CALL.slice(0, 6), due]).effects)).toEqual([]);
   });
 
@@ -159,7 +192,7 @@ describe('the call machine', () => {
 
   describe('whose media thread died', () => {
     const LEG_LOST = { type: 'leg-lost' } as const;
-    const opened = (state: CallState): CallEvent => ({ type: 'leg-opened', local: state.local!, agentSideKey: null });
+    const opened = (state: CallState): CallEvent => ({ type: 'leg-opened' });
 
     it('gets a leg at the same port, then its agent', () => {
       const talking = play(CALL).state;

@@ -389,7 +389,7 @@ describe('a second leg', () => {
     const rings = (body: string, status = 183): CallEvent => ({ type: 'dial-proceeding', status, sdp: body });
     const ringing = (more: readonly CallEvent[] = [], briefing: Briefing | null = null) =>
       leg([offered(OUTSIDE, 0), rings(sdp), ...more], briefing);
-    const OPENED: CallEvent = { type: 'leg-opened', local: LOCAL, agentSideKey: null };
+    const OPENED: CallEvent = { type: 'leg-opened' };
     const CONNECTED: CallEvent = { type: 'agent-connected' };
     const answered = (port: number): CallEvent => ({ type: 'dial-answered', sdp: sdp.replace(/m=audio \d+/, `m=audio ${String(port)}`) });
 
@@ -457,7 +457,7 @@ describe('a second leg', () => {
       offered(OUTSIDE, 0),
       { type: 'dial-answered', sdp },
       over(0),
-      { type: 'leg-opened', local: LOCAL, agentSideKey: null },
+      { type: 'leg-opened' },
       { type: 'agent-connected' },
     ];
     const briefed = (briefing: Briefing = { text: 'Kim', language: 'ENG' }) => leg(TALKS, briefing);
