@@ -406,7 +406,7 @@ function redisSpec(config: Config, directory: string): ChildSpec {
       ...['--port', String(port), '--bind', '127.0.0.1', '--dir', redisDirectory, '--daemonize', 'no', '--protected-mode', 'yes'],
       ...['--appendonly', 'yes', '--appendfsync', 'everysec', '--save', ''],
       // The default of 64 MB fills within seconds at hundreds of calls a second, and each rewrite takes a core for 0.1 s.
-      ...['--auto-aof-rewrite-min-size', '256mb'],
+      ...['--auto-aof-rewrite-min-size', '1gb'],
     ],
     environment: foreignEnvironment(process.env),
     directory,

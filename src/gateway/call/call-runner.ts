@@ -103,7 +103,7 @@ export class CallRunner {
       origin.direction === 'outbound' ? origin.to : origin.caller.number,
       () => this.#state.route,
       (answer) => this.#notifyAgent(answer),
-      () => this.#keep(),
+      () => this.#keep(true),
       this.#log,
     );
     this.#media = new CallMedia(origin.callId, origin.sipCallId, origin.parentCallId ?? null, services, this.#scope, this.#trace, (event) =>
@@ -301,7 +301,8 @@ export class CallRunner {
       if (summary !== null) this.#trace.add('gateway', null, summary);
       this.#state = state;
       this.#legs?.note(event);
-      for (const effect of effects) this.#perform(effect);
+      // The snapshot of the 200 has the call in all but its ACK.
+      for (const effect of effects) this.#perform(effect, event.type === 'acknowledged' && event.sdp === '');
     } catch (error) {
       this.#log.error({ event: event.type, error: error instanceof Error ? error.stack : errorText(error) }, 'call.bug');
       // Prevents endless repetition if handling `failed` throws.
@@ -309,7 +310,7 @@ export class CallRunner {
     }
   }
 
-  #perform(effect: CallEffect): void {
+  #perform(effect: CallEffect, keepMayWait: boolean): void {
     switch (effect.do) {
       case 'route':
         return this.#async(null, this.#route());
@@ -357,7 +358,7 @@ export class CallRunner {
       case 'stop-timer':
         return this.#timers.stop(effect.timer);
       case 'keep':
-        return this.#keep();
+        return this.#keep(keepMayWait);
       case 'finish':
         return void this.#finish(effect.reason);
       default:
@@ -415,7 +416,7 @@ export class CallRunner {
   /** The snapshot leaves before the 200: a gateway that is killed has every call that it answered. */
   #answer(open: OpenInvite, sdp: string): void {
     this.#kept = this.#dialog.keepAnswer(open);
-    this.#keep(this.#timeMs());
+    this.#keep(false, this.#timeMs());
     this.#dialog.answer(open, sdp, () => this.#onAnswered(open));
   }
 
@@ -536,13 +537,13 @@ export class CallRunner {
     return { ...this.#progress, reports: this.#agent.reports, legs: this.#legs?.notes ?? [] };
   }
 
-  #keep(answeredAtMs = this.#progress.answeredAtMs): void {
+  #keep(mayWait = false, answeredAtMs = this.#progress.answeredAtMs): void {
     // A 200 that was on its way when the call ended.
     if (this.#state.name === 'Ended') return;
     const progress = { ...this.#progressNow, answeredAtMs };
     const parts = { origin: this.origin, own: this.own, progress, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
     const snapshot = snapshotCall(this.#state, { ...parts, dialledId: this.#dialog.dialledId, notes: this.#requests.notes });
-    if (snapshot !== null) this.services.snapshots.persist(snapshot);
+    if (snapshot !== null) this.services.snapshots.persist(snapshot, mayWait);
   }
 
   /** Another host has the call, and writes its record. */

@@ -197,8 +197,8 @@ export interface VoiceServer {
 
 /** Answered calls of this gateway, kept so that a gateway that was killed finds them. Neither write ever fails the call. */
 export interface SnapshotStore {
-  /** Keeps a call, in place of what was kept of it before. */
-  persist(snapshot: CallSnapshot): void;
+  /** Keeps a call, in place of what was kept of it before. @param mayWait 0.1 s: its session is as it was */
+  persist(snapshot: CallSnapshot, mayWait?: boolean): void;
   delete(callId: string): void;
   /** Resolves when everything is kept, or the store is away. */
   flush(): Promise<void>;

@@ -236,6 +236,34 @@ describe('Redis is away', () => {
     expect(await other.snapshots.orphaned()).toEqual([]);
   });
 
+  it('writes a changed session of a call within 10 ms, and the rest with it or within 100', async () => {
+    const [first, second] = [newUuid(), newUuid()];
+    const persist = (callId: string, step: number, mayWait = false): void =>
+      stores.snapshots.persist(snapshotOf(callId, orgId, number, step), mayWait);
+    const steps = async (): Promise<readonly unknown[]> => {
+      const found = await stores.snapshots.orphaned();
+      return [first, second].map((callId) => found.find((one) => one.call_id === callId)?.state);
+    };
+    const until = (wanted: readonly unknown[]): Promise<unknown> =>
+      eventually(steps, (found) => JSON.stringify(found) === JSON.stringify(wanted));
+    for (const callId of [first, second]) persist(callId, 1);
+    await until([1, 1]);
+    persist(first, 2, true);
+    clock.advance(99);
+    expect(await steps()).toEqual([1, 1]);
+    clock.advance(1);
+    await until([2, 1]);
+    persist(first, 3, true);
+    persist(second, 3);
+    clock.advance(10);
+    await until([3, 3]);
+    for (const callId of [first, second]) stores.snapshots.delete(callId);
+    clock.advance(99);
+    expect(await steps()).toEqual([3, 3]);
+    clock.advance(1);
+    await until([undefined, undefined]);
+  });
+
   it('records of calls wait and are written when it is back', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-spool-'));
     const spooling = await open({ instance: 'gw-2', spool: await CallSpool.open(join(directory, 'waiting')) });

@@ -12,7 +12,7 @@ import { callOf, endedCall, freshNumber, inboundSetting } from './store-contract
 
 /** What every implementation of `Stores` must do for calls in progress. */
 /** A call that changes is kept when it has come to rest. */
-const COMES_TO_REST_MS = 10;
+const COMES_TO_REST_MS = 100;
 
 export function describeCallsInProgress(name: string, open: () => { stores: Stores; clock: VirtualClock }): void {
   describe(`${name}: calls in progress`, () => {
@@ -249,6 +249,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         await untilEqual(async () => (await stores.snapshots.orphaned()).map(({ state }) => state), [{ step: 2 }]);
         expect((await stores.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 1, orgCalls: 1 });
         stores.snapshots.delete(kept.call_id);
+        clock.advance(COMES_TO_REST_MS);
         await untilEqual(() => stores.snapshots.orphaned(), []);
         expect((await stores.routes.lookup(number, null)).load).toEqual(NO_USAGE);
       });
@@ -264,6 +265,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         expect(await stores.snapshots.orphaned()).toEqual([going]);
         expect((await stores.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 1, orgCalls: 1 });
         stores.snapshots.delete(going.call_id);
+        clock.advance(COMES_TO_REST_MS);
         await untilEqual(() => stores.snapshots.orphaned(), []);
       });
     });

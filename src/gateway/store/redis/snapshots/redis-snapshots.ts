@@ -10,8 +10,8 @@ import type { TurnWrites } from '../turn-writes.js';
 
 const RETRY_MS = 1_000;
 const WRITTEN_AT_ONCE = 500;
-/** A call that Redis has changes several times as it is answered: it is written again when it has come to rest. */
-const KEEP_AFTER_MS = 10;
+/** A call that Redis has is written again when it has come to rest: it changes several times as its session does. The rest can wait. */
+const KEEP_AFTER_MS = { session: 10, rest: 100 };
 const EXPIRE_EVERY_MS = 3_600_000;
 /** Longer than the longest call; what an instance left that never came back goes then. */
 const KEPT_S = 2 * 86_400;
@@ -41,6 +41,8 @@ export class RedisSnapshotStore implements SnapshotStore {
   #writing: Promise<void> | undefined;
   #cancelRetry: CancelTimer | undefined;
   #cancelKeep: CancelTimer | undefined;
+  /** When what waits is written. */
+  #keepAtMs = Infinity;
   #expiresSetMs = -Infinity;
 
   constructor(private readonly parts: SnapshotParts) {}
@@ -51,14 +53,19 @@ export class RedisSnapshotStore implements SnapshotStore {
   }
 
   /** A call that Redis does not have is written at once: killed before that, it would be lost. */
-  persist(snapshot: CallSnapshot): void {
+  persist(snapshot: CallSnapshot, mayWait = false): void {
     const isNew = !this.#written.has(snapshot.call_id);
     this.#waiting.set(snapshot.call_id, snapshot);
-    if (isNew) return void this.#write();
-    this.#cancelKeep ??= this.parts.clock.setTimer(KEEP_AFTER_MS, () => {
-      this.#cancelKeep = undefined;
-      void this.#write();
-    });
+    if (isNew) void this.#write();
+    else this.#writeAfter(mayWait ? KEEP_AFTER_MS.rest : KEEP_AFTER_MS.session);
+  }
+
+  #writeAfter(afterMs: number): void {
+    const atMs = this.parts.clock.nowMs() + afterMs;
+    if (atMs >= this.#keepAtMs) return;
+    this.#cancelKeep?.();
+    this.#keepAtMs = atMs;
+    this.#cancelKeep = this.parts.clock.setTimer(afterMs, () => void this.flush());
   }
 
   delete(callId: string): void {
@@ -67,9 +74,9 @@ export class RedisSnapshotStore implements SnapshotStore {
       this.#waiting.delete(callId);
       return;
     }
-    // At once: a call whose record is written must not be taken up again.
     this.#waiting.set(callId, null);
-    void this.#write();
+    // One whose record is written is not taken up again.
+    this.#writeAfter(KEEP_AFTER_MS.rest);
   }
 
   async orphaned(): Promise<readonly CallSnapshot[]> {
@@ -110,7 +117,7 @@ export class RedisSnapshotStore implements SnapshotStore {
 
   async flush(): Promise<void> {
     this.#cancelKeep?.();
-    this.#cancelKeep = undefined;
+    this.#keepAtMs = Infinity;
     await this.#write();
   }
 
