@@ -237,7 +237,7 @@ describe('Redis is away', () => {
   });
 
   it('writes a changed session of a call within 10 ms, and the rest with it or within 100', async () => {
-    const [first, second] = [newUuid(), newUuid()];
+    const [first, second, other] = [newUuid(), newUuid(), newUuid()];
     const persist = (callId: string, step: number, mayWait = false): void =>
       stores.snapshots.persist(snapshotOf(callId, orgId, number, step), mayWait);
     const steps = async (): Promise<readonly unknown[]> => {
@@ -250,6 +250,12 @@ describe('Redis is away', () => {
     await until([1, 1]);
     persist(first, 2, true);
     clock.advance(99);
+    // A new call is written alone.
+    stores.snapshots.persist(snapshotOf(other, orgId, number, 1));
+    await eventually(
+      () => stores.snapshots.orphaned(),
+      (found) => found.length === 3,
+    );
     expect(await steps()).toEqual([1, 1]);
     clock.advance(1);
     await until([2, 1]);
@@ -257,7 +263,7 @@ describe('Redis is away', () => {
     persist(second, 3);
     clock.advance(10);
     await until([3, 3]);
-    for (const callId of [first, second]) stores.snapshots.delete(callId);
+    for (const callId of [first, second, other]) stores.snapshots.delete(callId);
     clock.advance(99);
     expect(await steps()).toEqual([3, 3]);
     clock.advance(1);

@@ -30,18 +30,20 @@ export interface SnapshotParts {
 }
 
 /**
- * The answered calls of one gateway instance in one Redis hash. A call has one value at most that waits to be written, the latest; so a
- * Redis that is away costs no more memory than the calls in progress.
+ * The answered calls of one gateway instance in one Redis hash. A call has two values at most that wait to be written; so a Redis that is
+ * away costs no more memory than the calls in progress.
  */
 export class RedisSnapshotStore implements SnapshotStore {
-  /** `null`: to be forgotten. */
+  /** For the next write. `null`: to be forgotten. */
   readonly #waiting = new PassingMap<string, CallSnapshot | null>();
+  /** Changes of calls that Redis has, for when they have come to rest. */
+  readonly #changed = new PassingMap<string, CallSnapshot>();
   /** Calls that Redis has, or may have. */
   readonly #written = new Set<string>();
   #writing: Promise<void> | undefined;
   #cancelRetry: CancelTimer | undefined;
   #cancelKeep: CancelTimer | undefined;
-  /** When what waits is written. */
+  /** When all that waits is written. */
   #keepAtMs = Infinity;
   #expiresSetMs = -Infinity;
 
@@ -54,10 +56,12 @@ export class RedisSnapshotStore implements SnapshotStore {
 
   /** A call that Redis does not have is written at once: killed before that, it would be lost. */
   persist(snapshot: CallSnapshot, mayWait = false): void {
-    const isNew = !this.#written.has(snapshot.call_id);
+    if (this.#written.has(snapshot.call_id) && !this.#waiting.has(snapshot.call_id)) {
+      this.#changed.set(snapshot.call_id, snapshot);
+      return this.#writeAfter(mayWait ? KEEP_AFTER_MS.rest : KEEP_AFTER_MS.session);
+    }
     this.#waiting.set(snapshot.call_id, snapshot);
-    if (isNew) void this.#write();
-    else this.#writeAfter(mayWait ? KEEP_AFTER_MS.rest : KEEP_AFTER_MS.session);
+    void this.#write();
   }
 
   #writeAfter(afterMs: number): void {
@@ -75,6 +79,7 @@ export class RedisSnapshotStore implements SnapshotStore {
       return;
     }
     this.#waiting.set(callId, null);
+    this.#changed.delete(callId);
     // One whose record is written is not taken up again.
     this.#writeAfter(KEEP_AFTER_MS.rest);
   }
@@ -118,6 +123,8 @@ export class RedisSnapshotStore implements SnapshotStore {
   async flush(): Promise<void> {
     this.#cancelKeep?.();
     this.#keepAtMs = Infinity;
+    for (const [callId, snapshot] of this.#changed) this.#waiting.set(callId, snapshot);
+    this.#changed.clear();
     await this.#write();
   }
 
@@ -126,6 +133,7 @@ export class RedisSnapshotStore implements SnapshotStore {
     this.#cancelRetry?.();
     this.#cancelKeep?.();
     this.#waiting.clear();
+    this.#changed.clear();
   }
 
   /** One write at a time: what comes meanwhile waits for the next, the latest of each call. */
