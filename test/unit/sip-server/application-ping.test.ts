@@ -22,6 +22,15 @@ function behind(calls: number, eachMs: number): number {
   return count;
 }
 
+describe('an application that is behind', () => {
+  it('gets no call while it leaves a ping unanswered for more than 150 ms', () => {
+    behind(10, 5);
+    expect(behind(31, 5)).toBe(1);
+    expect(ping.onResponse(sent[0]!, 200)).toBe(true);
+    expect(behind(10, 5)).toBe(0);
+  });
+});
+
 describe('an application that hangs', () => {
   it('is asked at low load too, gets no call two seconds later, and calls again once it answers', () => {
     expect(behind(10, 200)).toBe(0);
