@@ -374,8 +374,7 @@ function answered(state: CallState): CallStep {
 function onLegReserved(state: CallState, { local, agentSideKey }: EventOf<'leg-reserved'>): CallStep {
   const { name, media, agentFacing } = state;
   const reserved = { ...state, local, agentSideKey };
-  if (name === 'Offering') return { state: reserved, effects: NOTHING };
-  if (name !== 'Reserving') return { state, effects: NOTHING };
+  if (name !== 'Reserving') return { state: name === 'Offering' ? reserved : state, effects: NOTHING };
   // The carrier made no offer (RFC 3261 §13.2.1): the 200 has ours, which rtpengine makes of the endpoint's.
   if (media === null || agentFacing === null) return offerOutward(state, { local, key: agentSideKey });
   return connectSides(reserved, { media, agentFacing, local });

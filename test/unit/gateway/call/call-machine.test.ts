@@ -192,7 +192,7 @@ describe('the call machine', () => {
 
   describe('whose media thread died', () => {
     const LEG_LOST = { type: 'leg-lost' } as const;
-    const opened = (state: CallState): CallEvent => ({ type: 'leg-opened' });
+    const OPENED: CallEvent = { type: 'leg-opened' };
 
     it('gets a leg at the same port, then its agent', () => {
       const talking = play(CALL).state;
@@ -205,7 +205,7 @@ describe('the call machine', () => {
           reserved: { local: talking.local, agentSideKey: null },
         },
       ]);
-      const again = playOn(lost.state, [opened(lost.state)]);
+      const again = playOn(lost.state, [OPENED]);
       expect(kinds(again.effects)).toEqual(['start-leg', 'keep', 'connect-agent']);
       const connected = playOn(again.state, [{ type: 'agent-connected' }]);
       expect(kinds(connected.effects)).toEqual(['start-leg', 'keep']);
@@ -215,12 +215,12 @@ describe('the call machine', () => {
     it('ends when no leg can be opened, and when the agent does not come back', () => {
       const lost = play([...CALL, LEG_LOST]).state;
       expect(playOn(lost, [{ type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null }]).state.reason).toBe('MEDIA_LOST');
-      const unavailable = playOn(lost, [opened(lost), { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null }]);
+      const unavailable = playOn(lost, [OPENED, { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null }]);
       expect(unavailable.state.reason).toBe('AGENT_LOST');
     });
 
     it('ends at the fourth time', () => {
-      const round = (state: CallState): CallState => playOn(state, [LEG_LOST, opened(state), { type: 'agent-connected' }]).state;
+      const round = (state: CallState): CallState => playOn(state, [LEG_LOST, OPENED, { type: 'agent-connected' }]).state;
       const thrice = round(round(round(play(CALL).state)));
       expect(thrice.name).toBe('Talking');
       expect(round(thrice)).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });

@@ -308,9 +308,7 @@ describe('a call of another host', () => {
       { type: 'relay-answered-from-carrier', sdp: OTHER_INSIDE, attempt },
     ]);
     expect(effect(moved, 'open-leg')).toMatchObject({ agentFacing: { rtpPort: 51_000 }, reserved: { local: { rtpPort: 61_000 } } });
-    const opened = playOn(moved.state, [
-      { type: 'leg-opened' },
-    ]);
+    const opened = playOn(moved.state, [{ type: 'leg-opened' }]);
     expect(kinds(opened.effects)).toEqual(['start-leg', 'keep']);
     expect(opened.state).toMatchObject({ name: 'Talking', isLegDue: false, exchange: { name: 'Idle' } });
   });
