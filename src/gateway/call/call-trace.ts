@@ -228,7 +228,8 @@ function onSent(response: SrfResponse, onSend: (status: number, reason: string) 
 export function eventSummary(event: CallEvent, before: CallState, after: CallState): string | null {
   const why = after.reason === null || after.reason === before.reason ? '' : `: ${after.reason}`;
   const hasMoved = before.name !== after.name || before.exchange.name !== after.exchange.name;
-  if (!hasMoved && why === '' && event.type !== 'failed' && !event.type.startsWith('leg-')) return null;
+  const isShown = event.type === 'failed' || (event.type.startsWith('leg-') && event.type !== 'leg-reserved');
+  if (!hasMoved && why === '' && !isShown) return null;
   return `${happened(event)}${why}`;
 }
 
