@@ -75,19 +75,34 @@ export function serveProcess(dataDir: string, name: string, answers: ProcessAnsw
   return () => void server.close();
 }
 
-/** Rejects when the process is away, or does not answer in time. */
+/** Why a process gave no answer. */
+export class NoAnswer extends Error {
+  constructor(
+    reason: string,
+    /** It closed the connection, as the event loop does that has no file handle for it: so it does not hang. */
+    readonly wasClosed: boolean,
+  ) {
+    super(reason);
+  }
+}
+
+/** Rejects with {@link NoAnswer} when the process is away, closes the connection, or does not answer in time. */
 export function askProcess(dataDir: string, name: string, question: string, limitMs: number): Promise<unknown> {
   return new Promise((resolve_, reject) => {
-    const socket = connect({ path: processSocket(dataDir, name) }, () => socket.write(`${question}\n`));
-    const fail = (reason: string): void => {
+    let isConnected = false;
+    const socket = connect({ path: processSocket(dataDir, name) }, () => {
+      isConnected = true;
+      socket.write(`${question}\n`);
+    });
+    const fail = (reason: string, wasClosed = false): void => {
       clearTimeout(limit);
       socket.destroy();
-      reject(new Error(reason));
+      reject(new NoAnswer(reason, wasClosed));
     };
     const limit = setTimeout(() => fail('no answer in time'), limitMs);
     const chunks: Buffer[] = [];
     let bytes = 0;
-    socket.on('error', (error) => fail(errorText(error)));
+    socket.on('error', (error) => fail(errorText(error), isConnected));
     socket.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > MAX_ANSWER_BYTES) fail('too much');
@@ -96,10 +111,11 @@ export function askProcess(dataDir: string, name: string, question: string, limi
     socket.on('end', () => {
       clearTimeout(limit);
       socket.destroy();
+      if (bytes === 0) return fail('closed without an answer', true);
       try {
         resolve_(JSON.parse(Buffer.concat(chunks).toString()));
       } catch {
-        reject(new Error('no JSON'));
+        fail('no JSON');
       }
     });
   });

@@ -42,8 +42,8 @@ export interface ChildSpec {
 /** What a child that serves tells: the supervisor prints it. */
 export type Facts = Readonly<Record<string, unknown>>;
 
-/** `loading`: it answers and is still starting, however long that takes. `silent`: it does not answer. */
-export type Readiness = Facts | 'loading' | 'silent';
+/** `unready`: it is there, but still starting, however long that takes, or without a file handle to answer with. `silent`: no answer. */
+export type Readiness = Facts | 'unready' | 'silent';
 
 const READY_TIMEOUT_MS = 20_000;
 const POLL_MS = 20;
@@ -394,7 +394,7 @@ export class SupervisedChild {
           if (typeof readiness === 'object') return settle(() => resolve(readiness));
           cancelPoll = this.clock.setTimer(POLL_MS, poll);
           if (readiness === 'silent') return;
-          // It makes progress: it is not dead.
+          // It is not dead.
           cancelLimit();
           cancelLimit = limit();
           const nowMs = this.clock.nowMs();
@@ -449,17 +449,15 @@ export class SupervisedChild {
     });
   }
 
-  #beatLater(running: RunningProcess): void {
-    // A question without an answer took its time already.
-    const delayMs = this.#missedBeats === 0 ? BEAT_MS : 0;
-    const dueMs = this.clock.nowMs() + delayMs;
-    this.#cancelBeat = this.clock.setTimer(delayMs, () => {
+  #beatLater(running: RunningProcess, dueMs = this.clock.nowMs() + BEAT_MS): void {
+    this.#cancelBeat = this.clock.setTimer(Math.max(0, dueMs - this.clock.nowMs()), () => {
       if (this.#isStopping || !running.isAlive) return;
       // A machine that stood still held us up too.
-      if (this.clock.nowMs() - dueMs > BEAT_MS) this.#missedBeats = 0;
+      const askedMs = this.clock.nowMs();
+      if (askedMs - dueMs > BEAT_MS) this.#missedBeats = 0;
       void this.#spec.readiness(running.pid).then((readiness) => {
         this.#missedBeats = readiness === 'silent' ? this.#missedBeats + 1 : 0;
-        if (this.#missedBeats < MAX_MISSED_BEATS) return this.#beatLater(running);
+        if (this.#missedBeats < MAX_MISSED_BEATS) return this.#beatLater(running, askedMs + BEAT_MS);
         this.log.error({ child: this.#spec.name, pid: running.pid }, 'supervisor.child.hung');
         running.kill('SIGKILL');
       });

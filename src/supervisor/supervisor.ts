@@ -14,7 +14,7 @@ import { ensureDataDir } from '../config/data-dir.js';
 import { controlAddress, sipServerName, type CellPlace } from '../config/cells.js';
 import { isFirstWorker, otherPlace, workerCount, workerName, type GatewayPlace } from '../config/gateway-worker.js';
 import { nativeFile } from '../config/native-files.js';
-import { AHEAD_QUESTION, askProcess, FACTS_QUESTION, followerName, processSocket } from '../config/process-socket.js';
+import { AHEAD_QUESTION, askProcess, FACTS_QUESTION, followerName, NoAnswer, processSocket } from '../config/process-socket.js';
 import { foreignEnvironment, sipServerEnvironment } from './child-environment.js';
 import { systemClock } from '../lib/system-clock.js';
 import { takenPorts, takenRange, type WantedPort, type WantedRange } from './ports-free.js';
@@ -330,8 +330,8 @@ async function processReadiness(dataDir: string, name: string, pid: number): Pro
   try {
     const told = (await askProcess(dataDir, name, FACTS_QUESTION, ANSWER_LIMIT_MS)) as { readonly pid?: unknown; readonly facts?: Facts };
     return told.pid === pid ? (told.facts ?? {}) : 'silent';
-  } catch {
-    return 'silent';
+  } catch (error) {
+    return error instanceof NoAnswer && error.wasClosed ? 'unready' : 'silent';
   }
 }
 
@@ -433,7 +433,7 @@ export function redisReadiness(port: number): Promise<Readiness> {
     socket.once('connect', () => socket.write('PING\r\n'));
     socket.once('data', (data: Buffer) => {
       const answer = data.toString();
-      done(answer.startsWith('+PONG') ? {} : answer.startsWith('-LOADING') ? 'loading' : 'silent');
+      done(answer.startsWith('+PONG') ? {} : answer.startsWith('-LOADING') ? 'unready' : 'silent');
     });
   });
 }

@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-function starting(readiness: () => Readiness) {
+function starting(readiness: () => Readiness, mustAnswer = false) {
   const clock = new VirtualClock();
   const log = new EventLog();
   const spec = {
@@ -28,7 +28,7 @@ function starting(readiness: () => Readiness) {
     environment: process.env,
     followerReadiness: null,
     hasSpare: false,
-    mustAnswer: false,
+    mustAnswer,
     stopSignal: 'SIGTERM' as const,
     ports: [],
     readiness: () => Promise.resolve(readiness()),
@@ -39,7 +39,7 @@ function starting(readiness: () => Readiness) {
 
 describe('a program that takes long to start', () => {
   it('is waited for as long as it says that it loads, and its progress is told', async () => {
-    let readiness: Readiness = 'loading';
+    let readiness: Readiness = 'unready';
     const { clock, log, child } = starting(() => readiness);
     const started = child.start();
     await clock.advanceAsync(5 * MINUTE_MS);
@@ -51,7 +51,7 @@ describe('a program that takes long to start', () => {
   });
 
   it('is given up when it does not answer for 20 s, after it loaded too', async () => {
-    let readiness: Readiness = 'loading';
+    let readiness: Readiness = 'unready';
     const { clock, child } = starting(() => readiness);
     const started = child.start();
     const failed = expect(started).rejects.toThrow('not ready within 20000 ms');
@@ -59,6 +59,39 @@ describe('a program that takes long to start', () => {
     readiness = 'silent';
     await clock.advanceAsync(MINUTE_MS);
     await failed;
+  });
+});
+
+describe('a program that serves', () => {
+  async function serving(asked: () => Readiness) {
+    let readiness: Readiness = {};
+    let beats = 0;
+    const world = starting(() => {
+      beats += 1;
+      return readiness;
+    }, true);
+    const started = world.child.start();
+    await world.clock.advanceAsync(100);
+    await started;
+    readiness = asked();
+    beats = 0;
+    return { ...world, hung: () => world.log.named('supervisor.child.hung').length, beats: () => beats };
+  }
+
+  it('is asked once a second, however fast it fails to answer, and is killed after six questions', async () => {
+    const { clock, child, hung, beats } = await serving(() => 'silent');
+    await clock.advanceAsync(5_500);
+    expect([beats(), hung()]).toEqual([5, 0]);
+    await clock.advanceAsync(1_000);
+    expect([beats(), hung()]).toEqual([6, 1]);
+    await child.stop();
+  });
+
+  it('is not killed while it is there, but has no file handle to answer with', async () => {
+    const { clock, child, hung, beats } = await serving(() => 'unready');
+    await clock.advanceAsync(MINUTE_MS);
+    expect([beats(), hung()]).toEqual([60, 0]);
+    await child.stop();
   });
 });
 
@@ -76,7 +109,7 @@ describe('whether Redis is ready', () => {
       return typeof readiness === 'object';
     };
     await expect.poll(isReady, { interval: 10, timeout: 20_000 }).toBe(true);
-    expect([...seen]).toContain('loading');
+    expect([...seen]).toContain('unready');
     redis.kill('SIGKILL');
     await once(redis, 'exit');
   });

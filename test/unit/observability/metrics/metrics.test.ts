@@ -102,8 +102,9 @@ describe('several processes', () => {
     mkdirSync(deep);
     const close = serveProcess(deep, 'gateway-2', { question: () => 'answer' }, (reason) => expect.fail(reason));
     expect(await askProcess(deep, 'gateway-2', 'question', 1_000)).toBe('answer');
-    await expect(askProcess(deep, 'gateway-2', 'another', 1_000)).rejects.toThrow();
+    await expect(askProcess(deep, 'gateway-2', 'another', 1_000)).rejects.toMatchObject({ wasClosed: true });
     close();
+    await expect(askProcess(deep, 'gateway-2', 'question', 1_000)).rejects.toMatchObject({ wasClosed: false });
   });
 });
 
