@@ -79,11 +79,12 @@ async function connectAgent(callId: string): Promise<void> {
 async function openDirect({ id, port, key }: CarrierSide): Promise<FarSide> {
   const own = key === null ? null : generateSrtpKey();
   await connectAgent(id);
-  const local = await media.open(
+  const local = await media.reserve(id);
+  await media.open(
     {
       callId: id,
       sipCallId: id,
-      localRtpPort: null,
+      localRtpPort: local.rtpPort,
       remote: { address: '127.0.0.1', rtpPort: port, rtcpPort: port + 1 },
       codec: CODEC,
       payloadType: payloadTypeOf(CODEC),
@@ -113,11 +114,12 @@ async function openRelayed({ id, port, key }: CarrierSide, pool: RelayPool): Pro
   const inside = readRelaySdp(offered.sdp);
   if (inside === undefined) throw new Error('rtpengine’s answer cannot be read');
   const own = inside.crypto === null ? null : { ...inside.crypto, inline: Buffer.from(generateSrtpKey()).toString('base64'), mki: null };
-  const local = await media.open(
+  const local = await media.reserve(id);
+  await media.open(
     {
       callId: id,
       sipCallId: id,
-      localRtpPort: null,
+      localRtpPort: local.rtpPort,
       remote: { address: inside.address, rtpPort: inside.rtpPort, rtcpPort: inside.rtcpPort },
       codec: CODEC,
       payloadType: payloadTypeOf(CODEC),

@@ -222,7 +222,7 @@ describe('the endpoint’s sockets', () => {
     const leg: LegDescription = {
       callId: 'a',
       sipCallId: 'a',
-      localRtpPort: null,
+      localRtpPort: port,
       remote,
       codec: 'PCMU',
       payloadType: 0,

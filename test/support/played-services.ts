@@ -85,7 +85,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
       startFork: () => undefined,
       stopFork: () => undefined,
       reserve: () => Promise.resolve(LOCAL),
-      open: () => Promise.resolve(LOCAL),
+      open: () => Promise.resolve(),
       start: () => undefined,
       setDirection: () => undefined,
       setRingBack: () => undefined,

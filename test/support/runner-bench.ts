@@ -253,8 +253,8 @@ export class RunnerBench {
         notifyAgent: (_callId, answer) => void this.told.push(answer),
         startFork: () => undefined,
         stopFork: () => undefined,
-        reserve: (callId) => this.#leg('reserve', callId),
-        open: (leg) => this.#leg('open', leg.callId),
+        reserve: (callId) => this.#leg('reserve', callId, LOCAL),
+        open: (leg) => this.#leg('open', leg.callId, undefined),
         start: () => undefined,
         setDirection: () => undefined,
         setRingBack: () => undefined,
@@ -363,9 +363,9 @@ export class RunnerBench {
     return this.#wait('agent', () => undefined, new AgentUnavailableError('refused'));
   }
 
-  #leg(name: string, callId: string): Promise<typeof LOCAL> {
+  #leg<T>(name: string, callId: string, value: T): Promise<T> {
     this.open.legs.add(callId);
-    return this.#wait(name, () => LOCAL, new MediaUnavailableError('no room'));
+    return this.#wait(name, () => value, new MediaUnavailableError('no room'));
   }
 
   #wait<T>(name: string, value: () => T, error: Error): Promise<T> {

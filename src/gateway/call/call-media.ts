@@ -264,12 +264,7 @@ interface LegSides {
   readonly agentSideKey: CryptoLine | null;
 }
 
-function legOf(
-  callId: string,
-  sipCallId: string,
-  { media, agentFacing, agentSideKey }: LegSides,
-  localRtpPort: number | null,
-): LegDescription {
+function legOf(callId: string, sipCallId: string, { media, agentFacing, agentSideKey }: LegSides, localRtpPort: number): LegDescription {
   return {
     ...{ callId, sipCallId, localRtpPort },
     remote: addressOf(agentFacing),

@@ -270,8 +270,8 @@ class ThreadedMediaService implements MediaService {
     if (reply.type !== 'agent-connected') throw new MediaUnavailableError(reply.type === 'refused' ? reply.message : 'unexpected reply');
   }
 
-  #slotOf(localRtpPort: number | null): WorkerSlot | undefined {
-    return this.#slots.find(({ settings }) => localRtpPort !== null && settings.rtpPorts.includes(localRtpPort));
+  #slotOf(localRtpPort: number): WorkerSlot | undefined {
+    return this.#slots.find(({ settings }) => settings.rtpPorts.includes(localRtpPort));
   }
 
   startFork(callId: string, fork: ForkSettings, onEvent: (event: LegEvent) => void): void {
@@ -296,7 +296,7 @@ class ThreadedMediaService implements MediaService {
     return reply.address;
   }
 
-  async open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<MediaAddress> {
+  async open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<void> {
     const { callId } = leg;
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
     const present = this.#legs.get(callId);
@@ -309,7 +309,6 @@ class ThreadedMediaService implements MediaService {
     const reply = await this.#ask(callId, slot, (requestId) => ({ type: 'open', requestId, leg }));
     if (reply.type !== 'opened') throw new MediaUnavailableError('unexpected reply');
     entry.state = 'open';
-    return reply.address;
   }
 
   async change(callId: string, change: LegChange): Promise<void> {
@@ -429,9 +428,8 @@ class ThreadedMediaService implements MediaService {
     return best;
   }
 
-  /** The worker that has this port, once it runs; `null`: any. */
-  async #slotWith(localRtpPort: number | null): Promise<WorkerSlot> {
-    if (localRtpPort === null) return this.#chooseSlot();
+  /** The worker that has this port, once it runs. */
+  async #slotWith(localRtpPort: number): Promise<WorkerSlot> {
     const slot = this.#slotOf(localRtpPort);
     if (slot?.capacity === 0) await this.#replacementOf(slot);
     if (slot === undefined || isFull(slot))

@@ -56,7 +56,7 @@ export type WorkerReply =
   | { readonly type: 'reserved'; readonly address: MediaAddress }
   | { readonly type: 'agent-connected' }
   | { readonly type: 'agent-unavailable'; readonly message: string }
-  | { readonly type: 'opened'; readonly address: MediaAddress }
+  | { readonly type: 'opened' }
   | { readonly type: 'changed' }
   | { readonly type: 'left' }
   | { readonly type: 'refused'; readonly message: string }

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 import { AnswererWatch } from '../media/answerer-watch.js';
-import type { LegDescription, LegEvent, MediaAddress } from '../model/media.js';
+import type { LegDescription, LegEvent } from '../model/media.js';
 import { AgentUnavailableError } from '../ports/ports.js';
 import { assertNever, errorText } from '../../lib/result.js';
 import type { Log, LogFields } from '../../lib/log.js';
@@ -76,7 +76,10 @@ function handle(endpoint: RtpEndpoint, newFork: ThreadAgents['newFork'], command
     case 'open':
       reply(
         command.requestId,
-        orRefused(() => ({ type: 'opened', address: open(endpoint, command.leg) })),
+        orRefused(() => {
+          open(endpoint, command.leg);
+          return { type: 'opened' };
+        }),
       );
       break;
     case 'open-ahead': {
@@ -151,10 +154,10 @@ async function connectAgent(
 /** No streamSid of Twilio's form. */
 const ANSWERER_FORK = 'answerer';
 
-function open(endpoint: RtpEndpoint, leg: LegDescription): MediaAddress {
+function open(endpoint: RtpEndpoint, leg: LegDescription): void {
   const { callId } = leg;
   const emit = (event: LegEvent): void => post({ type: 'leg-event', callId, event });
-  const address = endpoint.openLeg(leg, emit);
+  endpoint.openLeg(leg, emit);
   if (leg.watchesAnswerer === true) {
     const watch = new AnswererWatch((event, isDone) => {
       emit({ type: 'answered-by', event });
@@ -162,7 +165,6 @@ function open(endpoint: RtpEndpoint, leg: LegDescription): MediaAddress {
     });
     endpoint.startFork(callId, ANSWERER_FORK, watch);
   }
-  return address;
 }
 
 function orRefused(work: () => WorkerReply): WorkerReply {

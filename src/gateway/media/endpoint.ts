@@ -15,9 +15,9 @@ import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent, typ
 import {
   addressOf,
   CALLS_PER_SOCKET_PAIR,
-  choosePortPair,
   EndpointFullError,
   isTaken,
+  leastUsed,
   portPairFor,
   RestingPeers,
   type OpenLeg,
@@ -176,7 +176,7 @@ export class RtpEndpoint {
    */
   reserve(callId: string): MediaAddress {
     if (this.#legs.has(callId) || this.#reserved.has(callId)) throw new EndpointFullError('the call has a leg already');
-    const portPair = choosePortPair(this.#portPairs, null, this.dependencies.clock.nowMs());
+    const portPair = leastUsed(this.#portPairs);
     portPair.reserved += 1;
     this.#reserved.set(callId, portPair);
     return addressOf(portPair);
@@ -266,27 +266,27 @@ export class RtpEndpoint {
   }
 
   /**
-   * Opens a leg and returns the endpoint's own address for it.
-   * @throws EndpointFullError without a free port pair; RangeError if the description is not usable
+   * Opens a leg.
+   * @throws EndpointFullError without such a port or room on it; RangeError if the description is not usable
    */
-  openLeg(description: LegDescription, onEvent: (event: LegEvent) => void): MediaAddress {
+  openLeg(description: LegDescription, onEvent: (event: LegEvent) => void): void {
     const { callId } = description;
     const ahead = this.#legsAhead.get(callId);
     this.#legsAhead.delete(callId);
     const leg = ahead === undefined ? undefined : this.#legs.get(callId);
-    if (leg !== undefined && isDeepStrictEqual(ahead?.description, description)) return addressOf(leg.portPair);
+    if (leg !== undefined && isDeepStrictEqual(ahead?.description, description)) return;
     // The call has changed meanwhile.
     if (leg !== undefined) this.#shut(leg);
-    return this.#openLeg(description, onEvent);
+    this.#openLeg(description, onEvent);
   }
 
-  #openLeg(description: LegDescription, onEvent: (event: LegEvent) => void): MediaAddress {
+  #openLeg(description: LegDescription, onEvent: (event: LegEvent) => void): void {
     const { callId, sipCallId } = description;
     const { onRtcp } = this.dependencies;
     if (this.#legs.has(callId)) throw new EndpointFullError('the call has a leg already');
-    const reserved = this.#unreserve(callId);
+    this.#unreserve(callId);
     const remote = checkedAddress(description.remote);
-    const portPair = portPairFor(this.#portPairs, description.localRtpPort, reserved, remote, this.dependencies.clock.nowMs());
+    const portPair = portPairFor(this.#portPairs, description.localRtpPort, remote);
     const { pair } = portPair;
     const media = new MediaLeg(description, {
       clock: this.dependencies.clock,
@@ -319,7 +319,6 @@ export class RtpEndpoint {
       this.start(callId);
       this.setDirection(callId, description.startsAs);
     }
-    return addressOf(portPair);
   }
 
   /**
@@ -518,12 +517,11 @@ export class RtpEndpoint {
   }
 
   /** Removes the leg from its port pair. */
-  #unreserve(callId: string): PortPair | undefined {
+  #unreserve(callId: string): void {
     const portPair = this.#reserved.get(callId);
-    if (portPair === undefined) return undefined;
+    if (portPair === undefined) return;
     this.#reserved.delete(callId);
     portPair.reserved -= 1;
-    return portPair;
   }
 
   /** Adds the leg's peer to the tables. */

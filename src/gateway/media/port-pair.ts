@@ -39,18 +39,11 @@ export interface PortPair {
 }
 
 /**
- * The far side already has the port, or it is reserved: only this pair will do.
+ * The pair for a leg whose far side has the port.
  * @throws EndpointFullError
  */
-export function portPairFor(
-  portPairs: readonly PortPair[],
-  localRtpPort: number | null,
-  reserved: PortPair | undefined,
-  remote: MediaAddress,
-  nowMs: number,
-): PortPair {
-  if (localRtpPort === null && reserved === undefined) return choosePortPair(portPairs, remote, nowMs);
-  const portPair = localRtpPort === null ? reserved : portPairs.find(({ pair }) => pair.rtp.port === localRtpPort);
+export function portPairFor(portPairs: readonly PortPair[], localRtpPort: number, remote: MediaAddress): PortPair {
+  const portPair = portPairs.find(({ pair }) => pair.rtp.port === localRtpPort);
   if (portPair === undefined) throw new EndpointFullError(`port ${String(localRtpPort)} is not one of the media endpoint's`);
   if (usedOf(portPair) >= CALLS_PER_SOCKET_PAIR)
     throw new EndpointFullError(`port ${String(localRtpPort)} of the media endpoint has no free slot`);
@@ -58,19 +51,15 @@ export function portPairFor(
   return portPair;
 }
 
-/** The port pair with the fewest legs that the peer does not use; one that it left recently only if there is no other. */
-export function choosePortPair(portPairs: readonly PortPair[], remote: MediaAddress | null, nowMs: number): PortPair {
-  let best: { readonly portPair: PortPair; readonly cost: number } | undefined;
-  for (const portPair of portPairs) {
-    if (usedOf(portPair) >= Math.min(CALLS_PER_SOCKET_PAIR, best?.cost ?? Infinity)) continue;
-    if (remote !== null && isTaken(portPair, remote, null)) continue;
-    const isResting = remote !== null && portPair.resting.has(remote.address, remote.rtpPort, nowMs);
-    const cost = usedOf(portPair) + (isResting ? CALLS_PER_SOCKET_PAIR : 0);
-    if (best === undefined || cost < best.cost) best = { portPair, cost };
-    if (cost === 0) break;
-  }
+/**
+ * The one with the fewest legs.
+ * @throws EndpointFullError
+ */
+export function leastUsed(portPairs: readonly PortPair[]): PortPair {
+  let best: PortPair | undefined;
+  for (const portPair of portPairs) if (usedOf(portPair) < (best === undefined ? CALLS_PER_SOCKET_PAIR : usedOf(best))) best = portPair;
   if (best === undefined) throw new EndpointFullError('no media port pair is free');
-  return best.portPair;
+  return best;
 }
 
 function usedOf({ byRtp, reserved }: PortPair): number {
@@ -119,11 +108,6 @@ export class RestingPeers {
     const samePort = this.#byPort.get(port);
     if (samePort === undefined) this.#byPort.set(port, [peer]);
     else samePort.push(peer);
-  }
-
-  has(address: string, port: number, nowMs: number): boolean {
-    this.#forget(nowMs);
-    return this.#byPort.get(port)?.some((peer) => peer.address === address) ?? false;
   }
 
   /** SSRCs of other calls from there, which this call must ignore. */

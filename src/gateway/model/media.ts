@@ -41,8 +41,8 @@ export interface LegDescription extends LegFormat {
   readonly callId: string;
   /** The carrier's Call-ID, under which the leg's RTCP is reported. */
   readonly sipCallId: string;
-  /** The endpoint's own RTP port, which the far side knows already (reserved, or of before a restart); `null`: any. */
-  readonly localRtpPort: number | null;
+  /** The endpoint's own RTP port, which the far side knows already: reserved, or of before a restart. */
+  readonly localRtpPort: number;
   readonly remote: MediaAddress;
   /** `null`: plain RTP. */
   readonly srtp: SrtpKeys | null;

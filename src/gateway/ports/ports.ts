@@ -288,15 +288,15 @@ export interface MediaEndpoint {
   /** Answers a request of the agent; nothing when it is gone. */
   notifyAgent(callId: string, answer: AgentAnswer): void;
   /**
-   * Keeps a place for a leg whose far side is not known yet; `open` takes it, `close` frees it.
+   * Keeps a place for a leg whose far side is not known yet; `open` takes it, `close` frees it. Resolves with the endpoint's own address,
+   * which the agent-facing SDP names. Rejects with `MediaUnavailableError` when there is no room.
    * @param beside a call with which this one may have a conference
    */
   reserve(callId: string, beside?: string | null): Promise<MediaAddress>;
   /**
-   * Opens a leg: from now on it receives, but sends and says nothing. Resolves with the endpoint's own address, which the
-   * agent-facing SDP names. Rejects with `MediaUnavailableError` when there is no room.
+   * Opens a leg: from now on it receives, but sends and says nothing. Rejects with `MediaUnavailableError` without such a port, or room on it.
    */
-  open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<MediaAddress>;
+  open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<void>;
   /** The ACK came: audio and the agent start. */
   start(callId: string): void;
   /** The caller's direction from now on: nothing is sent to one that holds, and who promises no packets is not watched. */

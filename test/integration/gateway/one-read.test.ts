@@ -4,7 +4,7 @@ import type { Inbound } from '../../../src/gateway/drachtio/inbound.js';
 import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
 import { type SrfApp } from '../../../src/gateway/ports/signalling.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import { INSIDE, LOCAL } from '../../support/call-machine.js';
+import { INSIDE } from '../../support/call-machine.js';
 import { HandMadeServer, sentResponse, shown } from '../../support/hand-made-server.js';
 import { playedInbound } from '../../support/played-services.js';
 import { offerSdp } from '../../support/sdp.js';
@@ -41,7 +41,7 @@ beforeEach(async () => {
     endpoint: {
       open: (leg) => {
         openLegs.add(leg.callId);
-        return Promise.resolve(LOCAL);
+        return Promise.resolve();
       },
       close: (callId) => {
         openLegs.delete(callId);

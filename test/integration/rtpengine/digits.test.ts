@@ -80,11 +80,12 @@ async function answered(type: number, otherType: number | null = null): Promise<
   const agent = { kind: 'test-line', firstSentence: callId, language: 'ENG', voice: null, pronunciationGuide: [] } as const;
   await endpoint.connectAgent(callId, agent, () => undefined);
   const { address, rtpPort, rtcpPort } = inside;
-  const local = endpoint.openLeg(
+  const local = endpoint.reserve(callId);
+  endpoint.openLeg(
     {
       callId,
       sipCallId: callId,
-      localRtpPort: null,
+      localRtpPort: local.rtpPort,
       remote: { address, rtpPort, rtcpPort },
       codec: 'PCMU',
       payloadType: 0,

