@@ -301,8 +301,7 @@ export class CallRunner {
       if (summary !== null) this.#trace.add('gateway', null, summary);
       this.#state = state;
       this.#legs?.note(event);
-      // The snapshot of the 200 has the call in all but its ACK.
-      for (const effect of effects) this.#perform(effect, event.type === 'acknowledged' && event.sdp === '');
+      for (const effect of effects) this.#perform(effect);
     } catch (error) {
       this.#log.error({ event: event.type, error: error instanceof Error ? error.stack : errorText(error) }, 'call.bug');
       // Prevents endless repetition if handling `failed` throws.
@@ -310,7 +309,7 @@ export class CallRunner {
     }
   }
 
-  #perform(effect: CallEffect, keepMayWait: boolean): void {
+  #perform(effect: CallEffect): void {
     switch (effect.do) {
       case 'route':
         return this.#async(null, this.#route());
@@ -358,7 +357,7 @@ export class CallRunner {
       case 'stop-timer':
         return this.#timers.stop(effect.timer);
       case 'keep':
-        return this.#keep(keepMayWait);
+        return this.#keep(effect.mayWait);
       case 'finish':
         return void this.#finish(effect.reason);
       default:

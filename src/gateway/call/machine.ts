@@ -395,7 +395,8 @@ function onAcknowledged(state: CallState, sdp: string): CallStep {
     }
     case 'AwaitingAck': {
       if (state.lateOffer !== null) return onLateAnswer(state, sdp);
-      const step = talk(state);
+      // The snapshot of the 200 has the call in all but its ACK.
+      const step = talk(state, sdp === '' ? { do: 'keep', mayWait: true } : undefined);
       // The ACK of a re-INVITE that overtook the first one's.
       return sdp === '' ? step : after(step, within(onAnswerInAck(step.state, sdp)));
     }
@@ -429,13 +430,13 @@ function onConnected(state: CallState, sdp: string): CallStep {
 }
 
 /** Acknowledged, and the leg is open: the agent starts. */
-function talk(state: CallState): CallStep {
-  if (isJoined(state)) return settle({ ...state, name: 'Talking' }, [{ do: 'start-timer', timer: 'held', delayMs: HELD_PING_MS }]);
+function talk(state: CallState, keep?: CallEffect): CallStep {
+  if (isJoined(state)) return settle({ ...state, name: 'Talking' }, [{ do: 'start-timer', timer: 'held', delayMs: HELD_PING_MS }], keep);
   const { direction, isHeld } = state.session?.media ?? { direction: 'sendrecv', isHeld: false };
   // Its media changes over at once.
-  if (sideDue(state) !== null) return settle({ ...state, name: 'Talking' }, []);
+  if (sideDue(state) !== null) return settle({ ...state, name: 'Talking' }, [], keep);
   const directed = direction === 'sendrecv' ? [] : directLeg(direction, isHeld ? true : null);
-  return settle({ ...state, name: 'Talking' }, [{ do: 'start-leg' }, ...directed, ...introduction(state)]);
+  return settle({ ...state, name: 'Talking' }, [{ do: 'start-leg' }, ...directed, ...introduction(state)], keep);
 }
 
 function onFailed(state: CallState, { reason, attempt }: EventOf<'failed'>): CallStep {

@@ -377,14 +377,16 @@ export function rejectPending(state: CallState, reason: Reason): CallEffect[] {
   return exchange.requestId === null ? [] : [{ do: 'reject', requestId: exchange.requestId, reason }];
 }
 
+const KEEP: CallEffect = { do: 'keep' };
+
 /** An exchange is over: what a restart needs is kept, and a move that had to wait begins. */
-export function settle(state: CallState, effects: readonly CallEffect[]): OfferAnswerStep {
+export function settle(state: CallState, effects: readonly CallEffect[], keep = KEEP): OfferAnswerStep {
   const { session, name, exchange } = state;
   // A leg may open while an exchange is in progress.
-  if (session === null || name !== 'Talking' || exchange.name !== 'Idle') return { state, effects: [...effects, { do: 'keep' }] };
+  if (session === null || name !== 'Talking' || exchange.name !== 'Idle') return { state, effects: [...effects, keep] };
   if (state.isMoveDue) return moveOut(state, session, effects);
   const due = sideDue(state);
-  return due === null ? { state: atHome(state), effects: [...effects, { do: 'keep' }] } : changeSide(state, session, due, effects);
+  return due === null ? { state: atHome(state), effects: [...effects, keep] } : changeSide(state, session, due, effects);
 }
 
 /** The media is to go elsewhere: now, or when the exchange in progress is over. */

@@ -410,8 +410,8 @@ export type CallEffect =
   | { readonly do: 'bye'; readonly reason: Reason }
   | { readonly do: 'start-timer'; readonly timer: CallTimer; readonly delayMs: number }
   | { readonly do: 'stop-timer'; readonly timer: CallTimer }
-  /** Stores a snapshot of the call for a restart. */
-  | { readonly do: 'keep' }
+  /** Stores a snapshot of the call for a restart. `mayWait`: its session is as it was in the last one. */
+  | { readonly do: 'keep'; readonly mayWait?: true }
   /** Free everything and write the record. */
   | { readonly do: 'finish'; readonly reason: Reason };
 

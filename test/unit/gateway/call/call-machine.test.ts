@@ -47,6 +47,11 @@ describe('the call machine', () => {
     ]);
   });
 
+  it('may wait to keep what the ACK of its 200 changes, unless the session changes with it', () => {
+    expect(effect(play(CALL), 'keep')).toEqual({ do: 'keep', mayWait: true });
+    expect(effect(play(LATE_CALL, LATE_FACTS), 'keep')).toEqual({ do: 'keep' });
+  });
+
   it('opens the leg while rtpengine gets its answer, as soon as it has the offer and the leg a port, whichever is first', () => {
     const [invited, routed, reserved, offered] = CALL;
     const first = play([invited!, routed!, offered!]);
