@@ -1,14 +1,20 @@
+import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 
 /** Only tests run the sources; a thread does not inherit its parent's loader. */
 const isSource = import.meta.url.endsWith('.ts');
 const isBundled = import.meta.url.includes('/dist/bundle/');
 
+// A thread that keeps the pace of audio must not stand still: with the 32 MB of its process, collecting the young objects of 200 calls takes
+// 20 ms, and V8 collects the old ones after each time. The flag goes before a thread's resource limits, and holds for heaps to come.
+const YOUNG_OBJECTS = '--max-semi-space-size=8';
+
 /**
  * Starts a worker thread.
  * @param module URL of its module beside the caller's, without its extension
  */
 export function startThread(module: URL, workerData: unknown): Worker {
+  setFlagsFromString(YOUNG_OBJECTS);
   const address = isBundled ? module.href.replace('/dist/', '/dist/bundle/') : module.href;
   return new Worker(new URL(`${address}${isSource ? '.ts' : '.js'}`), { workerData, execArgv: execArgv() });
 }

@@ -308,7 +308,15 @@ export class RtpEndpoint {
             },
           }),
     });
-    const ticking = { tick: (skip: number, send: number) => this.with(callId, (leg) => leg.tick(skip, send)) };
+    const ticking = {
+      tick: (skip: number, send: number) => {
+        this.with(callId, (leg) => {
+          leg.tick(skip, send);
+          const laterMs = leg.takeShiftMs();
+          if (laterMs !== 0) this.#frames.shift(ticking, laterMs);
+        });
+      },
+    };
     const leg: OpenLeg = { callId, media, portPair, remote, rtpPeer: -1, rtcpPeer: -1, ssrc: undefined, shunned: [], ticking, onEvent };
     this.#enter(leg);
     this.#legs.set(callId, leg);

@@ -251,6 +251,11 @@ export class MediaLeg implements ConferenceHost {
     if (this.#direction === 'sendrecv') this.#watch(nowMs);
   }
 
+  /** `LegAgent.takeShiftMs`. */
+  takeShiftMs(): number {
+    return this.#conference === null ? (this.#agent?.takeShiftMs?.() ?? 0) : 0;
+  }
+
   /** Sends an RTCP BYE, frees keys and agent; a second call returns the same figures. */
   close(): LegFigures {
     if (!this.#isClosed) {

@@ -13,6 +13,8 @@ interface Slot {
 
 /** Members use this many phases of the period, so that legs do not all send in the same millisecond. */
 const SLOTS = 4;
+/** A timer is late by a millisecond or two. */
+const STALL_MS = 3;
 
 /** Ticks every member once per period, by absolute deadlines, with one timer; without members there is no timer. */
 export class SlotClock {
@@ -20,6 +22,10 @@ export class SlotClock {
   #cancelTimer: CancelTimer | undefined;
   #isFiring = false;
   #isLateAlready = false;
+  /** Asked for by ticks: member, and milliseconds. */
+  #shifts: (readonly [Ticking, number])[] = [];
+  /** Members that leave out the next tick of their slot: it comes before theirs. */
+  readonly #resting = new Set<Ticking>();
 
   /**
    * @param onLate gets the delay of each wake-up
@@ -47,11 +53,30 @@ export class SlotClock {
     this.#add(member, (slot, best) => slot.pacer.nextDeadlineMs > best.pacer.nextDeadlineMs);
   }
 
+  /** From its own tick: the next ones come later, below 0 earlier, by whole phases. */
+  shift(member: Ticking, laterMs: number): void {
+    this.#shifts.push([member, laterMs]);
+  }
+
   remove(member: Ticking): void {
     for (const slot of this.#slots) slot.members.delete(member);
+    this.#resting.delete(member);
     if (this.size > 0) return;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
+  }
+
+  #shiftAll(): void {
+    const phaseMs = this.periodMs / SLOTS;
+    for (const [member, laterMs] of this.#shifts.splice(0)) {
+      const from = this.#slots.findIndex(({ members }) => members.has(member));
+      const [phases, slots] = [Math.trunc(laterMs / phaseMs), this.#slots.length];
+      const [old, next] = [this.#slots[from], this.#slots[(((from + phases) % slots) + slots) % slots]];
+      if (old === undefined || next === undefined) continue;
+      old.members.delete(member);
+      next.members.add(member);
+      if (next.pacer.nextDeadlineMs < old.pacer.nextDeadlineMs + phases * phaseMs) this.#resting.add(member);
+    }
   }
 
   #add(member: Ticking, isBetter: (slot: Slot, best: Slot) => boolean): void {
@@ -76,8 +101,8 @@ export class SlotClock {
   #fire(deadlineMs: number): void {
     this.#cancelTimer = undefined;
     const lateMs = this.clock.nowMs() - deadlineMs;
-    // After a stall timers run before sockets are read: packets that arrived meanwhile belong to the due frames.
-    if (lateMs >= this.periodMs && !this.#isLateAlready) {
+    // After a stall timers run before sockets are read: what arrived meanwhile belongs to the due frames.
+    if (lateMs >= STALL_MS && !this.#isLateAlready) {
       this.#isLateAlready = true;
       this.#cancelTimer = this.clock.setTimer(0, () => this.#fire(deadlineMs));
       return;
@@ -87,9 +112,14 @@ export class SlotClock {
     this.onLate(lateMs);
     for (const slot of this.#slots) {
       const { skip, send } = slot.pacer.take(this.clock.nowMs());
-      if (skip + send > 0) for (const member of slot.members) member.tick(skip, send);
+      if (skip + send === 0) continue;
+      for (const member of slot.members) {
+        const frames = this.#resting.size > 0 && this.#resting.delete(member) ? send - 1 : send;
+        if (skip + frames > 0) member.tick(skip, frames);
+      }
     }
     this.#isFiring = false;
+    if (this.#shifts.length > 0) this.#shiftAll();
     if (this.size > 0) this.#arm();
   }
 }

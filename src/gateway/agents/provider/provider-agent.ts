@@ -142,12 +142,12 @@ export class ProviderAgent implements LegAgent {
   }
 
   start(codec: AudioCodec, nowMs: number): void {
-    const { limits } = this.dependencies;
+    const { limits, clock } = this.dependencies;
     this.#startedMs = nowMs;
     const onDropped = (milliseconds: number): void => this.#onDropped('droppedInboundMs', milliseconds);
     const uplink = new Uplink(this.#formats.input, codec, limits.maxUnsentAudioMs, { onSamples: () => undefined, onDropped });
     this.#uplink = uplink;
-    this.#downlink = new Downlink(this.#formats.output, codec, limits.maxQueuedSpeechMs);
+    this.#downlink = new Downlink(this.#formats.output, codec, limits.maxQueuedSpeechMs, clock);
     uplink.start(nowMs);
     uplink.connect({ socket: this.#wire(), writer: { media: (payload) => payload } });
     this.#connection.step({ type: 'started' });

@@ -1,6 +1,8 @@
 import { type AudioCodec, BYTES_PER_MS, encodeG711, isQuietG711, silenceByte, transcodeG711 } from '../../../rtp/codec/g711.js';
 import { RateHalver } from '../../../rtp/codec/rate-doubler.js';
 import { RateThird } from '../../../rtp/codec/rate-tripler.js';
+import type { Clock } from '../../../lib/clock.js';
+import { FrameAlignment } from './frame-alignment.js';
 import { SpeechQueue } from './speech-queue.js';
 import type { WireFormat } from './wire-format.js';
 
@@ -8,6 +10,7 @@ import type { WireFormat } from './wire-format.js';
 export class Downlink {
   readonly #codec: AudioCodec;
   readonly queue: SpeechQueue;
+  readonly alignment = new FrameAlignment();
   #halver: RateHalver | undefined;
   #third: RateThird | undefined;
 
@@ -15,6 +18,7 @@ export class Downlink {
     private readonly format: WireFormat,
     legCodec: AudioCodec,
     maxQueuedMs: number,
+    private readonly clock: Clock,
   ) {
     this.#codec = legCodec;
     this.queue = new SpeechQueue(maxQueuedMs, silenceByte(legCodec), (byte) => isQuietG711(legCodec, byte));
@@ -46,6 +50,11 @@ export class Downlink {
 
   #push(codec: AudioCodec, bytes: Uint8Array): number {
     if (codec !== this.#codec) transcodeG711(codec, bytes, bytes);
+    return this.#enqueue(bytes);
+  }
+
+  #enqueue(bytes: Uint8Array): number {
+    this.alignment.arrived(bytes.length / BYTES_PER_MS, this.queue.queuedMs, this.clock.nowMs());
     return this.queue.push(bytes) / BYTES_PER_MS;
   }
 
@@ -58,7 +67,7 @@ export class Downlink {
   #pushSamples(samples: Int16Array): number {
     const bytes = new Uint8Array(samples.length);
     encodeG711(this.#codec, samples, bytes);
-    return this.queue.push(bytes) / BYTES_PER_MS;
+    return this.#enqueue(bytes);
   }
 }
 

@@ -129,13 +129,13 @@ export class StreamAgent implements LegAgent {
     const { format, marks = [] } = this.settings;
     for (const name of marks) this.#owed.push((writer) => writer.mark(name));
     this.#hasNewMarks = marks.length > 0;
-    const { limits } = this.dependencies;
+    const { limits, clock } = this.dependencies;
     this.#startedMs = nowMs;
     this.#uplink = new Uplink(format, codec, limits.maxUnsentAudioMs, {
       onSamples: (samples, timestampMs) => this.#listen(samples, timestampMs),
       onDropped: (milliseconds) => this.#onDropped('inbound', milliseconds),
     });
-    this.#downlink = new Downlink(format, codec, limits.maxQueuedSpeechMs);
+    this.#downlink = new Downlink(format, codec, limits.maxQueuedSpeechMs, clock);
     this.#uplink.start(nowMs);
     this.#connection.step({ type: 'started' });
     this.#earlyAudio.giveTo(this.#uplink, nowMs);
@@ -160,12 +160,17 @@ export class StreamAgent implements LegAgent {
   }
 
   fill(payload: Uint8Array, nowMs: number): void {
-    const queue = this.#downlink?.queue;
-    if (queue === undefined) return;
-    queue.pull(payload);
+    const downlink = this.#downlink;
+    if (downlink === null) return;
+    const { queue, alignment } = downlink;
+    alignment.left(queue.pull(payload), nowMs);
     this.#sendMarks(queue.takePlayedMarks());
     if (this.#farewellFrames !== null && queue.isEmpty) this.#takeLeave(this.#farewellFrames, 1);
     this.#tick(nowMs, 1);
+  }
+
+  takeShiftMs(): number {
+    return this.#downlink?.alignment.takeShiftMs() ?? 0;
   }
 
   pass(nowMs: number, frames: number): void {

@@ -215,6 +215,39 @@ it.each([
   own.close();
 });
 
+it('a leg whose agent asks for it sends from then on 5 ms later: the sequence and the timestamps go on', async () => {
+  let shiftMs = 0;
+  const agent = { ...AGENT, takeShiftMs: () => [shiftMs, (shiftMs = 0)][0]! };
+  endpoint.close();
+  const clock = new VirtualClock();
+  endpoint = RtpEndpoint.open(
+    { address: '127.0.0.1', rtpPorts: [FIRST], mediaTimeoutMs: 60_000 },
+    { clock, log: silentLog, random32: () => 7, newAgent: () => agent },
+  );
+  const peer = await newPeer();
+  await endpoint.connectAgent('a', { kind: 'test-line' } as AgentDescription, () => undefined);
+  open('a', peer.address);
+  endpoint.with('a', (leg) => leg.start());
+  const sent = (): number => endpoint.figures('a')?.packetsSent ?? 0;
+  clock.advance(95);
+  shiftMs = 5;
+  clock.advance(5);
+  const before = sent();
+  clock.advance(24);
+  expect(sent()).toBe(before);
+  clock.advance(1);
+  expect(sent()).toBe(before + 1);
+  clock.advance(100);
+  expect(sent()).toBe(before + 6);
+  await peer.until(() => peer.received.length === sent(), 2_000);
+  const headers = peer.received.map(({ packet }) => packet.header);
+  const steps = headers.slice(1).map(({ sequenceNumber, timestamp }, index) => {
+    const last = headers[index]!;
+    return [(sequenceNumber - last.sequenceNumber) & 0xffff, (timestamp - last.timestamp) >>> 0];
+  });
+  expect(new Set(steps.map(String))).toEqual(new Set(['1,160']));
+});
+
 describe('the delays of half a second', () => {
   it('are the median of what is read late, and the worst of what leaves late', async () => {
     endpoint.close();

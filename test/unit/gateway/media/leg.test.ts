@@ -366,6 +366,72 @@ describe('slot clock', () => {
     expect(ticks[0]!.slice(-2)).toEqual([1_100, 1_120]);
   });
 
+  it.each([
+    [5, [100, 125, 145]],
+    [15, [100, 135, 155]],
+    [-5, [100, 115, 135]],
+    [-15, [100, 105, 125]],
+    [4, [100, 120, 140]],
+  ])('shifts a member from its own tick on by whole phases, %i ms', (laterMs, around) => {
+    const clock = new VirtualClock();
+    const slots = new SlotClock(clock);
+    // Each phase has a member of its own, which stays.
+    const ticks: number[][] = [[], [], [], []];
+    const others = ticks.map((times) => ({ tick: () => void times.push(clock.nowMs()) }));
+    const times: number[] = [];
+    const member = {
+      tick: (skip: number, send: number) => {
+        expect([skip, send]).toEqual([0, 1]);
+        times.push(clock.nowMs());
+        if (clock.nowMs() === 100) slots.shift(member, laterMs);
+      },
+    };
+    for (const one of [...others, member]) slots.add(one);
+    clock.advance(159);
+    expect(times.slice(times.indexOf(100), times.indexOf(100) + 3)).toEqual(around);
+    expect(ticks.map((all) => all.length)).toEqual([8, 8, 8, 8]);
+    for (const one of [...others, member]) slots.remove(one);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it.each([
+    [2, 'ticks at once'],
+    [3, 'lets sockets be read first: what they got belongs to the due frame'],
+    [45, 'the same'],
+  ])('woken %i ms late %s', (lateMs) => {
+    let nowMs = 0;
+    let timer = { delayMs: 0, fire: (): void => undefined };
+    const setTimer = (delayMs: number, fire: () => void) => ((timer = { delayMs, fire }), () => undefined);
+    const slots = new SlotClock({ nowMs: () => nowMs, wallMs: () => 0, setTimer });
+    let frames = 0;
+    slots.add({ tick: (skip, send) => void (frames += skip + send) });
+    timer.fire();
+    expect(frames).toBe(1);
+    for (nowMs = 5; nowMs < 20; nowMs += 5) timer.fire();
+    nowMs = 20 + lateMs;
+    timer.fire();
+    if (lateMs >= 3) {
+      expect([frames, timer.delayMs]).toEqual([1, 0]);
+      nowMs += 1;
+      timer.fire();
+    }
+    expect(frames).toBe(2 + Math.floor(lateMs / 20));
+  });
+
+  it('shifts no member that leaves in its tick', () => {
+    const clock = new VirtualClock();
+    const slots = new SlotClock(clock);
+    const member = {
+      tick: () => {
+        slots.shift(member, 5);
+        slots.remove(member);
+      },
+    };
+    slots.add(member);
+    clock.advance(200);
+    expect([slots.size, clock.pendingTimers]).toEqual([0, 0]);
+  });
+
   it('keeps one timer when the last member leaves and another comes within its own tick', () => {
     const clock = new VirtualClock();
     const slots = new SlotClock(clock);
