@@ -13,8 +13,6 @@ interface Slot {
 
 /** Members use this many phases of the period, so that legs do not all send in the same millisecond. */
 const SLOTS = 4;
-/** A timer is late by a millisecond or two. */
-const STALL_MS = 3;
 
 /** Ticks every member once per period, by absolute deadlines, with one timer; without members there is no timer. */
 export class SlotClock {
@@ -102,7 +100,7 @@ export class SlotClock {
     this.#cancelTimer = undefined;
     const lateMs = this.clock.nowMs() - deadlineMs;
     // After a stall timers run before sockets are read: what arrived meanwhile belongs to the due frames.
-    if (lateMs >= STALL_MS && !this.#isLateAlready) {
+    if (lateMs >= this.periodMs && !this.#isLateAlready) {
       this.#isLateAlready = true;
       this.#cancelTimer = this.clock.setTimer(0, () => this.#fire(deadlineMs));
       return;
