@@ -109,11 +109,11 @@ export function askProcess(dataDir: string, name: string, question: string, limi
       else chunks.push(chunk);
     });
     socket.on('end', () => {
-      clearTimeout(limit);
-      socket.destroy();
       if (bytes === 0) return fail('closed without an answer', true);
       try {
         resolve_(JSON.parse(Buffer.concat(chunks).toString()));
+        clearTimeout(limit);
+        socket.destroy();
       } catch {
         fail('no JSON');
       }
