@@ -25,11 +25,17 @@ const SLOT_BYTES = 2_048;
 const BATCH = 32;
 
 /** One batch at a time, of whichever socket of the thread. */
-const SLOTS = Buffer.alloc(BATCH * SLOT_BYTES);
+const SLOTS = new Uint8Array(BATCH * SLOT_BYTES);
+/** The datagram in each slot. Most are as long as the one before. */
+const DATAGRAMS = Array.from({ length: BATCH }, (_, slot) => datagramIn(slot, 0));
 const TABLE = new Int32Array(3 * BATCH);
 
-/** @param peer a number of `addPeer` @param datagram belongs to the callback; empty if it was longer than 2,048 bytes */
-export type OnDatagram = (peer: number, datagram: Buffer) => void;
+function datagramIn(slot: number, lengthBytes: number): Uint8Array {
+  return SLOTS.subarray(slot * SLOT_BYTES, slot * SLOT_BYTES + lengthBytes);
+}
+
+/** @param peer a number of `addPeer` @param datagram for the time of the call only, and may be changed; empty if it was longer than 2,048 bytes */
+export type OnDatagram = (peer: number, datagram: Uint8Array) => void;
 
 /**
  * A UDP socket that exchanges datagrams with known peers only, many of them a system call. The packets that were sent in one turn of the
@@ -49,9 +55,10 @@ export class UdpSocket {
   ) {
     const take = (count: number): void => {
       for (let i = 0; i < count; i += 1) {
-        const [start, lengthBytes] = [(TABLE[3 * i] ?? 0) * SLOT_BYTES, TABLE[3 * i + 1] ?? 0];
-        const datagram = Buffer.allocUnsafe(lengthBytes);
-        SLOTS.copy(datagram, 0, start, start + lengthBytes);
+        const slot = TABLE[3 * i] ?? 0;
+        const lengthBytes = TABLE[3 * i + 1] ?? 0;
+        const last = DATAGRAMS[slot];
+        const datagram = last?.length === lengthBytes ? last : (DATAGRAMS[slot] = datagramIn(slot, lengthBytes));
         onDatagram(TABLE[3 * i + 2] ?? -1, datagram);
       }
     };

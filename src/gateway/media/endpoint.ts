@@ -308,15 +308,7 @@ export class RtpEndpoint {
             },
           }),
     });
-    const ticking = {
-      tick: (skip: number, send: number) => {
-        this.with(callId, (leg) => {
-          leg.tick(skip, send);
-          const laterMs = leg.takeShiftMs();
-          if (laterMs !== 0) this.#frames.shift(ticking, laterMs);
-        });
-      },
-    };
+    const ticking = { tick: (skip: number, send: number) => this.#tick(leg, skip, send) };
     const leg: OpenLeg = { callId, media, portPair, remote, rtpPeer: -1, rtcpPeer: -1, ssrc: undefined, shunned: [], ticking, onEvent };
     this.#enter(leg);
     this.#legs.set(callId, leg);
@@ -447,7 +439,7 @@ export class RtpEndpoint {
         this.options.address,
         rtpPort,
         (peer, datagram) => this.#receiveRtp(byRtp.get(peer), datagram),
-        (peer, datagram) => this.#receive(byRtcp.get(peer), 'receiveRtcp', datagram),
+        (peer, datagram) => this.#receiveRtcp(byRtcp.get(peer), datagram),
       );
       this.#portPairs.push({ pair, byRtp, byRtcp, reserved: 0, resting: new RestingPeers() });
       return null;
@@ -475,8 +467,10 @@ export class RtpEndpoint {
   }
 
   /** RTP headers are in clear, even with SRTP (RFC 3711 §3.1). */
-  #receiveRtp(leg: OpenLeg | undefined, datagram: Buffer): void {
-    if (leg !== undefined && datagram.length >= RTP_HEADER_BYTES) {
+  #receiveRtp(leg: OpenLeg | undefined, datagram: Uint8Array): void {
+    // Closed by what came with this packet.
+    if (leg === undefined) return;
+    if (datagram.length >= RTP_HEADER_BYTES) {
       const ssrc = uint32At(datagram, 8);
       if (this.#isShunned(leg, ssrc)) {
         this.#earlierCall += 1;
@@ -484,7 +478,11 @@ export class RtpEndpoint {
       }
       leg.ssrc = ssrc;
     }
-    this.#receive(leg, 'receiveRtp', datagram);
+    try {
+      this.#count(leg.media.receiveRtp(datagram));
+    } catch (error) {
+      this.#lose(leg, error);
+    }
   }
 
   #isShunned(leg: OpenLeg, ssrc: number): boolean {
@@ -494,11 +492,21 @@ export class RtpEndpoint {
     return leg.shunned.some((source) => source.ssrc === ssrc);
   }
 
-  #receive(leg: OpenLeg | undefined, method: 'receiveRtp' | 'receiveRtcp', datagram: Buffer): void {
-    // Closed by what came with this packet.
+  #tick(leg: OpenLeg, skip: number, send: number): void {
+    const { media, ticking } = leg;
+    try {
+      media.tick(skip, send);
+      const laterMs = media.takeShiftMs();
+      if (laterMs !== 0) this.#frames.shift(ticking, laterMs);
+    } catch (error) {
+      this.#lose(leg, error);
+    }
+  }
+
+  #receiveRtcp(leg: OpenLeg | undefined, datagram: Uint8Array): void {
     if (leg === undefined) return;
     try {
-      this.#count(leg.media[method](datagram));
+      this.#count(leg.media.receiveRtcp(datagram));
     } catch (error) {
       this.#lose(leg, error);
     }

@@ -28,7 +28,7 @@ interface Opened {
 
 async function open(address = '127.0.0.1'): Promise<Opened> {
   const received: Opened['received'] = [];
-  const socket = new UdpSocket(address, await freeRange(2), (peer, datagram) => received.push([peer, datagram.toString()]));
+  const socket = new UdpSocket(address, await freeRange(2), (peer, datagram) => received.push([peer, Buffer.from(datagram).toString()]));
   cleanups.push(() => socket.close());
   return { socket, received };
 }

@@ -42,6 +42,16 @@ afterEach(async () => {
   for (const peer of peers.splice(0)) await peer.close();
 });
 
+/** An endpoint in place of the one that there is. */
+function openWith<Time extends VirtualClock>(clock: Time, agent: LegAgent = AGENT): Time {
+  endpoint.close();
+  endpoint = RtpEndpoint.open(
+    { address: '127.0.0.1', rtpPorts: [FIRST], mediaTimeoutMs: 60_000 },
+    { clock, log: silentLog, random32: () => 7, newAgent: () => agent },
+  );
+  return clock;
+}
+
 async function newPeer(): Promise<TestPeer> {
   const peer = await TestPeer.open();
   peers.push(peer);
@@ -218,12 +228,7 @@ it.each([
 it('a leg whose agent asks for it sends from then on 5 ms later: the sequence and the timestamps go on', async () => {
   let shiftMs = 0;
   const agent = { ...AGENT, takeShiftMs: () => [shiftMs, (shiftMs = 0)][0]! };
-  endpoint.close();
-  const clock = new VirtualClock();
-  endpoint = RtpEndpoint.open(
-    { address: '127.0.0.1', rtpPorts: [FIRST], mediaTimeoutMs: 60_000 },
-    { clock, log: silentLog, random32: () => 7, newAgent: () => agent },
-  );
+  const clock = openWith(new VirtualClock(), agent);
   const peer = await newPeer();
   await endpoint.connectAgent('a', { kind: 'test-line' } as AgentDescription, () => undefined);
   open('a', peer.address);
@@ -250,12 +255,7 @@ it('a leg whose agent asks for it sends from then on 5 ms later: the sequence an
 
 describe('the delays of half a second', () => {
   it('are the median of what is read late, and the worst of what leaves late', async () => {
-    endpoint.close();
-    const clock = new VirtualClock();
-    endpoint = RtpEndpoint.open(
-      { address: '127.0.0.1', rtpPorts: [FIRST], mediaTimeoutMs: 60_000 },
-      { clock, log: silentLog, random32: () => 7, newAgent: () => AGENT },
-    );
+    const clock = openWith(new VirtualClock());
     const calls = ['a', 'b', 'c'];
     const callers = await Promise.all(calls.map(newPeer));
     const hear = async (sequenceNumber: number, of: readonly TestPeer[]): Promise<void> => {
@@ -290,14 +290,9 @@ describe('held legs', () => {
   }
 
   async function openHeld() {
-    endpoint.close();
-    const clock = new CountingClock();
     const passed: number[] = [];
     const agent = { ...AGENT, pass: (_nowMs: number, frames: number) => void passed.push(frames) };
-    endpoint = RtpEndpoint.open(
-      { address: '127.0.0.1', rtpPorts: [FIRST], mediaTimeoutMs: 60_000 },
-      { clock, log: silentLog, random32: () => 7, newAgent: () => agent },
-    );
+    const clock = openWith(new CountingClock(), agent);
     const peer = await newPeer();
     await endpoint.connectAgent('a', { kind: 'test-line' } as AgentDescription, () => undefined);
     open('a', peer.address);
