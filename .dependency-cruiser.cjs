@@ -86,7 +86,6 @@ const ONLY_IN = [
   ['(jose|asn1js)', '^src/gateway/stir/'],
   ['drachtio-srf', '^src/gateway/drachtio/'],
   ['rtpengine-client', '^src/gateway/relay/'],
-  ['ws', '^src/gateway/agents/stream/'],
 ];
 
 const inRooms = (rooms) => `^src/(${rooms.join('|')})/`;

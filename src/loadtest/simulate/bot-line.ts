@@ -140,6 +140,7 @@ function countingDial(dial: DialAgent, counts: { marksSet: number; marksEchoed: 
             if (eventOf(text) === 'mark') counts.marksEchoed += 1;
             socket.sendText(text);
           },
+          sendUtf8: (bytes) => socket.sendUtf8(bytes),
           sendBinary: (bytes) => socket.sendBinary(bytes),
           ping: (serial) => socket.ping(serial),
           close: () => socket.close(),

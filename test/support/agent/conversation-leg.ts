@@ -80,6 +80,7 @@ export function openConversation(rules: Partial<ConversationRules> = {}, setting
       socketEvents.onOpen({
         unsentBytes: 0,
         sendText: (text) => session?.receive(text),
+        sendUtf8: () => undefined,
         sendBinary: (bytes) => session?.receiveBytes(Buffer.from(bytes)),
         ping: () => undefined,
         close: () => session?.closed.add(1_000),
@@ -133,6 +134,7 @@ export function openConversation(rules: Partial<ConversationRules> = {}, setting
     application().onOpen({
       unsentBytes: 0,
       sendText: (text) => sent.push(JSON.parse(text) as Message),
+      sendUtf8: () => undefined,
       sendBinary: () => undefined,
       ping: (serial) => application().onPong(serial),
       close: () => closed.push('closed'),

@@ -39,14 +39,16 @@ export class PlayedAgent {
   }
 
   #socket(): AgentSocket {
+    const sendText = (text: string): void => {
+      const message = JSON.parse(text) as SentMessage;
+      const faults = faultsToAgent(message);
+      if (faults !== '') throw new Error(`${text}: ${faults}`);
+      this.messages.push(message);
+    };
     return {
       unsentBytes: 0,
-      sendText: (text) => {
-        const message = JSON.parse(text) as SentMessage;
-        const faults = faultsToAgent(message);
-        if (faults !== '') throw new Error(`${text}: ${faults}`);
-        this.messages.push(message);
-      },
+      sendText,
+      sendUtf8: (bytes) => sendText(Buffer.from(bytes).toString()),
       sendBinary: (bytes) => this.binary.push(Buffer.from(bytes)),
       ping: (serial) => {
         this.pings.push(serial);

@@ -149,6 +149,7 @@ export function openProvider<Session extends PlayedSession>(
     socketEvents.onOpen({
       unsentBytes: 0,
       sendText: (text) => session.receive(text),
+      sendUtf8: () => undefined,
       sendBinary: (bytes) => session.receiveBytes?.(Buffer.from(bytes)),
       ping: (serial) => pongs && socketEvents.onPong(serial),
       close: () => end(1_000),

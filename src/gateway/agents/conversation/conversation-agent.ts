@@ -159,7 +159,7 @@ export class ConversationAgent implements LegAgent {
   }
 
   start(codec: AudioCodec, nowMs: number): void {
-    const { limits, counters, clock } = this.dependencies;
+    const { limits, counters } = this.dependencies;
     const { rules } = this.settings;
     this.#startedMs = nowMs;
     const uplink = new Uplink('pcmu', codec, limits.maxUnsentAudioMs, {
@@ -168,10 +168,10 @@ export class ConversationAgent implements LegAgent {
     });
     uplink.wantsSamples = true;
     this.#uplink = uplink;
-    this.#downlink = new Downlink('pcmu', codec, limits.maxQueuedSpeechMs, clock);
+    this.#downlink = new Downlink('pcmu', codec, limits.maxQueuedSpeechMs);
     uplink.start(nowMs);
-    const socket = { unsentBytes: 0, sendText: () => undefined, sendBinary: (bytes: Uint8Array) => this.#recognizer.audio(bytes) };
-    uplink.connect({ socket, writer: { media: (payload) => payload } });
+    const socket = { unsentBytes: 0, sendUtf8: () => undefined, sendBinary: (bytes: Uint8Array) => this.#recognizer.audio(bytes) };
+    uplink.connect({ socket, writer: null });
     this.#app?.sendText(setupMessage(this.settings));
     if (rules.greeting !== null) this.#say({ text: rules.greeting.text, interruptible: rules.greeting.interruptible, isLast: true });
     this.#earlyAudio.giveTo(uplink, nowMs);

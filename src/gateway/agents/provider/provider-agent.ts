@@ -142,14 +142,14 @@ export class ProviderAgent implements LegAgent {
   }
 
   start(codec: AudioCodec, nowMs: number): void {
-    const { limits, clock } = this.dependencies;
+    const { limits } = this.dependencies;
     this.#startedMs = nowMs;
     const onDropped = (milliseconds: number): void => this.#onDropped('droppedInboundMs', milliseconds);
     const uplink = new Uplink(this.#formats.input, codec, limits.maxUnsentAudioMs, { onSamples: () => undefined, onDropped });
     this.#uplink = uplink;
-    this.#downlink = new Downlink(this.#formats.output, codec, limits.maxQueuedSpeechMs, clock);
+    this.#downlink = new Downlink(this.#formats.output, codec, limits.maxQueuedSpeechMs);
     uplink.start(nowMs);
-    uplink.connect({ socket: this.#wire(), writer: { media: (payload) => payload } });
+    uplink.connect({ socket: this.#wire(), writer: null });
     this.#connection.step({ type: 'started' });
     for (const { utterance, bytes, format } of this.#earlySpeech.take()) {
       if (bytes === null) this.#endUtterance(utterance);
@@ -448,13 +448,13 @@ export class ProviderAgent implements LegAgent {
   }
 
   /** What the uplink takes for a bot's socket. */
-  #wire(): Pick<AgentSocket, 'unsentBytes' | 'sendText' | 'sendBinary'> {
+  #wire(): Pick<AgentSocket, 'unsentBytes' | 'sendUtf8' | 'sendBinary'> {
     const unsentBytes = (): number => this.#socket?.unsentBytes ?? 0;
     return {
       get unsentBytes() {
         return unsentBytes();
       },
-      sendText: () => undefined,
+      sendUtf8: () => undefined,
       sendBinary: (bytes) => this.#sendAudio(bytes),
     };
   }

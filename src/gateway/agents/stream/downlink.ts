@@ -1,8 +1,6 @@
 import { type AudioCodec, BYTES_PER_MS, encodeG711, isQuietG711, silenceByte, transcodeG711 } from '../../../rtp/codec/g711.js';
 import { RateHalver } from '../../../rtp/codec/rate-doubler.js';
 import { RateThird } from '../../../rtp/codec/rate-tripler.js';
-import type { Clock } from '../../../lib/clock.js';
-import { FrameAlignment } from './frame-alignment.js';
 import { SpeechQueue } from './speech-queue.js';
 import type { WireFormat } from './wire-format.js';
 
@@ -10,7 +8,6 @@ import type { WireFormat } from './wire-format.js';
 export class Downlink {
   readonly #codec: AudioCodec;
   readonly queue: SpeechQueue;
-  readonly alignment = new FrameAlignment();
   #halver: RateHalver | undefined;
   #third: RateThird | undefined;
 
@@ -18,26 +15,20 @@ export class Downlink {
     private readonly format: WireFormat,
     legCodec: AudioCodec,
     maxQueuedMs: number,
-    private readonly clock: Clock,
   ) {
     this.#codec = legCodec;
     this.queue = new SpeechQueue(maxQueuedMs, silenceByte(legCodec), (byte) => isQuietG711(legCodec, byte));
   }
 
-  /** A `media` message's payload: G.711 µ-law, base64, whatever the format. Returns the milliseconds that there was no room for. */
-  sayBase64(payload: string): number {
-    return this.#push('PCMU', Buffer.from(payload, 'base64'));
-  }
-
-  /** Audio of a raw format; of any other it is ignored. The bytes are changed. */
+  /** Audio of a raw format; of any other it is ignored. The bytes are changed. Returns the milliseconds that there was no room for. */
   sendBinary(bytes: Uint8Array, format: WireFormat = this.format): number {
     switch (format) {
       case 'twilio':
         return 0;
       case 'pcmu':
-        return this.#push('PCMU', bytes);
+        return this.push('PCMU', bytes);
       case 'pcma':
-        return this.#push('PCMA', bytes);
+        return this.push('PCMA', bytes);
       case 'pcm16-8000':
         return this.#pushSamples(samplesOf(bytes));
       case 'pcm16-16000':
@@ -48,13 +39,9 @@ export class Downlink {
     }
   }
 
-  #push(codec: AudioCodec, bytes: Uint8Array): number {
+  /** G.711 of any format, as the payload of a `media` message is. As `sendBinary`. */
+  push(codec: AudioCodec, bytes: Uint8Array): number {
     if (codec !== this.#codec) transcodeG711(codec, bytes, bytes);
-    return this.#enqueue(bytes);
-  }
-
-  #enqueue(bytes: Uint8Array): number {
-    this.alignment.arrived(bytes.length / BYTES_PER_MS, this.queue.queuedMs, this.clock.nowMs());
     return this.queue.push(bytes) / BYTES_PER_MS;
   }
 
@@ -67,7 +54,7 @@ export class Downlink {
   #pushSamples(samples: Int16Array): number {
     const bytes = new Uint8Array(samples.length);
     encodeG711(this.#codec, samples, bytes);
-    return this.#enqueue(bytes);
+    return this.queue.push(bytes) / BYTES_PER_MS;
   }
 }
 

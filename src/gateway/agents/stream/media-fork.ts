@@ -31,7 +31,7 @@ export class MediaFork implements LegFork {
   #framesSincePing = 0;
   #isPinged = false;
   #isOver = false;
-  readonly #outbound = Buffer.alloc(FRAME_BYTES);
+  readonly #outbound = new Uint8Array(FRAME_BYTES);
 
   /** @param emit gets each event once; nothing after `close` */
   constructor(
@@ -83,7 +83,7 @@ export class MediaFork implements LegFork {
     }
     if (codec === 'PCMU') this.#outbound.set(payload);
     else transcodeG711(codec, payload, this.#outbound);
-    this.#socket.sendText(this.#writer.media(this.#outbound.toString('base64'), timestampMs, 'outbound'));
+    this.#socket.sendUtf8(this.#writer.media(this.#outbound, 0, timestampMs, 'outbound'));
   }
 
   pass(nowMs: number, frames: number): void {

@@ -3,6 +3,8 @@ export interface AgentSocket {
   /** Given to the system or waiting for it, not yet sent, in bytes. */
   readonly unsentBytes: number;
   sendText(text: string): void;
+  /** A text from its UTF-8, which may be changed after the call. */
+  sendUtf8(bytes: Uint8Array): void;
   /** The bytes may be changed after the call. */
   sendBinary(bytes: Uint8Array): void;
   /** Its pong has the same number, when the peer has read what was sent before. */
@@ -17,6 +19,8 @@ export interface AgentSocketEvents {
   onOpen(socket: AgentSocket): void;
   /** No connection came about; the message is for a person and names no secret. */
   onFailed(message: string): void;
+  /** May take a text from its bytes, `buffer[start, end)` for the time of the call, before they become one; true: it did. */
+  takeText?(buffer: Uint8Array, start: number, end: number): boolean;
   onText(text: string): void;
   /** The bytes belong to the one who is called. */
   onBinary(bytes: Uint8Array): void;

@@ -18,6 +18,8 @@ import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.j
 import { ConnectionRunner, type ConnectionWork } from './connection-runner.js';
 import { Downlink } from './downlink.js';
 import { EarlyAudio } from './early-audio.js';
+import { FrameAlignment } from './frame-alignment.js';
+import { MediaReader } from './media-message.js';
 import { MessageWriter, readMessage } from './messages.js';
 import type { AgentSocket, DialAgent } from './socket.js';
 import { Uplink } from './uplink.js';
@@ -86,6 +88,8 @@ export class StreamAgent implements LegAgent {
   #wantsBargeIn = false;
   #voice: VoiceActivity | null = null;
   readonly #earlyAudio = new EarlyAudio();
+  readonly #media = new MediaReader();
+  readonly #alignment = new FrameAlignment();
   #warnings = 0;
   #ignored = 0;
   #dialledMs = 0;
@@ -129,13 +133,13 @@ export class StreamAgent implements LegAgent {
     const { format, marks = [] } = this.settings;
     for (const name of marks) this.#owed.push((writer) => writer.mark(name));
     this.#hasNewMarks = marks.length > 0;
-    const { limits, clock } = this.dependencies;
+    const { limits } = this.dependencies;
     this.#startedMs = nowMs;
     this.#uplink = new Uplink(format, codec, limits.maxUnsentAudioMs, {
       onSamples: (samples, timestampMs) => this.#listen(samples, timestampMs),
       onDropped: (milliseconds) => this.#onDropped('inbound', milliseconds),
     });
-    this.#downlink = new Downlink(format, codec, limits.maxQueuedSpeechMs, clock);
+    this.#downlink = new Downlink(format, codec, limits.maxQueuedSpeechMs);
     this.#uplink.start(nowMs);
     this.#connection.step({ type: 'started' });
     this.#earlyAudio.giveTo(this.#uplink, nowMs);
@@ -162,15 +166,15 @@ export class StreamAgent implements LegAgent {
   fill(payload: Uint8Array, nowMs: number): void {
     const downlink = this.#downlink;
     if (downlink === null) return;
-    const { queue, alignment } = downlink;
-    alignment.left(queue.pull(payload), nowMs);
+    const { queue } = downlink;
+    this.#alignment.left(queue.pull(payload), nowMs);
     this.#sendMarks(queue.takePlayedMarks());
     if (this.#farewellFrames !== null && queue.isEmpty) this.#takeLeave(this.#farewellFrames, 1);
     this.#tick(nowMs, 1);
   }
 
   takeShiftMs(): number {
-    return this.#downlink?.alignment.takeShiftMs() ?? 0;
+    return this.#alignment.takeShiftMs();
   }
 
   pass(nowMs: number, frames: number): void {
@@ -284,6 +288,7 @@ export class StreamAgent implements LegAgent {
           this.#noteFailure(message, startedMs);
           this.#connection.step({ type: 'failed', message });
         }),
+      takeText: (buffer, start, end) => this.#takeMedia(buffer, start, end),
       onText: (text) => this.#safely(() => this.#onText(text)),
       onBinary: (bytes) => this.#safely(() => this.#onBinary(bytes)),
       onPong: (frames) => this.#safely(() => this.#onPong(frames)),
@@ -363,7 +368,7 @@ export class StreamAgent implements LegAgent {
 
   #onBinary(bytes: Uint8Array): void {
     if (!this.#takeMessage()) return;
-    this.#queued(this.#downlink?.sendBinary(bytes) ?? 0);
+    this.#play((downlink) => downlink.sendBinary(bytes));
   }
 
   /** Too many, and they are not even read: the thread has other calls. */
@@ -374,9 +379,19 @@ export class StreamAgent implements LegAgent {
     return this.#messageBudget >= 0;
   }
 
+  #takeMedia(buffer: Uint8Array, start: number, end: number): boolean {
+    // Of more than that nothing is read.
+    const audio = this.#messageBudget > 0 ? this.#media.read(buffer, start, end) : null;
+    if (audio === null) return false;
+    this.#messageBudget -= 1;
+    this.#safely(() => this.#play((downlink) => downlink.push('PCMU', audio)));
+    return true;
+  }
+
   #onText(text: string): void {
     if (!this.#takeMessage()) return;
     const read = readMessage(text);
+    if (read.ok && read.message.event === 'media') this.#media.learn(text, read.message.media.payload);
     if (read.ok) return this.#onMessage(read.message);
     this.#warn({ event: read.event, error: read.message }, 'agent.message.ignored');
     this.#ignored += 1;
@@ -394,7 +409,7 @@ export class StreamAgent implements LegAgent {
     if (downlink === null) return;
     switch (message.event) {
       case 'media':
-        return this.#queued(downlink.sayBase64(message.media.payload));
+        return this.#play(() => downlink.push('PCMU', Buffer.from(message.media.payload, 'base64')));
       case 'mark':
         if (!downlink.queue.mark(message.mark.name)) this.#warn({}, 'agent.mark.dropped');
         this.#hasNewMarks = true;
@@ -472,8 +487,14 @@ export class StreamAgent implements LegAgent {
     this.#sendSurely((writer) => writer.error({ request, id, code, message }));
   }
 
-  /** @param lostMs what the queue had no room for */
-  #queued(lostMs: number): void {
+  /** @param queue returns the milliseconds that there was no room for */
+  #play(queue: (downlink: Downlink) => number): void {
+    const downlink = this.#downlink;
+    if (downlink === null) return;
+    const { queuedMs } = downlink.queue;
+    const lostMs = queue(downlink);
+    const audioMs = downlink.queue.queuedMs + lostMs - queuedMs;
+    if (audioMs > 0) this.#alignment.arrived(audioMs, queuedMs, this.dependencies.clock.nowMs());
     if (lostMs > 0) this.#onDropped('outbound', lostMs);
   }
 

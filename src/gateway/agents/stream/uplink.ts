@@ -12,9 +12,9 @@ const MAX_UNSENT_BYTES = 16_384;
 
 /** Where the frames go; of one connection. */
 export interface UplinkTarget {
-  readonly socket: Pick<AgentSocket, 'unsentBytes' | 'sendText' | 'sendBinary'>;
-  /** Makes the messages of the format `twilio`. */
-  readonly writer: Pick<MessageWriter, 'media'>;
+  readonly socket: Pick<AgentSocket, 'unsentBytes' | 'sendUtf8' | 'sendBinary'>;
+  /** Makes the messages of the format `twilio`; `null`: it is another one. */
+  readonly writer: Pick<MessageWriter, 'media'> | null;
 }
 
 export interface UplinkEvents {
@@ -192,7 +192,7 @@ export class Uplink {
     this.#sent += 1;
     switch (this.format) {
       case 'twilio':
-        socket.sendText(writer.media(base64Of(buffer, offset), timestampMs));
+        if (writer !== null) socket.sendUtf8(writer.media(buffer, offset, timestampMs));
         return;
       case 'pcmu':
       case 'pcma':
@@ -230,10 +230,4 @@ function wireCodecOf(format: WireFormat, legCodec: AudioCodec): AudioCodec {
 /** Little-endian, as the machines that Node.js runs on are. */
 function bytesOf(samples: Int16Array): Uint8Array {
   return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
-}
-
-/** Datagrams are Buffers: no view is made for them. */
-function base64Of(buffer: Uint8Array, offset: number): string {
-  if (Buffer.isBuffer(buffer)) return buffer.toString('base64', offset, offset + FRAME_BYTES);
-  return Buffer.from(buffer.buffer, buffer.byteOffset + offset, FRAME_BYTES).toString('base64');
 }

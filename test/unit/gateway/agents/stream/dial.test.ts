@@ -1,14 +1,15 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { webSocketDial, type DialOptions } from '../../../../../src/gateway/agents/stream/dial.js';
 import { twilioSignature } from '../../../../../src/gateway/twilio/signature.js';
 import type { AgentAddress, AgentSocket } from '../../../../../src/gateway/agents/stream/socket.js';
-import { TestBot, type BotOptions } from '../../../../support/agent/test-bot.js';
+import { TestBot, type BotCall, type BotOptions } from '../../../../support/agent/test-bot.js';
 import { Arrivals } from '../../../../support/arrivals.js';
 import { TestCa } from '../../../../support/openssl.js';
 
-// The ws package both ways on loopback.
+// A bot of the ws package on loopback, and servers that answer as no WebSocket server should.
 
 const LIMIT_MS = 5_000;
 const ALLOWED: DialOptions = { allowPrivate: true, caPem: null };
@@ -115,16 +116,124 @@ describe('the connection to an agent', () => {
     expect(await (await calls.at(0, LIMIT_MS)).closed.at(0, LIMIT_MS)).toBe(1_000);
   });
 
-  it('ends with a message that is too long', async () => {
+  it.each<[string, number, (socket: BotCall['socket']) => void]>([
+    ['is too long', 1_009, (socket) => socket.send('x'.repeat(3 * 1_024 * 1_024))],
+    ['is no UTF-8', 1_007, (socket) => socket.send(Buffer.from([0xff]), { binary: false })],
+    ['is masked', 1_002, (socket) => socket.send('x', { mask: true })],
+  ])('ends with a message that %s, and says so', async (_name, code, send) => {
+    const { url, calls } = await startBot();
+    const { outcomes, texts } = dial(url);
+    const call = await calls.at(0, LIMIT_MS);
+    send(call.socket);
+    expect(await outcomes.at(1, LIMIT_MS)).toBe('closed 1006');
+    expect(await call.closed.at(0, LIMIT_MS)).toBe(code);
+    expect(texts.all).toEqual([]);
+  });
+
+  it('takes a long message in parts, and sends one', async () => {
+    const { url, calls } = await startBot();
+    const { outcomes, binary, texts, socket } = dial(url);
+    await outcomes.at(0, LIMIT_MS);
+    const call = await calls.at(0, LIMIT_MS);
+    const long = 'ü'.repeat(400_000);
+    call.socket.send(long.slice(0, 100_000), { fin: false });
+    call.socket.send(long.slice(100_000), { fin: true });
+    call.socket.send(Buffer.alloc(100_000, 3));
+    expect(await texts.at(0, LIMIT_MS)).toBe(long);
+    expect(Buffer.from(await binary.at(0, LIMIT_MS))).toEqual(Buffer.alloc(100_000, 3));
+    const error = { request: 'dtmf', id: null, code: 'X', message: long };
+    socket().sendText(JSON.stringify({ event: 'error', sequenceNumber: '1', streamSid: `MZ${'0'.repeat(32)}`, error }));
+    expect(await call.messages.at(0, LIMIT_MS)).toMatchObject({ error });
+  });
+
+  it('answers a ping, and a close frame with its code', async () => {
     const { url, calls } = await startBot();
     const { outcomes } = dial(url);
     const call = await calls.at(0, LIMIT_MS);
-    call.socket.send('x'.repeat(3 * 1_024 * 1_024));
-    expect(await outcomes.at(1, LIMIT_MS)).toBe('closed 1006');
+    const pongs = new Arrivals<string>();
+    call.socket.on('pong', (data) => pongs.add(data.toString()));
+    call.socket.ping('are you there');
+    expect(await pongs.at(0, LIMIT_MS)).toBe('are you there');
+    call.socket.close(4_321, 'enough');
+    expect(await outcomes.at(1, LIMIT_MS)).toBe('closed 4321');
+    expect(await call.closed.at(0, LIMIT_MS)).toBe(4_321);
+  });
+
+  it('tells of a close frame without a code, and of a connection that ends without one', async () => {
+    const { url, calls } = await startBot();
+    const [first, second] = [dial(url), dial(url)];
+    (await calls.at(0, LIMIT_MS)).socket.close();
+    (await calls.at(1, LIMIT_MS)).socket.terminate();
+    const codes = await Promise.all([first, second].map(({ outcomes }) => outcomes.at(1, LIMIT_MS)));
+    expect(codes.sort()).toEqual(['closed 1005', 'closed 1006']);
+  });
+
+  it('is made to whichever address of a name answers', async () => {
+    const { port } = await startBot();
+    expect(await dial(`ws://localhost:${String(port)}/`).outcomes.at(0, LIMIT_MS)).toBe('open');
+  });
+});
+
+describe('a server that answers the upgrade with', () => {
+  const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n';
+
+  let sent: Arrivals<Buffer>;
+
+  /** @param answer to the key of the request */
+  async function answering(answer: (accept: string) => readonly string[]): Promise<ReturnType<typeof dial>> {
+    sent = new Arrivals();
+    server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.on('data', (data) => sent.add(data));
+      socket.once('data', (request) => {
+        const key = /^Sec-WebSocket-Key: (.*)\r$/m.exec(request.toString())?.[1] ?? '';
+        const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+        for (const part of answer(`Sec-WebSocket-Accept: ${accept}\r\n`)) socket.write(part, 'latin1');
+      });
+    });
+    await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
+    return dial(`ws://127.0.0.1:${String((server.address() as AddressInfo).port)}/`);
+  }
+
+  it.each<[string, (accept: string) => readonly string[], string]>([
+    ['what is no HTTP', () => ['SSH-2.0-OpenSSH_9.6\r\n\r\n'], 'was not answered in HTTP'],
+    ['no end', () => [SWITCHING, 'X-Long: ', 'x'.repeat(17_000)], 'more than 16 kB of headers'],
+    ['another key', () => [SWITCHING, 'Sec-WebSocket-Accept: eHh4\r\n\r\n'], 'another Sec-WebSocket-Accept'],
+    ['no Upgrade', (accept) => [SWITCHING.replace('Upgrade: websocket\r\n', ''), `${accept}\r\n`], 'no Upgrade: websocket'],
+    ['an extension', (accept) => [SWITCHING, `${accept}Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n`], 'which was not asked for'],
+    ['a subprotocol', (accept) => [SWITCHING, `${accept}Sec-WebSocket-Protocol: chat\r\n\r\n`], 'which was not asked for'],
+    ['a refusal after an interim response', () => ['HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 503 ', 'Busy\r\n\r\n'], 'HTTP 503'],
+  ])('%s fails', async (_name, answer, message) => {
+    expect(await (await answering(answer)).outcomes.at(0, LIMIT_MS)).toMatch(new RegExp(`^failed: .*${message}`));
+  });
+
+  it('its first message, in odd pieces and odd cases, is connected', async () => {
+    const { outcomes, texts } = await answering((accept) => {
+      const whole = `${SWITCHING.replace('Upgrade: websocket', 'upgrade:WebSocket')}${accept.toLowerCase().slice(0, 22)}${accept.slice(22)}\r\n\x81\x02hi`;
+      return [whole.slice(0, 9), whole.slice(9, 30), whole.slice(30, -2), whole.slice(-2)];
+    });
+    expect(await texts.at(0, LIMIT_MS)).toBe('hi');
+    expect(outcomes.all).toEqual(['open']);
+  });
+
+  it('a thousand pings at once gets one pong, for the latest', async () => {
+    const pings = Array.from({ length: 1_000 }, (_, i) => `\x89\x03${String(i).padStart(3, '0')}`).join('');
+    const { texts } = await answering((accept) => [`${SWITCHING}${accept}\r\n${pings}\x81\x02hi`]);
+    expect(await texts.at(0, LIMIT_MS)).toBe('hi');
+    const frames = await sent.until((all) => /\r\n\r\n(.{9,})$/s.exec(Buffer.concat(all).toString('latin1'))?.[1], LIMIT_MS);
+    const [head, mask, payload] = [frames.slice(0, 2), frames.slice(2, 6), frames.slice(6)].map((part) => Buffer.from(part, 'latin1'));
+    expect([...head!]).toEqual([0x8a, 0x83]);
+    expect(Buffer.from(payload!.map((byte, i) => byte ^ mask![i & 3]!)).toString()).toBe('999');
   });
 });
 
 describe('what cannot be connected to', () => {
+  it('an agent whose token no header can hold', async () => {
+    const { url } = await startBot();
+    const { outcomes } = dial(url, ALLOWED, { bearerToken: 'a\r\nX-Other: 1' });
+    expect(await outcomes.at(0, LIMIT_MS)).toBe('failed: the header Authorization has characters that no header may have');
+  });
+
   it('an agent that refuses the upgrade, with its status', async () => {
     const { url } = await startBot({ refuseWith: 403 });
     expect(await dial(url).outcomes.at(0, LIMIT_MS)).toBe('failed: the upgrade was answered with HTTP 403');
@@ -175,6 +284,20 @@ describe('TLS', () => {
     const { url } = await tlsBot('IP:127.0.0.1');
     expect(await dial(url, { allowPrivate: true, caPem: ca.ca }).outcomes.at(0, LIMIT_MS)).toBe('open');
     expect(await dial(url).outcomes.at(0, LIMIT_MS)).toMatch(/^failed: .*(certificate|self-signed)/);
+  });
+
+  it('carries audio and texts both ways', async () => {
+    const { url, calls } = await tlsBot('DNS:localhost');
+    const { outcomes, binary, texts, socket } = dial(url.replace('127.0.0.1', 'localhost'), { allowPrivate: true, caPem: ca.ca });
+    await outcomes.at(0, LIMIT_MS);
+    const call = await calls.at(0, LIMIT_MS);
+    for (let i = 0; i < 200; i += 1) socket().sendBinary(Buffer.alloc(160, i));
+    for (let i = 0; i < 200; i += 1) call.socket.send(Buffer.alloc(160, i));
+    call.socket.send('x'.repeat(100_000));
+    expect(await texts.at(0, LIMIT_MS)).toBe('x'.repeat(100_000));
+    await call.binary.at(199, LIMIT_MS);
+    for (const came of [call.binary.all, binary.all])
+      expect(came.map((frame) => [frame.length, frame[159]])).toEqual(Array.from({ length: 200 }, (_, i) => [160, i]));
   });
 
   it('of another name is refused', async () => {
