@@ -357,7 +357,10 @@ export class RtpEndpoint {
   /** Runs an action on a call's leg, if it is open. A leg that throws is lost; the others continue. */
   with(callId: string, action: (media: MediaLeg) => void): void {
     const leg = this.#legs.get(callId);
-    if (leg === undefined) return;
+    if (leg !== undefined) this.#run(leg, action);
+  }
+
+  #run(leg: OpenLeg, action: (media: MediaLeg) => void): void {
     try {
       action(leg.media);
     } catch (error) {
@@ -478,11 +481,7 @@ export class RtpEndpoint {
       }
       leg.ssrc = ssrc;
     }
-    try {
-      this.#count(leg.media.receiveRtp(datagram));
-    } catch (error) {
-      this.#lose(leg, error);
-    }
+    this.#run(leg, (media) => this.#count(media.receiveRtp(datagram)));
   }
 
   #isShunned(leg: OpenLeg, ssrc: number): boolean {
@@ -493,23 +492,15 @@ export class RtpEndpoint {
   }
 
   #tick(leg: OpenLeg, skip: number, send: number): void {
-    const { media, ticking } = leg;
-    try {
+    this.#run(leg, (media) => {
       media.tick(skip, send);
       const laterMs = media.takeShiftMs();
-      if (laterMs !== 0) this.#frames.shift(ticking, laterMs);
-    } catch (error) {
-      this.#lose(leg, error);
-    }
+      if (laterMs !== 0) this.#frames.shift(leg.ticking, laterMs);
+    });
   }
 
   #receiveRtcp(leg: OpenLeg | undefined, datagram: Uint8Array): void {
-    if (leg === undefined) return;
-    try {
-      this.#count(leg.media.receiveRtcp(datagram));
-    } catch (error) {
-      this.#lose(leg, error);
-    }
+    if (leg !== undefined) this.#run(leg, (media) => this.#count(media.receiveRtcp(datagram)));
   }
 
   #dismiss(callId: string): void {
