@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { STREAM_FORMATS } from '../agent-protocol/stream-format.js';
 import { agentUrl } from '../agent-protocol/agent-url.js';
-import { isSourceAddress } from '../lib/address.js';
+import { bareHost, isSourceAddress } from '../lib/address.js';
 import { isPublicAddress } from '../lib/address-scope.js';
 
 /** The verdicts on an Identity header that can refuse a call (RFC 8224 §6.2.2). */
@@ -43,7 +43,7 @@ const hostPorts = z
 /** False for a host name: its address is unknown until resolved. */
 function isPrivateLiteral(url: string | null): boolean {
   if (url === null || !URL.canParse(url)) return false;
-  const address = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  const address = bareHost(new URL(url).hostname);
   return isIP(address) !== 0 && !isPublicAddress(address);
 }
 

@@ -34,6 +34,11 @@ export function isSourceAddress(text: string): boolean {
   return prefix === undefined || (PREFIX_LENGTH.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
 }
 
+/** A URL's host without the brackets of an IPv6 address. */
+export function bareHost(host: string): string {
+  return host.replace(/^\[|\]$/g, '');
+}
+
 /** A host as it stands in a URI, a Via or an address: IPv6 in brackets. */
 export function formatHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;

@@ -1,5 +1,6 @@
 import { lookup as systemLookup, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
+import { bareHost } from '../../lib/address.js';
 import { isPublicAddress } from '../../lib/address-scope.js';
 
 /** A customer's address names a place that it may not: `code` is `EPRIVATE`. */
@@ -26,14 +27,14 @@ export const privateLookup: LookupFunction = lookupOf((address) => !isPublicAddr
  * @throws AddressRefusedError when it is a literal address that is not allowed
  */
 export function assertAllowedHost(host: string, allowPrivate: boolean): void {
-  const address = host.replace(/^\[|\]$/g, '');
+  const address = bareHost(host);
   if (isIP(address) !== 0 && !allowPrivate && !isPublicAddress(address)) throw refused(host);
 }
 
 /** Whether a host may be named at all: false for a literal address that is not allowed, and for the machine's own name. */
 export function isAllowedHost(host: string, allowPrivate: boolean): boolean {
   if (allowPrivate) return true;
-  const address = host.replace(/^\[|\]$/g, '');
+  const address = bareHost(host);
   return isIP(address) === 0 ? !/^(?:.*\.)?localhost\.?$/i.test(host) : isPublicAddress(address);
 }
 

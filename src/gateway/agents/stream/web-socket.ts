@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { bareHost } from '../../../lib/address.js';
 import { errorText } from '../../../lib/result.js';
 import { CLOSE_CODE, closePayload, FrameReader, frameOf, OPCODE } from './frames.js';
 import type { AgentSocket, AgentSocketEvents } from './socket.js';
@@ -53,7 +54,7 @@ export class ClientWebSocket implements AgentSocket {
       onClose: (code, reason) => this.#onClose(code, reason),
       onFault: (code) => this.#onFault(code),
     });
-    const host = url.hostname.replace(/^\[|\]$/g, '');
+    const host = bareHost(url.hostname);
     const isEncrypted = url.protocol === 'wss:';
     const common = {
       host,

@@ -1,5 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
 import { gatherWrites, type CorkedStream } from '../../../lib/turn-batch.js';
+import { bareHost } from '../../../lib/address.js';
 
 /** Where Redis is. */
 export interface RedisAddress {
@@ -119,7 +120,7 @@ function gather(client: Redis): void {
 }
 
 function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '');
+  return bareHost(hostname);
 }
 
 function portOf({ port }: URL, otherwise = REDIS_PORT): number {
