@@ -20,15 +20,15 @@ export class Downlink {
     this.queue = new SpeechQueue(maxQueuedMs, silenceByte(legCodec), (byte) => isQuietG711(legCodec, byte));
   }
 
-  /** Audio of a raw format; of any other it is ignored. The bytes are changed. Returns the milliseconds that there was no room for. */
+  /** Audio of a raw format, the agent's if it is left out; of `twilio` it is ignored. The bytes are changed. Returns the milliseconds that there was no room for. */
   sendBinary(bytes: Uint8Array, format: WireFormat = this.format): number {
     switch (format) {
       case 'twilio':
         return 0;
       case 'pcmu':
-        return this.push('PCMU', bytes);
+        return this.#push('PCMU', bytes);
       case 'pcma':
-        return this.push('PCMA', bytes);
+        return this.#push('PCMA', bytes);
       case 'pcm16-8000':
         return this.#pushSamples(samplesOf(bytes));
       case 'pcm16-16000':
@@ -39,8 +39,7 @@ export class Downlink {
     }
   }
 
-  /** G.711 of any format, as the payload of a `media` message is. As `sendBinary`. */
-  push(codec: AudioCodec, bytes: Uint8Array): number {
+  #push(codec: AudioCodec, bytes: Uint8Array): number {
     if (codec !== this.#codec) transcodeG711(codec, bytes, bytes);
     return this.queue.push(bytes) / BYTES_PER_MS;
   }

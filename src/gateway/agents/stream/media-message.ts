@@ -143,8 +143,9 @@ export class MediaReader {
 
   /** Learns how a message with this payload is written. */
   learn(text: string, payload: string): void {
+    if (this.#forms === MAX_FORMS || payload === '') return;
     const at = text.indexOf(`"${payload}"`) + 1;
-    if (this.#forms === MAX_FORMS || payload === '' || at === 0) return;
+    if (at === 0) return;
     this.#forms += 1;
     const [head, tail] = [text.slice(0, at), text.slice(at + payload.length)];
     // The same text may stand elsewhere, too.

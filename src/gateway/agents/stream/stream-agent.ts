@@ -384,7 +384,7 @@ export class StreamAgent implements LegAgent {
     const audio = this.#messageBudget > 0 ? this.#media.read(buffer, start, end) : null;
     if (audio === null) return false;
     this.#messageBudget -= 1;
-    this.#safely(() => this.#play((downlink) => downlink.push('PCMU', audio)));
+    this.#safely(() => this.#play((downlink) => downlink.sendBinary(audio, 'pcmu')));
     return true;
   }
 
@@ -409,7 +409,7 @@ export class StreamAgent implements LegAgent {
     if (downlink === null) return;
     switch (message.event) {
       case 'media':
-        return this.#play(() => downlink.push('PCMU', Buffer.from(message.media.payload, 'base64')));
+        return this.#play(() => downlink.sendBinary(Buffer.from(message.media.payload, 'base64'), 'pcmu'));
       case 'mark':
         if (!downlink.queue.mark(message.mark.name)) this.#warn({}, 'agent.mark.dropped');
         this.#hasNewMarks = true;
