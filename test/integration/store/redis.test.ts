@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { deflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/gateway/model/call-record.js';
 import { newUuid } from '../../../src/lib/ids.js';
@@ -6,7 +7,7 @@ import { silentLog } from '../../../src/lib/log.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { startRedis, startRedisCluster, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
-import { callDetailKey, callKey } from '../../../src/gateway/store/redis/keys.js';
+import { callDetailKey, callKey, traceKey } from '../../../src/gateway/store/redis/keys.js';
 import { describeAgentChanges } from '../../unit/gateway/store/agents-contract.js';
 import { describeLogs, TEST_BATCH_RETENTION } from '../../unit/gateway/store/batches-contract.js';
 import { describeCallsInProgress } from '../../unit/gateway/store/calls-contract.js';
@@ -103,6 +104,15 @@ for (const cluster of [false, true]) {
       const [record, detail] = ofNodes.map((answers) => Math.max(...answers.map((answer) => Number(/^:(-?\d+)/.exec(answer)?.[1] ?? -2))));
       expect(record).toBeGreaterThan(detail ?? 0);
       expect(Math.abs((detail ?? 0) - days * 86_400)).toBeLessThan(60);
+    });
+
+    it('reads a trace that an earlier version wrote', async () => {
+      const [orgId, callId] = [newUuid(), newUuid()];
+      const trace = [{ at: '2026-01-01T00:00:00.000Z', source: 'gateway', direction: null, summary: 'known', text: null }];
+      const bytes = deflateRawSync(JSON.stringify(trace), { level: 1, windowBits: 13, memLevel: 6 });
+      const quoted = `"${[...bytes].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}"`;
+      await Promise.all(redis.nodes.map((node) => node.command(`SET ${traceKey(orgId, callId)} ${quoted}`)));
+      expect(await stores.calls.trace(orgId, callId)).toEqual(trace);
     });
 
     it('keeps the digest of a key only', async () => {

@@ -8,6 +8,7 @@ describe('a text of a trace', () => {
     ['Identity: s3cret;info=<https://x>\r\nTo: x', 'Identity: ***\r\nTo: x'],
     ['y: s3cret\r\nTo: x', 'y: ***\r\nTo: x'],
     ['X-Token: Bearer s3cret', 'X-Token: Bearer ***'],
+    ['X-Token: Bearer s3cretinline: s3cret', 'X-Token: Bearer ***inline: ***'],
     ['k=base64:s3cret\r\na=x', 'k= ***\r\na=x'],
     ['a=key-mgmt:mikey s3cret\r\na=x', 'a=key-mgmt: ***\r\na=x'],
     ['a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:s3cret\r\na=x', 'a=crypto:1 AES_CM_128_HMAC_SHA1_80 ***\r\na=x'],
