@@ -491,12 +491,10 @@ export class RtpEndpoint {
     return leg.shunned.some((source) => source.ssrc === ssrc);
   }
 
-  #tick(leg: OpenLeg, skip: number, send: number): void {
-    this.#run(leg, (media) => {
-      media.tick(skip, send);
-      const laterMs = media.takeShiftMs();
-      if (laterMs !== 0) this.#frames.shift(leg.ticking, laterMs);
-    });
+  #tick(leg: OpenLeg, skip: number, send: number): number {
+    let laterMs = 0;
+    this.#run(leg, (media) => (laterMs = media.tick(skip, send)));
+    return laterMs;
   }
 
   #receiveRtcp(leg: OpenLeg | undefined, datagram: Uint8Array): void {

@@ -62,10 +62,10 @@ export interface LegAgent {
   /** The next frame of 20 ms is due: fill `payload`, 160 bytes of the leg's codec. */
   fill(payload: Uint8Array, nowMs: number): void;
   /**
-   * By how many milliseconds the frames should leave later from now on, below 0 earlier, for what the agent says to wait less and not be
-   * late: asked for after each frame, and told once. Left out: it does not matter.
+   * By how many milliseconds the frame that is due, and all after it, should leave later, for what the agent says to wait less and not be
+   * late; below 0 it leaves now, and those after it earlier. Asked before each frame. Left out: it does not matter.
    */
-  takeShiftMs?(): number;
+  shiftMs?(): number;
   /**
    * The time of `frames` frames passed without sending: the leg is held, or a stall skipped them. A held leg calls this with each packet of
    * the caller, and about once a second.

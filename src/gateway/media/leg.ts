@@ -237,23 +237,29 @@ export class MediaLeg implements ConferenceHost {
   }
 
   /** `skip` frames passed unsent and `send` frames are due. A held leg counts its frames itself, by the clock. */
-  tick(skip: number, send: number): void {
+  tick(skip: number, send: number): number {
     const nowMs = this.context.clock.nowMs();
     const digit = this.#receiver.pollDtmf(nowMs);
     if (digit !== undefined) this.#digit(digit, 'media');
-    if (this.#startedMs === undefined || this.#isClosed) return;
-    if (this.isHeld) return this.#passHeldFrames(nowMs);
+    if (this.#startedMs === undefined || this.#isClosed) return 0;
+    if (this.isHeld) {
+      this.#passHeldFrames(nowMs);
+      return 0;
+    }
+    // After a stall each frame leaves at once, and a conference has audio of others too.
+    const isAgents = skip === 0 && send === 1 && this.#conference === null;
+    const laterMs = isAgents ? (this.#agent?.shiftMs?.() ?? 0) : 0;
+    if (laterMs <= 0) this.#sendDue(skip, send, nowMs);
+    return laterMs;
+  }
+
+  #sendDue(skip: number, send: number, nowMs: number): void {
     this.#passedMs = nowMs;
     this.#framesLate += Math.max(0, skip + send - 1);
     if (skip > 0) this.#passFrames(nowMs, skip);
     for (let i = 0; i < send; i += 1) this.#frame(nowMs);
     if (this.#rtcpSchedule.take(nowMs)) this.#sendReport(false);
     if (this.#direction === 'sendrecv') this.#watch(nowMs);
-  }
-
-  /** `LegAgent.takeShiftMs`. */
-  takeShiftMs(): number {
-    return this.#conference === null ? (this.#agent?.takeShiftMs?.() ?? 0) : 0;
   }
 
   /** Sends an RTCP BYE, frees keys and agent; a second call returns the same figures. */

@@ -1,9 +1,12 @@
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { FRAME_MS } from '../../rtp/codec/g711.js';
 
-/** Called once per period, or with the periods that a stall skipped. */
 export interface Ticking {
-  tick(skip: number, send: number): void;
+  /**
+   * Called once per period, or with the periods that a stall skipped. Returns by how many milliseconds its ticks come later from this one on,
+   * which is then repeated; below 0, by how many the next ones come earlier. By whole phases, and less than a period.
+   */
+  tick(skip: number, send: number): number;
 }
 
 interface Slot {
@@ -20,10 +23,6 @@ export class SlotClock {
   #cancelTimer: CancelTimer | undefined;
   #isFiring = false;
   #isLateAlready = false;
-  /** Asked for by ticks: member, and milliseconds. */
-  #shifts: (readonly [Ticking, number])[] = [];
-  /** Members that leave out the next tick of their slot: it comes before theirs. */
-  readonly #resting = new Set<Ticking>();
 
   /**
    * @param onLate gets the delay of each wake-up
@@ -51,30 +50,11 @@ export class SlotClock {
     this.#add(member, (slot, best) => slot.pacer.nextDeadlineMs > best.pacer.nextDeadlineMs);
   }
 
-  /** From its own tick: the next ones come later, below 0 earlier, by whole phases. */
-  shift(member: Ticking, laterMs: number): void {
-    this.#shifts.push([member, laterMs]);
-  }
-
   remove(member: Ticking): void {
     for (const slot of this.#slots) slot.members.delete(member);
-    this.#resting.delete(member);
     if (this.size > 0) return;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-  }
-
-  #shiftAll(): void {
-    const phaseMs = this.periodMs / SLOTS;
-    for (const [member, laterMs] of this.#shifts.splice(0)) {
-      const from = this.#slots.findIndex(({ members }) => members.has(member));
-      const [phases, slots] = [Math.trunc(laterMs / phaseMs), this.#slots.length];
-      const [old, next] = [this.#slots[from], this.#slots[(((from + phases) % slots) + slots) % slots]];
-      if (old === undefined || next === undefined) continue;
-      old.members.delete(member);
-      next.members.add(member);
-      if (next.pacer.nextDeadlineMs < old.pacer.nextDeadlineMs + phases * phaseMs) this.#resting.add(member);
-    }
   }
 
   #add(member: Ticking, isBetter: (slot: Slot, best: Slot) => boolean): void {
@@ -108,17 +88,35 @@ export class SlotClock {
     this.#isLateAlready = false;
     this.#isFiring = true;
     this.onLate(lateMs);
-    for (const slot of this.#slots) {
-      const { skip, send } = slot.pacer.take(this.clock.nowMs());
-      if (skip + send === 0) continue;
-      for (const member of slot.members) {
-        const frames = this.#resting.size > 0 && this.#resting.delete(member) ? send - 1 : send;
-        if (skip + frames > 0) member.tick(skip, frames);
-      }
-    }
+    const first = this.#slots.findIndex(({ pacer }) => pacer.nextDeadlineMs === deadlineMs);
+    // In order: a later slot may be due too, and gets what comes to it.
+    for (let place = first; place < first + SLOTS; place += 1) this.#tickSlot(place);
     this.#isFiring = false;
-    if (this.#shifts.length > 0) this.#shiftAll();
     if (this.size > 0) this.#arm();
+  }
+
+  #tickSlot(place: number): void {
+    const slot = this.#slotAt(place);
+    const { skip, send } = slot.pacer.take(this.clock.nowMs());
+    if (skip + send === 0) return;
+    for (const member of slot.members) this.#tickMember(member, place, skip, send);
+  }
+
+  #tickMember(member: Ticking, place: number, skip: number, send: number): void {
+    const phases = Math.trunc((member.tick(skip, send) * SLOTS) / this.periodMs);
+    const slot = this.#slotAt(place);
+    // It may have left.
+    if (phases % SLOTS === 0 || !slot.members.delete(member)) return;
+    const next = this.#slotAt(place + phases);
+    next.members.add(member);
+    // After a stall that slot had its tick already.
+    if (next.pacer.nextDeadlineMs > slot.pacer.nextDeadlineMs) this.#tickMember(member, place + phases, 0, 1);
+  }
+
+  #slotAt(place: number): Slot {
+    const slot = this.#slots.at(place % SLOTS);
+    if (slot === undefined) throw new Error('a clock without slots');
+    return slot;
   }
 }
 

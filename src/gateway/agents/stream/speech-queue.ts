@@ -112,7 +112,7 @@ export class SpeechQueue {
   pull(target: Uint8Array): boolean {
     const queued = this.#pushedBytes - this.#playedBytes;
     this.#watch(queued, target.length);
-    if (queued === 0 || this.#isWorthWaiting(queued, target.length)) {
+    if (queued === 0 || this.#isWorthWaiting(target.length)) {
       target.fill(this.silence);
       return false;
     }
@@ -177,9 +177,13 @@ export class SpeechQueue {
     return names;
   }
 
-  /** Less than a frame, and the agent did not say that it is the end: the rest is probably on its way. */
-  #isWorthWaiting(queued: number, frameBytes: number): boolean {
-    if (queued >= frameBytes || this.#marks.length > 0 || this.#starvedPulls >= MAX_STARVED_PULLS) return false;
+  /** What waits fills a frame, or the agent said that it is the end: else the rest is probably on its way. */
+  hasFrame(frameBytes: number): boolean {
+    return this.#pushedBytes - this.#playedBytes >= frameBytes || this.#marks.length > 0;
+  }
+
+  #isWorthWaiting(frameBytes: number): boolean {
+    if (this.hasFrame(frameBytes) || this.#starvedPulls >= MAX_STARVED_PULLS) return false;
     this.#starvedPulls += 1;
     return true;
   }

@@ -8,7 +8,7 @@ import {
 } from '../../model/agent.js';
 import type { AgentNote } from '../../model/media.js';
 import type { FromAgentMessage } from '../../../agent-protocol/agent-messages.js';
-import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
+import { type AudioCodec, FRAME_BYTES, FRAME_MS } from '../../../rtp/codec/g711.js';
 import { assertNever } from '../../../lib/result.js';
 import type { Clock } from '../../../lib/clock.js';
 import type { Log, LogFields } from '../../../lib/log.js';
@@ -173,13 +173,14 @@ export class StreamAgent implements LegAgent {
     this.#tick(nowMs, 1);
   }
 
-  takeShiftMs(): number {
-    return this.#alignment.takeShiftMs();
+  shiftMs(): number {
+    return this.#downlink === null ? 0 : this.#alignment.shiftMs(this.#downlink.queue.hasFrame(FRAME_BYTES));
   }
 
   pass(nowMs: number, frames: number): void {
     // A caller on hold hears no farewell.
     if (this.#farewellFrames !== null) this.#takeLeave(this.#farewellFrames, frames);
+    this.#alignment.left(false, nowMs);
     this.#tick(nowMs, frames);
   }
 

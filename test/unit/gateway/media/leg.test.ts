@@ -347,7 +347,7 @@ describe('slot clock', () => {
     const late: number[] = [];
     const slots = new SlotClock(clock, (lateMs) => late.push(lateMs));
     const ticks: number[][] = [[], [], [], []];
-    const members = ticks.map((times) => ({ tick: () => void times.push(clock.nowMs()) }));
+    const members = ticks.map((times) => ({ tick: () => (times.push(clock.nowMs()), 0) }));
     expect(clock.pendingTimers).toBe(0);
     for (const member of members) slots.add(member);
     clock.advance(100);
@@ -367,23 +367,23 @@ describe('slot clock', () => {
   });
 
   it.each([
-    [5, [100, 125, 145]],
-    [15, [100, 135, 155]],
+    [5, [100, 105, 125]],
+    [15, [100, 115, 135]],
     [-5, [100, 115, 135]],
     [-15, [100, 105, 125]],
     [4, [100, 120, 140]],
-  ])('shifts a member from its own tick on by whole phases, %i ms', (laterMs, around) => {
+  ])('shifts a member from this tick on, or from the next one, by whole phases: %i ms', (laterMs, around) => {
     const clock = new VirtualClock();
     const slots = new SlotClock(clock);
     // Each phase has a member of its own, which stays.
     const ticks: number[][] = [[], [], [], []];
-    const others = ticks.map((times) => ({ tick: () => void times.push(clock.nowMs()) }));
+    const others = ticks.map((times) => ({ tick: () => (times.push(clock.nowMs()), 0) }));
     const times: number[] = [];
     const member = {
       tick: (skip: number, send: number) => {
         expect([skip, send]).toEqual([0, 1]);
         times.push(clock.nowMs());
-        if (clock.nowMs() === 100) slots.shift(member, laterMs);
+        return clock.nowMs() === 100 ? laterMs : 0;
       },
     };
     for (const one of [...others, member]) slots.add(one);
@@ -392,6 +392,27 @@ describe('slot clock', () => {
     expect(ticks.map((all) => all.length)).toEqual([8, 8, 8, 8]);
     for (const one of [...others, member]) slots.remove(one);
     expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('ticks a member that comes later within the same wake-up when it is due then too, wherever the phases begin', () => {
+    for (const firstMs of [0, 5, 10, 15]) {
+      const clock = new VirtualClock();
+      const slots = new SlotClock(clock);
+      const fill = Array.from({ length: firstMs / 5 }, () => ({ tick: () => 0 }));
+      const times: number[] = [];
+      let laterMs = 0;
+      const member = { tick: () => (times.push(clock.nowMs()), clock.nowMs() >= 100 && laterMs > 0 ? 5 : 0) };
+      for (const one of [...fill, member]) slots.add(one);
+      clock.advance(99);
+      laterMs = 5;
+      // One wake-up, 12 ms after the member was due.
+      clock.standStill(firstMs + 13);
+      clock.advance(0);
+      laterMs = 0;
+      clock.advance(40);
+      const after = times.filter((atMs) => atMs >= 100);
+      expect(after.slice(0, 5)).toEqual([0, 0, 0, 3, 23].map((ms) => 112 + firstMs + ms));
+    }
   });
 
   it.each([
@@ -404,7 +425,7 @@ describe('slot clock', () => {
     const setTimer = (delayMs: number, fire: () => void) => ((timer = { delayMs, fire }), () => undefined);
     const slots = new SlotClock({ nowMs: () => nowMs, wallMs: () => 0, setTimer });
     let frames = 0;
-    slots.add({ tick: (skip, send) => void (frames += skip + send) });
+    slots.add({ tick: (skip, send) => ((frames += skip + send), 0) });
     timer.fire();
     expect(frames).toBe(1);
     for (nowMs = 5; nowMs < 20; nowMs += 5) timer.fire();
@@ -423,8 +444,8 @@ describe('slot clock', () => {
     const slots = new SlotClock(clock);
     const member = {
       tick: () => {
-        slots.shift(member, 5);
         slots.remove(member);
+        return 5;
       },
     };
     slots.add(member);
@@ -436,11 +457,12 @@ describe('slot clock', () => {
     const clock = new VirtualClock();
     const slots = new SlotClock(clock);
     let ticks = 0;
-    const second = { tick: () => void (ticks += 1) };
+    const second = { tick: () => ((ticks += 1), 0) };
     const first = {
       tick: () => {
         slots.remove(first);
         slots.add(second);
+        return 0;
       },
     };
     slots.add(first);

@@ -13,7 +13,7 @@ interface Agent {
   readonly lateMs?: (frame: number) => number;
 }
 
-/** A leg that does as it is told. What each piece waited in the end, when frames moved and by how much, and frames without speech. */
+/** A leg that does as it is told. What each piece waited in the end, when frames moved and by how much, and frames without speech after the first. */
 function play({ arrivesMs, pieceMs = 20, lateMs = () => 0 }: Agent, forMs: number) {
   const alignment = new FrameAlignment();
   const queue = new SpeechQueue(60_000, SILENCE, () => false);
@@ -29,6 +29,14 @@ function play({ arrivesMs, pieceMs = 20, lateMs = () => 0 }: Agent, forMs: numbe
       queue.push(new Uint8Array(pieceMs * 8).fill(1));
       waiting.push({ atMs: arrivesMs(piece), endBytes: queue.pushedBytes });
     }
+    const shiftMs = alignment.shiftMs(queue.hasFrame(frame.length));
+    if (shiftMs !== 0) moves.push([dueMs, shiftMs]);
+    dueMs += shiftMs;
+    if (shiftMs > 0) {
+      dueMs -= 20;
+      index -= 1;
+      continue;
+    }
     const isSpeech = queue.pull(frame);
     if (!isSpeech && piece > 0) silent += 1;
     for (let [first] = waiting; first !== undefined && first.endBytes <= queue.playedBytes; [first] = waiting) {
@@ -36,11 +44,8 @@ function play({ arrivesMs, pieceMs = 20, lateMs = () => 0 }: Agent, forMs: numbe
       waiting.shift();
     }
     alignment.left(isSpeech, nowMs);
-    const shiftMs = alignment.takeShiftMs();
-    if (shiftMs !== 0) moves.push([dueMs, shiftMs]);
-    dueMs += shiftMs;
   }
-  return { moves, last: waits.slice(-100), silent, told: alignment.takeShiftMs() };
+  return { moves, last: waits.slice(-100), silent };
 }
 
 /** One piece each 20 ms, so long before a frame. */
@@ -48,19 +53,22 @@ const each = (beforeMs: number, jitterMs: (piece: number) => number = () => 0) =
   arrivesMs: (piece: number): number => 20 * (piece + 1) - beforeMs + jitterMs(piece),
 });
 
+const late = (from: number, byMs: number) => (piece: number) => (piece === from ? byMs : 0);
+const atFrame = (frame: number): number => 20 * frame;
+
 describe('frames of an agent that speaks in real time', () => {
   it.each<readonly [beforeMs: number, shifts: readonly number[]]>([
-    [5, []],
-    [9, []],
-    [10, [-5]],
-    [14, [-5]],
-    [19, [-10]],
-    [2, [5]],
+    [0, []],
+    [4, []],
+    [5, [-5]],
+    [9, [-5]],
+    [14, [-10]],
+    [19, [-15]],
   ])('that comes %i ms before them move once, after two seconds, by whole phases: %j', (beforeMs, shifts) => {
-    const { moves, last, silent, told } = play(each(beforeMs), 60 * SECONDS_MS);
-    expect(moves).toEqual(shifts.map((byMs) => [99 * 20, byMs]));
+    const { moves, last, silent } = play(each(beforeMs), 60 * SECONDS_MS);
+    expect(moves).toEqual(shifts.map((byMs) => [atFrame(100), byMs]));
     expect([Math.min(...last), Math.max(...last)]).toEqual([beforeMs + (shifts[0] ?? 0), beforeMs + (shifts[0] ?? 0)]);
-    expect([silent, told]).toEqual([0, 0]);
+    expect(silent).toBe(0);
   });
 
   it('move by the latest piece of ten seconds, not by the others', () => {
@@ -69,22 +77,75 @@ describe('frames of an agent that speaks in real time', () => {
       each(19, (piece) => (piece % 400 === 0 ? 7 : 0)),
       120 * SECONDS_MS,
     );
-    expect(moves).toEqual([[99 * 20, -5]]);
-    expect([Math.max(...last), silent]).toEqual([14, 0]);
+    expect(moves).toEqual([[atFrame(100), -10]]);
+    expect([Math.max(...last), silent]).toEqual([9, 0]);
   });
 
-  it('move by one step when a piece came too late, however late', () => {
-    const { moves, last, silent } = play(
-      each(3, (piece) => (piece % 50 === 49 ? 6 : 0)),
-      60 * SECONDS_MS,
-    );
-    expect(moves).toEqual([[99 * 20, 5]]);
+  it.each<readonly [lateMs: number, held: number]>([
+    [4, 1],
+    [8, 1],
+    [9, 2],
+    [17, 3],
+  ])('wait for a piece that comes %i ms later once, and go back after two seconds', (lateMs, held) => {
+    const { moves, last, silent } = play(each(3, late(200, lateMs)), 20 * SECONDS_MS);
+    const waits = Array.from({ length: held }, (_, at) => [atFrame(201) + 5 * at, 5]);
+    const heldMs = 5 * held;
+    expect(moves).toEqual([...waits, [atFrame(301) + heldMs, -heldMs]]);
+    expect([silent, Math.max(...last)]).toEqual([0, 3]);
+  });
+
+  it('do not wait as long as a frame: silence leaves, and they are where they were', () => {
+    const { moves, last, silent } = play(each(3, late(200, 19)), 10 * SECONDS_MS);
+    expect(moves.map(([, byMs]) => byMs)).toEqual([5, 5, 5, -15]);
     // All after it wait a frame longer, until a pause makes up for it.
-    expect([silent, Math.max(...last)]).toEqual([1, 28]);
+    expect([silent, Math.min(...last)]).toEqual([1, 23]);
+  });
+
+  it('are where they were when the agent has said what it had to say', () => {
+    const { moves, silent } = play({ arrivesMs: (piece) => (piece < 200 ? 20 * piece + 17 : Infinity) }, 5 * SECONDS_MS);
+    expect(moves.map(([, byMs]) => byMs)).toEqual([5, 5, 5, -15]);
+    expect(silent).toBe(5 * 50 - 201);
+  });
+
+  it('wait for the rest of a piece too, and for none behind a mark', () => {
+    const alignment = new FrameAlignment();
+    const queue = new SpeechQueue(60_000, SILENCE, () => false);
+    const frame = new Uint8Array(160);
+    // Not -0.
+    const ask = (): number => 0 + alignment.shiftMs(queue.hasFrame(frame.length));
+    let nowMs = 0;
+    const speak = (bytes: number): void => {
+      alignment.arrived(bytes / 8, queue.queuedMs, nowMs);
+      queue.push(new Uint8Array(bytes).fill(1));
+    };
+    const leave = (): void => alignment.left(queue.pull(frame), nowMs);
+    for (; nowMs < atFrame(101); nowMs += 20) {
+      speak(160);
+      expect(ask()).toBe(0);
+      leave();
+    }
+    speak(80);
+    expect(ask()).toBe(5);
+    speak(80);
+    expect(ask()).toBe(0);
+    leave();
+    speak(80);
+    queue.mark('the end');
+    expect(ask()).toBe(0);
+  });
+
+  it('wait for nobody in the first two seconds', () => {
+    const { moves, silent } = play(each(3, late(50, 6)), 1.9 * SECONDS_MS);
+    expect([moves, silent]).toEqual([[], 1]);
+  });
+
+  it('move later by one step when a piece came too late before, however late', () => {
+    const { moves } = play(each(3, late(50, 12)), 3 * SECONDS_MS);
+    expect(moves).toEqual([[atFrame(100), 5]]);
   });
 
   it('are told by the earliest: a frame that leaves late once is no measure', () => {
-    const { moves } = play({ ...each(9), lateMs: (frame) => (frame % 3 === 0 ? 6 : 0) }, 30 * SECONDS_MS);
+    const { moves } = play({ ...each(4), lateMs: (frame) => (frame % 3 === 0 ? 6 : 0) }, 30 * SECONDS_MS);
     expect(moves).toEqual([]);
   });
 
