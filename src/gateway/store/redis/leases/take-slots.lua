@@ -28,12 +28,29 @@ local function limit(value)
   return type(value) == 'number' and value or nil
 end
 
+-- Calls of a turn have few numbers and organizations: each key is read, cleared and kept once.
+local read, cleared, kept = {}, {}, {}
+
+local function record_of(key)
+  if read[key] == nil then
+    local text = redis.call('GET', key)
+    read[key] = text and { text, cjson.decode(text) } or {}
+  end
+  return unpack(read[key])
+end
+
+local function clear(key, until_ms)
+  if not cleared[key] then
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', until_ms)
+    cleared[key] = true
+  end
+end
+
 local function take(keys, kind, call, how, leased, want, member, listed)
-  local text = redis.call('GET', keys[1])
+  local text, record = record_of(keys[1])
   if not text then
     return { false, 0, 0, 0, 0 }
   end
-  local record = cjson.decode(text)
   local limits = record
   if kind == 'number' then
     if type(record.inbound) ~= 'table' then
@@ -43,16 +60,16 @@ local function take(keys, kind, call, how, leased, want, member, listed)
   end
   local most, rate = limit(limits.max_concurrent_calls), limit(limits.max_calls_per_second)
 
-  redis.call('ZREMRANGEBYSCORE', keys[2], '-inf', now)
+  clear(keys[2], now)
   redis.call('ZREM', keys[2], call)
   local calls, recent, ahead = redis.call('ZCARD', keys[2]), 0, 0
   if rate then
-    redis.call('ZREMRANGEBYSCORE', keys[3], '-inf', now - 1000)
+    clear(keys[3], now - 1000)
     redis.call('ZREM', keys[3], call)
     recent = redis.call('ZCARD', keys[3])
   end
   if most or rate then
-    redis.call('ZREMRANGEBYSCORE', keys[4], '-inf', now)
+    clear(keys[4], now)
     redis.call('ZREM', keys[4], leased)
     ahead = redis.call('ZCARD', keys[4])
   end
@@ -65,16 +82,15 @@ local function take(keys, kind, call, how, leased, want, member, listed)
   end
 
   redis.call('ZADD', keys[2], now + lease, call)
-  redis.call('PEXPIRE', keys[2], lease)
+  kept[keys[2]] = lease
   if rate then
     redis.call('ZADD', keys[3], now, call)
-    redis.call('PEXPIRE', keys[3], 1000)
+    kept[keys[3]] = 1000
   end
   if keys[5] then
     redis.call('ZADD', keys[5], 0, member)
     redis.call('HSET', keys[6], call, listed)
-    redis.call('PEXPIRE', keys[5], lease)
-    redis.call('PEXPIRE', keys[6], lease)
+    kept[keys[5]], kept[keys[6]] = lease, lease
   end
   local left = math.huge
   if most then
@@ -89,7 +105,7 @@ local function take(keys, kind, call, how, leased, want, member, listed)
   for slot = 1, math.min(left, tonumber(want)) do
     redis.call('ZADD', keys[4], now + ahead_ms, call .. ':' .. slot)
   end
-  redis.call('PEXPIRE', keys[4], ahead_ms)
+  kept[keys[4]] = ahead_ms
   return { text, calls, recent, 1, left }, record
 end
 
@@ -113,5 +129,8 @@ while at <= #ARGV do
     answers[#answers + 1] = type(agent_id) == 'string' and redis.call('GET', (string.gsub(agent_name, '%*', agent_id)))
   end
   key, at = key + count, at + 7
+end
+for name, milliseconds in pairs(kept) do
+  redis.call('PEXPIRE', name, milliseconds)
 end
 return answers
