@@ -1,6 +1,5 @@
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
-import { PassingMap } from '../lib/passing-map.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { TimerQueue } from '../lib/timers.js';
 import type { Admission } from './admission.js';
@@ -30,6 +29,7 @@ import {
 } from './transaction/transaction-runner.js';
 import { defaultPort } from './transport/service-location.js';
 import type { TimerSettings, TransactionContext } from './transaction/timers.js';
+import { TransactionTable } from './transaction/transaction-table.js';
 import type { Flow, FlowListener, Target } from './transport/flow.js';
 import type { OpenTransactions } from './transport/retirement.js';
 
@@ -79,9 +79,8 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly #admission: Admission | undefined;
   readonly #reopen: StackOptions['reopen'];
   readonly #alias: StackOptions['alias'];
-  readonly #server = new PassingMap<string, ServerTransaction>();
-  readonly #client = new PassingMap<string, ClientTransaction>();
-  readonly #byFlow = new Map<Flow, PassingMap<string, ClientTransaction | ServerTransaction>>();
+  readonly #transactions = new TransactionTable();
+  readonly #byFlow = new Map<Flow, TransactionTable>();
   #user: TransactionUser | undefined;
   #taken = 0;
   #malformed = 0;
@@ -111,22 +110,18 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   get transactionCount(): number {
-    return this.#server.size + this.#client.size;
+    return this.#transactions.size;
   }
 
   /** Transactions without a final response: on this connection, or all. */
   open(flow?: Flow): OpenTransactions {
-    const all = flow === undefined ? [...this.#server.values(), ...this.#client.values()] : [...(this.#byFlow.get(flow)?.values() ?? [])];
-    const unanswered = all.filter(({ isUnanswered }) => isUnanswered);
-    const client = unanswered.filter((transaction) => transaction instanceof ClientTransaction).length;
-    return { client, server: unanswered.length - client };
+    return (flow === undefined ? this.#transactions : this.#byFlow.get(flow))?.unanswered ?? { client: 0, server: 0 };
   }
 
   /** Drops every transaction and timer; sends nothing. */
   close(): void {
     this.timers.clear();
-    this.#server.clear();
-    this.#client.clear();
+    this.#transactions.clear();
     this.#byFlow.clear();
   }
 
@@ -175,7 +170,7 @@ export class SipStack implements FlowListener, TransactionHost {
     const parsed = parseMessage(text, this.#limits);
     if (!parsed.ok || parsed.value.kind !== 'request') return false;
     const core = readCoreHeaders(parsed.value);
-    return core.ok && this.#server.has(serverTransactionKey(core.value, parsed.value.method, parsed.value.uri));
+    return core.ok && this.#transactions.server.has(serverTransactionKey(core.value, parsed.value.method, parsed.value.uri));
   }
 
   /** Answers a request that nobody takes, by its text. */
@@ -188,7 +183,7 @@ export class SipStack implements FlowListener, TransactionHost {
     const transactions = this.#byFlow.get(flow);
     this.#byFlow.delete(flow);
     if (transactions === undefined) return;
-    for (const transaction of [...transactions.values()]) if (!this.#reroute(transaction)) transaction.onFlowClosed();
+    for (const transaction of transactions.all()) if (!this.#reroute(transaction)) transaction.onFlowClosed();
   }
 
   /**
@@ -212,8 +207,7 @@ export class SipStack implements FlowListener, TransactionHost {
   sendRequest(request: SipRequest, text: string, flow: Flow, owner: ClientTransactionOwner): ClientTransaction {
     const key = `${branchOf(request)}|${request.method}`;
     const transaction = new ClientTransaction(this, key, request, text, flow, owner);
-    this.#client.set(key, transaction);
-    this.#track(flow, transaction);
+    this.#add(flow, transaction);
     return transaction;
   }
 
@@ -230,15 +224,14 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   ended(transaction: ServerTransaction | ClientTransaction): void {
-    if (transaction instanceof ServerTransaction) this.#server.delete(transaction.key);
-    else this.#client.delete(transaction.key);
+    this.#transactions.delete(transaction);
     this.#untrack(transaction.flow, transaction);
   }
 
   #onRequest(flow: Flow, request: SipRequest, core: CoreHeaders): void {
     if (request.method === 'ACK') return this.#onAck(flow, request, core);
     const key = serverTransactionKey(core, request.method, request.uri);
-    const known = this.#server.get(key);
+    const known = this.#transactions.server.get(key);
     if (known !== undefined) return known.retransmitted();
     const retryAfter = this.#overload(flow, request, core);
     if (retryAfter !== null) {
@@ -247,8 +240,7 @@ export class SipStack implements FlowListener, TransactionHost {
     // That of an INVITE is kept for 64·T1, and would keep the whole text.
     const ownKey = request.method === 'INVITE' ? flatten(key) : key;
     const transaction = new ServerTransaction(this, ownKey, request, core, flow, newTag());
-    this.#server.set(ownKey, transaction);
-    this.#track(flow, transaction);
+    this.#add(flow, transaction);
     if ((flow.tlsIdentity ?? '') !== '' && core.topVia.params.has('alias')) this.#alias?.(flow, core.topVia);
     if (request.method === 'CANCEL') return this.#onCancel(transaction);
     this.#user?.onRequest(transaction);
@@ -264,14 +256,14 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   #onAck(flow: Flow, request: SipRequest, core: CoreHeaders): void {
-    const invite = this.#server.get(serverTransactionKey(core, 'INVITE', request.uri));
+    const invite = this.#transactions.server.get(serverTransactionKey(core, 'INVITE', request.uri));
     // The ACK to a final error has the INVITE's branch and goes to the transaction; that to a 2xx goes to the dialog.
     if (invite?.isErrorAwaitingAck === true) return invite.acknowledged();
     this.#user?.onAck(request, core, flow);
   }
 
   #onCancel(cancel: ServerTransaction): void {
-    const invite = this.#server.get(serverTransactionKey(cancel.core, 'INVITE', cancel.request.uri));
+    const invite = this.#transactions.server.get(serverTransactionKey(cancel.core, 'INVITE', cancel.request.uri));
     // RFC 3261 §9.2: same To-tag as the INVITE's response.
     const tag = invite?.localTag ?? cancel.localTag;
     this.respond(
@@ -284,7 +276,7 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   #onResponse(flow: Flow, response: SipResponse, core: CoreHeaders): void {
-    const transaction = this.#client.get(clientTransactionKey(core));
+    const transaction = this.#transactions.client.get(clientTransactionKey(core));
     if (transaction !== undefined) return transaction.received(response);
     if (core.cseq.method === 'INVITE' && response.status >= 200 && response.status < 300) this.#user?.onStrayResponse(response, core, flow);
   }
@@ -309,23 +301,23 @@ export class SipStack implements FlowListener, TransactionHost {
     } else if (message.kind === 'request') this.#answerStateless(flow, stampTopVia(message, flow), 603, 'Decline');
   }
 
+  #add(flow: Flow, transaction: ClientTransaction | ServerTransaction): void {
+    this.#transactions.add(transaction);
+    this.#track(flow, transaction);
+  }
+
   #track(flow: Flow, transaction: ClientTransaction | ServerTransaction): void {
     const known = this.#byFlow.get(flow);
-    const here = known ?? new PassingMap<string, ClientTransaction | ServerTransaction>();
+    const here = known ?? new TransactionTable();
     if (known === undefined) this.#byFlow.set(flow, here);
-    here.set(placeOf(transaction), transaction);
+    here.add(transaction);
   }
 
   #untrack(flow: Flow, transaction: ClientTransaction | ServerTransaction): void {
     const here = this.#byFlow.get(flow);
-    here?.delete(placeOf(transaction));
+    here?.delete(transaction);
     if (here?.size === 0) this.#byFlow.delete(flow);
   }
-}
-
-/** A peer may name its branch as we named ours. */
-function placeOf(transaction: ClientTransaction | ServerTransaction): string {
-  return transaction instanceof ServerTransaction ? `<${transaction.key}` : `>${transaction.key}`;
 }
 
 /** A datagram's message ends at its Content-Length: drops the excess; 400 if bytes are missing (RFC 3261 §18.3). */

@@ -378,8 +378,10 @@ export class DialogTable {
     const { invite } = dialog;
     dialog.invite = null;
     dialog.end();
-    const { callId, remoteTag } = dialog.state;
-    if (this.#unacknowledged.get(`${callId}|${remoteTag}`) === dialog) this.#unacknowledged.delete(`${callId}|${remoteTag}`);
+    if (this.#unacknowledged.size > 0) {
+      const { callId, remoteTag } = dialog.state;
+      if (this.#unacknowledged.get(`${callId}|${remoteTag}`) === dialog) this.#unacknowledged.delete(`${callId}|${remoteTag}`);
+    }
     if (this.#dialogs.get(dialog.key) === dialog) this.#dialogs.delete(dialog.key);
     if (dialog.mergeKey !== null && this.#merged.get(dialog.mergeKey) === dialog) this.#merged.delete(dialog.mergeKey);
     invite?.onDialogEnded();
