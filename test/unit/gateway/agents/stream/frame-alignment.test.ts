@@ -144,6 +144,28 @@ describe('frames of an agent that speaks in real time', () => {
     expect(moves).toEqual([[atFrame(100), 5]]);
   });
 
+  it('move by the first of pieces that come two at once', () => {
+    const { moves } = play({ arrivesMs: (piece) => 40 * (Math.floor(piece / 2) + 1) - 7 }, 60 * SECONDS_MS);
+    expect(moves).toEqual([[atFrame(100), -5]]);
+  });
+
+  it('begin anew after a stall of the leg', () => {
+    const stalledMs = (frame: number): number => (frame > 50 ? 40 : 0);
+    const { moves, last } = play({ arrivesMs: (piece) => 20 * (piece + 1) - 4 + stalledMs(piece + 1), lateMs: stalledMs }, 60 * SECONDS_MS);
+    // What came in the stall was late once.
+    expect(moves).toEqual([
+      [atFrame(100), 5],
+      [atFrame(600) + 5, -5],
+    ]);
+    expect(Math.max(...last)).toBe(4);
+  });
+
+  it('are not moved by what waits behind a late piece', () => {
+    // Too late to be waited for, and the next one comes with it.
+    const { moves } = play({ arrivesMs: (piece) => 20 * (piece + 1) - 3 + (piece === 200 ? 20 : 0) }, 10 * SECONDS_MS);
+    expect(moves.map(([, byMs]) => byMs)).toEqual([5, 5, 5, -15]);
+  });
+
   it('are told by the earliest: a frame that leaves late once is no measure', () => {
     const { moves } = play({ ...each(4), lateMs: (frame) => (frame % 3 === 0 ? 6 : 0) }, 30 * SECONDS_MS);
     expect(moves).toEqual([]);
