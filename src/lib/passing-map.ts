@@ -32,11 +32,25 @@ export class PassingMap<K, V> implements ReadonlyMap<K, V> {
     else cell.value = value;
   }
 
+  /** For a key that the map does not have: it is not looked for. */
+  add(key: K, value: V): void {
+    this.#cells.set(key, { value });
+  }
+
   /** False: it had none. */
   delete(key: K): boolean {
+    return this.#empty(key, this.#cells.get(key));
+  }
+
+  /** False: it had not this value. */
+  deleteOnly(key: K, value: V): boolean {
     const cell = this.#cells.get(key);
+    return cell?.value === value && this.#empty(key, cell);
+  }
+
+  #empty(key: K, cell: Cell<V | undefined> | undefined): boolean {
     if (cell === undefined) return false;
-    (cell as Cell<V | undefined>).value = undefined;
+    cell.value = undefined;
     return this.#cells.delete(key);
   }
 

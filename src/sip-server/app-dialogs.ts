@@ -75,10 +75,9 @@ export class AppDialogs {
   }
 
   drop(call: AppDialog): void {
-    if (this.of(call.entry) === call) this.#byKey.delete(call.entry.key);
-    if (this.#byId.get(call.id) === call) this.#byId.delete(call.id);
-    const { callId } = call.entry.state;
-    if (this.#byCallId.get(callId) === call) this.#byCallId.delete(callId);
+    this.#byKey.deleteOnly(call.entry.key, call);
+    this.#byId.deleteOnly(call.id, call);
+    this.#byCallId.deleteOnly(call.entry.state.callId, call);
     this.#release(this.#orphans, call);
     this.#release(this.#unclaimed, call);
   }

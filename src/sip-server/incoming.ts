@@ -50,7 +50,7 @@ export class IncomingRequests {
   offer(request: IncomingRequest, app: AppConnection): void {
     const pending: Pending = { transactionId: nextSerialId(), request, app, silence: undefined };
     this.#watch(pending);
-    this.#byId.set(pending.transactionId, pending);
+    this.#byId.add(pending.transactionId, pending);
     if (!request.isInDialog) request.userData = userDataOf(app, pending.transactionId);
     request.onCancelled = (cancel) => this.#onCancelled(pending, cancel);
     const { dialog, message } = request;

@@ -193,7 +193,7 @@ export class OutgoingRequests {
     if (!request.isInDialog) request.userData = userDataOf(app, transactionId);
     if (message.method !== 'ACK') {
       request.name = transactionId;
-      this.#sentRequests.set(transactionId, { request, app });
+      this.#sentRequests.add(transactionId, { request, app });
     }
     app.payload(
       formatRequestSent(nextSerialId(), id, { peer: sentTo(request.flow), time: this.options.time(), transactionId, text: request.text }),

@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.js';
 import type { Log } from '../lib/log.js';
+import { PassingMap } from '../lib/passing-map.js';
 import { err, ok, type Result } from '../lib/result.js';
 import { TimerQueue } from '../lib/timers.js';
 import type { Admission } from './admission.js';
@@ -28,8 +29,8 @@ import {
   type TransactionHost,
 } from './transaction/transaction-runner.js';
 import { defaultPort } from './transport/service-location.js';
+import { FlowTransactions } from './transaction/flow-transactions.js';
 import type { TimerSettings, TransactionContext } from './transaction/timers.js';
-import { TransactionTable } from './transaction/transaction-table.js';
 import type { Flow, FlowListener, Target } from './transport/flow.js';
 import type { OpenTransactions } from './transport/retirement.js';
 
@@ -79,8 +80,9 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly #admission: Admission | undefined;
   readonly #reopen: StackOptions['reopen'];
   readonly #alias: StackOptions['alias'];
-  readonly #transactions = new TransactionTable();
-  readonly #byFlow = new Map<Flow, TransactionTable>();
+  readonly #server = new PassingMap<string, ServerTransaction>();
+  readonly #client = new PassingMap<string, ClientTransaction>();
+  readonly #byFlow = new Map<Flow, FlowTransactions>();
   #user: TransactionUser | undefined;
   #taken = 0;
   #malformed = 0;
@@ -110,18 +112,22 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   get transactionCount(): number {
-    return this.#transactions.size;
+    return this.#server.size + this.#client.size;
   }
 
   /** Transactions without a final response: on this connection, or all. */
   open(flow?: Flow): OpenTransactions {
-    return (flow === undefined ? this.#transactions : this.#byFlow.get(flow))?.unanswered ?? { client: 0, server: 0 };
+    const all = flow === undefined ? [...this.#server.values(), ...this.#client.values()] : (this.#byFlow.get(flow)?.all() ?? []);
+    const unanswered = all.filter(({ isUnanswered }) => isUnanswered);
+    const client = unanswered.filter((transaction) => transaction instanceof ClientTransaction).length;
+    return { client, server: unanswered.length - client };
   }
 
   /** Drops every transaction and timer; sends nothing. */
   close(): void {
     this.timers.clear();
-    this.#transactions.clear();
+    this.#server.clear();
+    this.#client.clear();
     this.#byFlow.clear();
   }
 
@@ -170,7 +176,7 @@ export class SipStack implements FlowListener, TransactionHost {
     const parsed = parseMessage(text, this.#limits);
     if (!parsed.ok || parsed.value.kind !== 'request') return false;
     const core = readCoreHeaders(parsed.value);
-    return core.ok && this.#transactions.server.has(serverTransactionKey(core.value, parsed.value.method, parsed.value.uri));
+    return core.ok && this.#server.has(serverTransactionKey(core.value, parsed.value.method, parsed.value.uri));
   }
 
   /** Answers a request that nobody takes, by its text. */
@@ -207,7 +213,8 @@ export class SipStack implements FlowListener, TransactionHost {
   sendRequest(request: SipRequest, text: string, flow: Flow, owner: ClientTransactionOwner): ClientTransaction {
     const key = `${branchOf(request)}|${request.method}`;
     const transaction = new ClientTransaction(this, key, request, text, flow, owner);
-    this.#add(flow, transaction);
+    this.#client.add(key, transaction);
+    this.#track(flow, transaction);
     return transaction;
   }
 
@@ -224,14 +231,15 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   ended(transaction: ServerTransaction | ClientTransaction): void {
-    this.#transactions.delete(transaction);
+    if (transaction instanceof ServerTransaction) this.#server.delete(transaction.key);
+    else this.#client.delete(transaction.key);
     this.#untrack(transaction.flow, transaction);
   }
 
   #onRequest(flow: Flow, request: SipRequest, core: CoreHeaders): void {
     if (request.method === 'ACK') return this.#onAck(flow, request, core);
     const key = serverTransactionKey(core, request.method, request.uri);
-    const known = this.#transactions.server.get(key);
+    const known = this.#server.get(key);
     if (known !== undefined) return known.retransmitted();
     const retryAfter = this.#overload(flow, request, core);
     if (retryAfter !== null) {
@@ -240,7 +248,8 @@ export class SipStack implements FlowListener, TransactionHost {
     // That of an INVITE is kept for 64·T1, and would keep the whole text.
     const ownKey = request.method === 'INVITE' ? flatten(key) : key;
     const transaction = new ServerTransaction(this, ownKey, request, core, flow, newTag());
-    this.#add(flow, transaction);
+    this.#server.add(ownKey, transaction);
+    this.#track(flow, transaction);
     if ((flow.tlsIdentity ?? '') !== '' && core.topVia.params.has('alias')) this.#alias?.(flow, core.topVia);
     if (request.method === 'CANCEL') return this.#onCancel(transaction);
     this.#user?.onRequest(transaction);
@@ -256,14 +265,14 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   #onAck(flow: Flow, request: SipRequest, core: CoreHeaders): void {
-    const invite = this.#transactions.server.get(serverTransactionKey(core, 'INVITE', request.uri));
+    const invite = this.#server.get(serverTransactionKey(core, 'INVITE', request.uri));
     // The ACK to a final error has the INVITE's branch and goes to the transaction; that to a 2xx goes to the dialog.
     if (invite?.isErrorAwaitingAck === true) return invite.acknowledged();
     this.#user?.onAck(request, core, flow);
   }
 
   #onCancel(cancel: ServerTransaction): void {
-    const invite = this.#transactions.server.get(serverTransactionKey(cancel.core, 'INVITE', cancel.request.uri));
+    const invite = this.#server.get(serverTransactionKey(cancel.core, 'INVITE', cancel.request.uri));
     // RFC 3261 §9.2: same To-tag as the INVITE's response.
     const tag = invite?.localTag ?? cancel.localTag;
     this.respond(
@@ -276,7 +285,7 @@ export class SipStack implements FlowListener, TransactionHost {
   }
 
   #onResponse(flow: Flow, response: SipResponse, core: CoreHeaders): void {
-    const transaction = this.#transactions.client.get(clientTransactionKey(core));
+    const transaction = this.#client.get(clientTransactionKey(core));
     if (transaction !== undefined) return transaction.received(response);
     if (core.cseq.method === 'INVITE' && response.status >= 200 && response.status < 300) this.#user?.onStrayResponse(response, core, flow);
   }
@@ -301,14 +310,9 @@ export class SipStack implements FlowListener, TransactionHost {
     } else if (message.kind === 'request') this.#answerStateless(flow, stampTopVia(message, flow), 603, 'Decline');
   }
 
-  #add(flow: Flow, transaction: ClientTransaction | ServerTransaction): void {
-    this.#transactions.add(transaction);
-    this.#track(flow, transaction);
-  }
-
   #track(flow: Flow, transaction: ClientTransaction | ServerTransaction): void {
     const known = this.#byFlow.get(flow);
-    const here = known ?? new TransactionTable();
+    const here = known ?? new FlowTransactions();
     if (known === undefined) this.#byFlow.set(flow, here);
     here.add(transaction);
   }

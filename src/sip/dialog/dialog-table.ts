@@ -305,7 +305,7 @@ export class DialogTable {
   /** `merge`: merge key of the initial INVITE, valid for the dialog's life; `null` when the request was ours. */
   add(state: Dialog, flow: Flow, usage: DialogUsage, merge: string | null): DialogEntry {
     const entry = new DialogEntry(state, flow, usage, merge, this.timers, this.timerSettings, this.ends, undefined);
-    this.#dialogs.set(entry.key, entry);
+    this.#dialogs.add(entry.key, entry);
     return entry;
   }
 
@@ -382,8 +382,8 @@ export class DialogTable {
       const { callId, remoteTag } = dialog.state;
       if (this.#unacknowledged.get(`${callId}|${remoteTag}`) === dialog) this.#unacknowledged.delete(`${callId}|${remoteTag}`);
     }
-    if (this.#dialogs.get(dialog.key) === dialog) this.#dialogs.delete(dialog.key);
-    if (dialog.mergeKey !== null && this.#merged.get(dialog.mergeKey) === dialog) this.#merged.delete(dialog.mergeKey);
+    this.#dialogs.deleteOnly(dialog.key, dialog);
+    if (dialog.mergeKey !== null) this.#merged.deleteOnly(dialog.mergeKey, dialog);
     invite?.onDialogEnded();
   }
 
@@ -391,15 +391,15 @@ export class DialogTable {
   claim(transaction: ServerTransaction): boolean {
     const key = transaction.mergeKey;
     if (this.#merged.has(key)) return false;
-    this.#merged.set(key, transaction);
+    this.#merged.add(key, transaction);
     return true;
   }
 
   /** After the final response; an INVITE's merge key moves to its dialog. */
   release(transaction: ServerTransaction, dialog: DialogEntry | null): void {
     const key = transaction.mergeKey;
-    if (this.#merged.get(key) === transaction) this.#merged.delete(key);
-    if (dialog !== null && dialog.mergeKey === key) this.#merged.set(key, dialog);
+    if (dialog?.mergeKey === key) this.#merged.set(key, dialog);
+    else this.#merged.deleteOnly(key, transaction);
   }
 
   /** The dialog of a peer's request or ACK. */

@@ -38,6 +38,8 @@ type AnyTimer = string;
 
 /** Runs one state machine: sends, manages timers, notifies the user. Each event's effects finish before the next event. */
 abstract class Runner<State extends { readonly name: string }, Event, User> {
+  /** Among the transactions of its connection. */
+  place = -1;
   protected state: State;
   readonly #timers: NamedTimers<AnyTimer>;
 

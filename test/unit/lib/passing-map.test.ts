@@ -40,6 +40,14 @@ describe('a map whose entries come and go', () => {
     ]);
   });
 
+  it('takes a new entry without a look, and lets one go that has the value', () => {
+    const map = new PassingMap([['a', 1]]);
+    map.add('b', 2);
+    expect([map.get('b'), map.size]).toEqual([2, 2]);
+    expect([map.deleteOnly('b', 1), map.get('b'), map.deleteOnly('c', 1)]).toEqual([false, 2, false]);
+    expect([map.deleteOnly('b', 2), map.get('b'), map.deleteOnly('b', 2), map.size]).toEqual([true, undefined, false, 1]);
+  });
+
   it('takes deletions and new entries while it is gone through', () => {
     const map = new PassingMap([
       ['a', 1],
