@@ -82,7 +82,7 @@ export class SipStack implements FlowListener, TransactionHost {
   readonly #alias: StackOptions['alias'];
   readonly #server = new PassingMap<string, ServerTransaction>();
   readonly #client = new PassingMap<string, ClientTransaction>();
-  readonly #byFlow = new Map<Flow, FlowTransactions>();
+  readonly #byFlow = new Map<Flow, FlowTransactions<ClientTransaction | ServerTransaction>>();
   #user: TransactionUser | undefined;
   #taken = 0;
   #malformed = 0;
@@ -312,7 +312,7 @@ export class SipStack implements FlowListener, TransactionHost {
 
   #track(flow: Flow, transaction: ClientTransaction | ServerTransaction): void {
     const known = this.#byFlow.get(flow);
-    const here = known ?? new FlowTransactions();
+    const here = known ?? new FlowTransactions<ClientTransaction | ServerTransaction>();
     if (known === undefined) this.#byFlow.set(flow, here);
     here.add(transaction);
   }

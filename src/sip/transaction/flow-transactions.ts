@@ -1,9 +1,10 @@
-import type { ClientTransaction, ServerTransaction } from './transaction-runner.js';
-
-type Transaction = ClientTransaction | ServerTransaction;
+interface Placed {
+  /** Among the transactions of its connection. */
+  place: number;
+}
 
 /** The transactions of one connection. Each knows its place, and leaves without being looked for. */
-export class FlowTransactions {
+export class FlowTransactions<Transaction extends Placed> {
   readonly #all: Transaction[] = [];
 
   get size(): number {
