@@ -71,6 +71,8 @@ export class FrameReader {
         this.#head[this.#headBytes] = buffer[at] ?? 0;
         this.#headBytes += 1;
         at += 1;
+        // The rest of a wrong one may never come.
+        if (this.#headBytes === 2 && !this.#isAllowed(this.#head, 0)) return void this.#fault(CLOSE_CODE.protocolError);
         if (this.#headBytes < 2 || this.#headBytes < headBytesOf(this.#head[1] ?? 0)) continue;
         this.#headBytes = 0;
         if (!this.#takeHead(this.#head, 0)) return;
@@ -94,23 +96,24 @@ export class FrameReader {
 
   /** Checks a head, and keeps its first byte and its length; false: a fault. */
   #takeHead(head: Buffer, at: number): boolean {
-    const first = head[at] ?? 0;
+    if (!this.#isAllowed(head, at)) return this.#fault(CLOSE_CODE.protocolError);
     const second = head[at + 1] ?? 0;
-    const opcode = first & 0x0f;
-    const isControl = opcode >= OPCODE.close;
-    this.#first = first;
+    this.#first = head[at] ?? 0;
     this.#lengthBytes = second === 126 ? head.readUInt16BE(at + 2) : second === 127 ? lengthOf(head, at + 2) : second;
-    if (
-      (first & RESERVED) !== 0 ||
-      // A server masks nothing.
-      (second & MASKED) !== 0 ||
-      (isControl
-        ? opcode > OPCODE.pong || (first & FIN) === 0 || second > MAX_CONTROL_BYTES
-        : opcode > OPCODE.binary || (opcode === OPCODE.continuation) === (this.#opcode === null))
-    )
-      return this.#fault(CLOSE_CODE.protocolError);
+    const isControl = (this.#first & 0x0f) >= OPCODE.close;
     const isTooBig = !isControl && this.#messageBytes + this.#lengthBytes > this.maxMessageBytes;
     return !isTooBig || this.#fault(CLOSE_CODE.tooBig);
+  }
+
+  /** By the first two bytes of a head. */
+  #isAllowed(head: Buffer, at: number): boolean {
+    const [first, second] = [head[at] ?? 0, head[at + 1] ?? 0];
+    // A server masks nothing.
+    if ((first & RESERVED) !== 0 || (second & MASKED) !== 0) return false;
+    const opcode = first & 0x0f;
+    return opcode >= OPCODE.close
+      ? opcode <= OPCODE.pong && (first & FIN) !== 0 && second <= MAX_CONTROL_BYTES
+      : opcode <= OPCODE.binary && (opcode === OPCODE.continuation) !== (this.#opcode === null);
   }
 
   #takeFrame(buffer: Buffer, start: number, end: number): void {

@@ -36,6 +36,7 @@ describe('the examples of §5.7', () => {
     ['256 bytes', [[0x82, 0x7e, 0x01, 0x00, ...new Array<number>(256).fill(7)]], ['binary of 256']],
     ['64 kB, where the limit is 300 bytes', [[0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0]], ['fault 1009']],
     ['a length of 2^32', [[0x82, 0x7f, 0, 0, 0, 1, 0, 0, 0, 0]], ['fault 1009']],
+    ['the head of a masked text, of which no more comes', [[0x81], [0xff]], ['fault 1002']],
     ['a masked text', [[0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58]], ['fault 1002']],
   ])('%s', (_name, chunks, seen) => {
     expect(read(...chunks)).toEqual(seen);
