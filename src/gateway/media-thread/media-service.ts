@@ -352,7 +352,7 @@ class ThreadedMediaService implements MediaService {
     this.#forget(callId);
     this.#closing.set(callId, leg.onEvent);
     const figures = await this.#figures(leg.slot, (requestId) => ({ type: 'close', requestId, callId }));
-    if (this.#closing.get(callId) === leg.onEvent) this.#closing.delete(callId);
+    this.#closing.deleteOnly(callId, leg.onEvent);
     return figures;
   }
 

@@ -274,7 +274,7 @@ export class RelayPool implements MediaRelay {
       if (error instanceof MediaUnavailableError) throw error;
       throw new MediaUnavailableError(`rtpengine ${name}: ${(error as Error).message}`, { cause: error });
     } finally {
-      if (this.#busy.get(relayId) === command) this.#busy.delete(relayId);
+      this.#busy.deleteOnly(relayId, command);
     }
   }
 

@@ -281,7 +281,7 @@ export class DialogTable {
   readonly #dialogs = new PassingMap<string, DialogEntry>();
   readonly #merged = new PassingMap<string, ServerTransaction | DialogEntry>();
   /** Restored dialogs whose first 2xx has no ACK, by Call-ID and From tag of their INVITE. */
-  readonly #unacknowledged = new Map<string, DialogEntry>();
+  readonly #unacknowledged = new PassingMap<string, DialogEntry>();
 
   /** False while dialogs of an earlier process may be unknown. */
   isComplete = true;
@@ -378,10 +378,8 @@ export class DialogTable {
     const { invite } = dialog;
     dialog.invite = null;
     dialog.end();
-    if (this.#unacknowledged.size > 0) {
-      const { callId, remoteTag } = dialog.state;
-      if (this.#unacknowledged.get(`${callId}|${remoteTag}`) === dialog) this.#unacknowledged.delete(`${callId}|${remoteTag}`);
-    }
+    const { callId, remoteTag } = dialog.state;
+    if (this.#unacknowledged.size > 0) this.#unacknowledged.deleteOnly(`${callId}|${remoteTag}`, dialog);
     this.#dialogs.deleteOnly(dialog.key, dialog);
     if (dialog.mergeKey !== null) this.#merged.deleteOnly(dialog.mergeKey, dialog);
     invite?.onDialogEnded();
