@@ -210,7 +210,6 @@ export class RtpengineNode {
 
   #send({ name, args, timeoutMs, isProbe, resolve, reject }: Omit<Waiting, 'sinceMs'>): void {
     const { clock, address, port } = this.options;
-    const deadlineMs = clock.nowMs() + timeoutMs;
     const id = (this.#sent += 1);
     let cancel: CancelTimer | undefined;
     let isDone = false;
@@ -235,19 +234,20 @@ export class RtpengineNode {
       this.#client.forget(datagram);
       if (done()) reject(error);
     };
-    const wait = (delayMs: number): void => {
-      const leftMs = deadlineMs - clock.nowMs();
-      cancel = clock.setTimer(Math.max(0, Math.min(delayMs, leftMs)), () => {
-        if (this.#isClosed || clock.nowMs() >= deadlineMs - 1) {
+    // What counts is what the waits take, not the time: after a stall of ours the reply is here, and is read before the next wait ends.
+    const wait = (delayMs: number, leftMs: number): void => {
+      const takesMs = Math.min(delayMs, leftMs);
+      cancel = clock.setTimer(takesMs, () => {
+        if (this.#isClosed || takesMs === leftMs) {
           giveUp(new RtpengineError('timeout', `rtpengine at ${address}:${port} did not answer ${name} within ${timeoutMs} ms`));
           return;
         }
         // The same cookie: rtpengine repeats its stored reply instead of executing the command twice.
         this.#client.again(datagram);
-        wait(delayMs * 2);
+        wait(delayMs * 2, leftMs - takesMs);
       });
     };
     if (!isProbe) this.#giveUps.set(id, giveUp);
-    wait(FIRST_RETRANSMIT_MS);
+    wait(FIRST_RETRANSMIT_MS, timeoutMs);
   }
 }

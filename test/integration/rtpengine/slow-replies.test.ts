@@ -73,6 +73,15 @@ it('drops a reply that comes after its command was given up, and serves the next
   expect(node.outstanding).toBe(0);
 });
 
+it('gives no command up for a stall of its own process: the reply is in the socket', async () => {
+  server.isHolding = false;
+  const node = newNode(250);
+  const reply = node.command('ping');
+  const stalledMs = performance.now();
+  while (performance.now() < stalledMs + 300);
+  expect(await reply).toEqual({ result: 'pong' });
+});
+
 it('resolves a command once when every retransmission is answered', async () => {
   const node = newNode(5_000);
   const reply = node.command('ping');
