@@ -3,17 +3,20 @@ let ending: Set<() => void> | null = null;
 
 /**
  * Gathers what is sent in one turn of the event loop into one batch, in order: a write to a socket costs as much as the work of a message,
- * on both ends, and so does a message between threads. (Gathering over a millisecond saved a sixth of the CPU at half load, and cost twice
- * the latency: docs/performance.md.)
+ * on both ends, and so does a message between threads. What nobody waits for may be gathered for longer.
  */
 export class TurnBatch<T> {
   #items: T[] = [];
   readonly #flush = (): void => this.flush();
 
-  constructor(private readonly send: (items: readonly T[]) => void) {}
+  /** @param later calls what it is given when a batch that has begun is to go out; left out: at the end of the turn */
+  constructor(
+    private readonly send: (items: readonly T[]) => void,
+    private readonly later: (flush: () => void) => unknown = setImmediate,
+  ) {}
 
   push(item: T): void {
-    if (this.#items.push(item) === 1) setImmediate(this.#flush);
+    if (this.#items.push(item) === 1) this.later(this.#flush);
   }
 
   /** Sends at once what waits. */

@@ -2,6 +2,7 @@ import { createServer, connect, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../support/virtual-clock.js';
 import { gatherWrites, TurnBatch } from '../../../src/lib/turn-batch.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -81,6 +82,24 @@ describe('TurnBatch', () => {
     batch.flush();
     batch.flush();
     await turn();
+    expect(batches).toEqual([[1, 2], [3]]);
+  });
+
+  it('gathers for as long as it was told to, and then anew', () => {
+    const clock = new VirtualClock();
+    const batches: (readonly number[])[] = [];
+    const batch = new TurnBatch<number>(
+      (items) => batches.push(items),
+      (flush) => clock.setTimer(20, flush),
+    );
+    batch.push(1);
+    clock.advance(19);
+    batch.push(2);
+    expect(batches).toEqual([]);
+    clock.advance(1);
+    batch.push(3);
+    expect(batches).toEqual([[1, 2]]);
+    clock.advance(20);
     expect(batches).toEqual([[1, 2], [3]]);
   });
 
