@@ -107,6 +107,8 @@ describe('a route that is remembered', () => {
     await isRemembered(stores, number, clock);
     const callId = newUuid();
     await stores.routes.lookup(number, begun(callId));
+    // At the latest: the write of its snapshot would take it along.
+    clock.advance(10);
     const listed = await eventually(
       () => stores.live.get(orgId, callId),
       (call) => call !== null,

@@ -17,9 +17,15 @@ interface Write {
  */
 export class TurnWrites {
   readonly #batch: TurnBatch<Write>;
+  #before = (): void => undefined;
 
   constructor(private readonly redis: RedisConnection) {
     this.#batch = new TurnBatch((writes) => this.#send(writes));
+  }
+
+  /** What is to be sent before any write. */
+  before(send: () => void): void {
+    this.#before = send;
   }
 
   /** Resolves when all are written, in order where they have one hash tag; rejects with the first error among them. */
@@ -42,6 +48,7 @@ export class TurnWrites {
   }
 
   #send(writes: readonly Write[]): void {
+    this.#before();
     for (const group of this.redis.isCluster ? byTag(writes) : [writes])
       for (let from = 0; from < group.length; from += WRITES_AT_ONCE) void this.#run(group.slice(from, from + WRITES_AT_ONCE));
   }

@@ -87,6 +87,8 @@ const ENDING_S = 30;
 // In one script or one pipeline: Redis serves nobody else meanwhile.
 const RENEWED_AT_ONCE = 500;
 const TAKEN_AT_ONCE = 100;
+/** Far less than a slot is leased ahead, and about what a call takes to be answered. */
+const TAKEN_WITHIN_MS = 10;
 /** Numbers and organizations under limits, of which slots are taken ahead. */
 const LIMITED_KEYS = 50_000;
 
@@ -110,9 +112,8 @@ export interface TakenSlots {
 /** Slots of calls in progress, counted and listed over all gateways. One lives `leaseMs` and is renewed, so that those of a gateway that died are free again. */
 export class Leases {
   readonly #ahead = new SlotsAhead(LIMITED_KEYS);
-  /** Calls that were admitted in this turn. */
-  readonly #admitted = new Set<string>();
-  readonly #takings = new TurnBatch<Taking>((takings) => this.#sendTakings(takings));
+  /** Goes out with the next write: that of the call's snapshot, or of its end. */
+  readonly #takings: TurnBatch<Taking>;
 
   /** @param instance names this gateway in the lists of calls in progress */
   constructor(
@@ -122,7 +123,13 @@ export class Leases {
     private readonly instance: string,
     private readonly clock: Clock,
     private readonly log: Log,
-  ) {}
+  ) {
+    this.#takings = new TurnBatch(
+      (takings) => this.#sendTakings(takings),
+      (flush) => clock.setTimer(TAKEN_WITHIN_MS, flush),
+    );
+    writes.before(() => this.#takings.flush());
+  }
 
   /** Redis can look an organization up whose id is in the number that it looks up: both are on one server. */
   get canFollow(): boolean {
@@ -139,7 +146,6 @@ export class Leases {
       const claim = isLimited ? this.#ahead.claim(limited.recordKey, nowMs) : null;
       this.#takings.push({ limited, entry, isAdmitted: true, claim, askedMs: nowMs });
     }
-    this.#admitted.add(entry.callId);
     return true;
   }
 
@@ -185,7 +191,7 @@ export class Leases {
   /** The call is over: gives its slots back. Until its record is written it is known as one that ends. */
   end({ number, orgId, call }: Pick<CountedCall, 'number' | 'orgId' | 'call'>): void {
     const { text, member, callId } = liveEntry(call, number, this.instance);
-    this.#write(callId, [
+    this.#write([
       ['set', endingCallKey(orgId, callId), text, 'EX', ENDING_S],
       ['zrem', orgLeasesKey(orgId), callId],
       ['zrem', orgLiveKey(orgId), member],
@@ -202,7 +208,7 @@ export class Leases {
       ['zrem', recentKey, callId],
       ...(listKeys.length === 0 ? [] : [['zrem', listKeys[0], liveMemberOf(call)] as const, ['hdel', listKeys[1], callId] as const]),
     ]);
-    this.#write(callId, writes);
+    this.#write(writes);
   }
 
   /** Keeps the slots of these calls for another lease; takes again those that Redis lost, and lists them again. */
@@ -234,9 +240,7 @@ export class Leases {
   }
 
   /** What fails expires by itself. */
-  #write(callId: string, writes: readonly RedisCommand[]): void {
-    // Behind the taking of its slots.
-    if (this.#admitted.has(callId)) this.#takings.flush();
+  #write(writes: readonly RedisCommand[]): void {
     this.writes.write(writes).catch(() => undefined);
   }
 
@@ -249,7 +253,6 @@ export class Leases {
   }
 
   #sendTakings(takings: readonly Taking[]): void {
-    this.#admitted.clear();
     for (const some of chunks(takings, TAKEN_AT_ONCE)) void this.#takeAhead(some);
   }
 
