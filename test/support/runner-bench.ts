@@ -200,7 +200,6 @@ export class RunnerBench {
     return {
       trunksArePublic: false,
       timers: new TimerQueue(this.clock),
-      endings: { push: (end) => end() },
       doNotCall: { add: () => Promise.resolve(1) },
       identities: { verify: () => Promise.resolve(null) },
       routes: {

@@ -358,10 +358,8 @@ export class CallRunner {
         return this.#timers.stop(effect.timer);
       case 'keep':
         return this.#keep(effect.mayWait);
-      case 'finish': {
-        const atMs = this.#timeMs();
-        return this.services.endings.push(() => void this.#finish(effect.reason, atMs));
-      }
+      case 'finish':
+        return void this.#finish(effect.reason);
       default:
         return this.#send(effect);
     }
@@ -575,7 +573,8 @@ export class CallRunner {
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
   }
 
-  async #finish(reason: Reason, atMs: number): Promise<void> {
+  async #finish(reason: Reason): Promise<void> {
+    const atMs = this.#timeMs();
     await this.#close();
     await within(this.services.clock, TRACE_LIMIT_MS, this.#trace.settled());
     const call = { origin: this.origin, progress: this.#progressNow, state: this.#state, quality: this.#media.quality };

@@ -32,8 +32,6 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly onSipMessage?: (message: SipMessageSeen) => void;
   readonly clock: Clock;
   readonly timers: TimerQueue;
-  /** What is left to do for calls that are over: of several at one time, for nobody waits for it. */
-  readonly endings: { push(end: () => void): void };
   readonly log: Log;
 }
 

@@ -10,7 +10,6 @@ import type { QualitySample } from '../../rtp/quality.js';
 import type { CallTarget, LiveCall, LiveCalls, StopReason } from '../model/live-calls.js';
 import { formatHostPort } from '../../lib/address.js';
 import { TimerQueue } from '../../lib/timers.js';
-import { TurnBatch } from '../../lib/turn-batch.js';
 import { PassingMap } from '../../lib/passing-map.js';
 import { newSessionId, newUuid } from '../../lib/ids.js';
 import { errorText } from '../../lib/result.js';
@@ -70,8 +69,6 @@ export interface InboundOptions {
 const PING_STEP_MS = 10;
 const PINGED_WITHIN_MS = 8_000;
 const PARK_POLL_MS = 10;
-/** What is left to do for calls that ended in this time is done together: a process that wakes for each pays mostly for the waking. */
-const ENDINGS_MS = 20;
 /** A host counts as lost after so long without a sign. */
 const LOST_AFTER_MS = 2_000;
 const NO_HEAD = { requestUri: '', topRecordRoute: undefined, contactUri: undefined };
@@ -79,7 +76,7 @@ const NO_HEAD = { requestUri: '', topRecordRoute: undefined, contactUri: undefin
 /** What the gateway checks before it accepts a call. */
 export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaHeadroom'>;
 
-export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs' | 'others' | 'timers' | 'endings'>;
+export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs' | 'others' | 'timers'>;
 
 /** A call of an earlier process, and the media relay that has its session. */
 interface OrphanedCall {
@@ -121,11 +118,7 @@ export class Inbound implements LiveCalls {
       tell: (callId, event) => this.#notify(callId, event),
     };
     const timers = new TimerQueue(services.clock);
-    const endings = new TurnBatch<() => void>(
-      (ends) => ends.forEach((end) => end()),
-      (flush) => services.clock.setTimer(ENDINGS_MS, flush),
-    );
-    this.#services = { ...services, others, timers, endings, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs };
+    this.#services = { ...services, others, timers, retryAfterSeconds: () => randomInt(1, 11), glareDelayMs };
     const { maxCallsPerSecond } = options.edge;
     this.#rate = maxCallsPerSecond === null ? null : new SourceRates(maxCallsPerSecond, services.clock);
     const { srf } = services;
