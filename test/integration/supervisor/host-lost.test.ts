@@ -178,7 +178,8 @@ describe('a host that is lost', () => {
       await until(() => performance.now() > beforeMs + 3_000, 10_000, 'never');
       await timed.echoedAfter(performance.now());
       for (const call of [timed, held]) {
-        expect([call.has('BYE'), (await recordsOf(call)).length]).toEqual([false, 0]);
+        // Whole, so that a failure shows why it ended.
+        expect([call.has('BYE'), await recordsOf(call)]).toEqual([false, []]);
         await endsWell(call);
         expect(await recordsOf(call)).toHaveLength(1);
       }
