@@ -7,7 +7,7 @@ let ending: Set<() => void> | null = null;
  */
 export class TurnBatch<T> {
   #items: T[] = [];
-  readonly #flush = (): void => this.flush();
+  #isDue = false;
 
   /** @param later calls what it is given when a batch that has begun is to go out; left out: at the end of the turn */
   constructor(
@@ -16,8 +16,16 @@ export class TurnBatch<T> {
   ) {}
 
   push(item: T): void {
-    if (this.#items.push(item) === 1) this.later(this.#flush);
+    this.#items.push(item);
+    if (this.#isDue) return;
+    this.#isDue = true;
+    this.later(this.#onDue);
   }
+
+  readonly #onDue = (): void => {
+    this.#isDue = false;
+    this.flush();
+  };
 
   /** Sends at once what waits. */
   flush(): void {

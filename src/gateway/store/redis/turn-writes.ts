@@ -17,7 +17,7 @@ interface Write {
  */
 export class TurnWrites {
   readonly #batch: TurnBatch<Write>;
-  #before = (): void => undefined;
+  readonly #before: (() => void)[] = [];
 
   constructor(private readonly redis: RedisConnection) {
     this.#batch = new TurnBatch((writes) => this.#send(writes));
@@ -25,7 +25,7 @@ export class TurnWrites {
 
   /** What is to be sent before any write. */
   before(send: () => void): void {
-    this.#before = send;
+    this.#before.push(send);
   }
 
   /** Resolves when all are written, in order where they have one hash tag; rejects with the first error among them. */
@@ -48,7 +48,7 @@ export class TurnWrites {
   }
 
   #send(writes: readonly Write[]): void {
-    this.#before();
+    for (const send of this.#before) send();
     for (const group of this.redis.isCluster ? byTag(writes) : [writes])
       for (let from = 0; from < group.length; from += WRITES_AT_ONCE) void this.#run(group.slice(from, from + WRITES_AT_ONCE));
   }
