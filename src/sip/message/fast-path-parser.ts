@@ -51,12 +51,17 @@ TRACKED.forEach((id, index) => {
   SPELLINGS[spelling.charCodeAt(0)]?.push([spelling, index]);
 });
 
-const REQUEST_LINE =
-  /^([A-Z]{1,32}) (sips?:(?:[\w.!~*'()&=+$,;/%-]{1,200}@)?[a-z0-9_]+(?:[.-][a-z0-9_]+)*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;[\w.-]+(?:=[\w.-]+)?)*)$/i;
+/** 1 to 65535. A server and its clients often have ports above 60000. */
+const PORT = /[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5]/.source;
+const REQUEST_LINE = new RegExp(
+  `^([A-Z]{1,32}) (sips?:(?:[\\w.!~*'()&=+$,;/%-]{1,200}@)?[a-z0-9_]+(?:[.-][a-z0-9_]+)*(?::(?:${PORT}))?(?:;[\\w.-]+(?:=[\\w.-]+)?)*)$`,
+  'i',
+);
 const VERSION = ' SIP/2.0';
 const STATUS_LINE = /^SIP\/2\.0 ([1-6]\d\d) ([^\0\r\n]*)$/;
-const FAST_VIA =
-  /^SIP\/2\.0\/(UDP|TCP|TLS) ([a-z0-9_]+(?:[.-][a-z0-9_]+)*)(?::([1-9]\d{0,3}|[1-5]\d{4}))?((?:;[\w.-]+(?:=[\w.:+*%!`'~-]+)?)*)$/;
+const FAST_VIA = new RegExp(
+  `^SIP/2\\.0/(UDP|TCP|TLS) ([a-z0-9_]+(?:[.-][a-z0-9_]+)*)(?::(${PORT}))?((?:;[\\w.-]+(?:=[\\w.:+*%!\`'~-]+)?)*)$`,
+);
 const FAST_ADDRESS = /^(?:"[^"\\<>]*" ?|[\w .!%*+`'~-]*)<[^<>\s"]+>(?:;tag=([\w.!%*+`'~-]+))?$/;
 
 class FastMessage {
