@@ -121,14 +121,15 @@ export class UserAgentServer implements IncomingOwner {
     if (dialog.state.remoteSeq !== null && core.cseq.number <= dialog.state.remoteSeq) {
       return this.#refuse(transaction, 500, 'CSeq Out Of Order');
     }
-    const retryLater = [header('Retry-After', String(randomInt(0, 11)))];
+    const refuseForNow = (): void =>
+      this.#refuse(transaction, 500, 'Server Internal Error', [header('Retry-After', String(randomInt(0, 11)))]);
     if (request.method === 'INVITE') {
       // RFC 3261 §14.2: another INVITE before our final response to the first.
-      if (dialog.invite !== null) return this.#refuse(transaction, 500, 'Server Internal Error', retryLater);
+      if (dialog.invite !== null) return refuseForNow();
       if (dialog.hasOwnInvite || dialog.awaitsAck) return this.#refuse(transaction, 491, 'Request Pending');
     }
     // RFC 3311 §5.2.
-    if (request.method === 'UPDATE' && dialog.hasPendingUpdate) return this.#refuse(transaction, 500, 'Server Internal Error', retryLater);
+    if (request.method === 'UPDATE' && dialog.hasPendingUpdate) return refuseForNow();
     dialog.state = { ...dialog.state, remoteSeq: core.cseq.number };
     dialog.heardBy(flow);
     const reliable = dialog.invite?.reliable;
