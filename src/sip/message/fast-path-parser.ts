@@ -51,7 +51,7 @@ TRACKED.forEach((id, index) => {
   SPELLINGS[spelling.charCodeAt(0)]?.push([spelling, index]);
 });
 
-/** 1 to 65535. A server and its clients often have ports above 60000. */
+/** 1 to 65535. */
 const PORT = /[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5]/.source;
 const REQUEST_LINE = new RegExp(
   `^([A-Z]{1,32}) (sips?:(?:[\\w.!~*'()&=+$,;/%-]{1,200}@)?[a-z0-9_]+(?:[.-][a-z0-9_]+)*(?::(?:${PORT}))?(?:;[\\w.-]+(?:=[\\w.-]+)?)*)$`,

@@ -121,15 +121,10 @@ export class UserAgentServer implements IncomingOwner {
     if (dialog.state.remoteSeq !== null && core.cseq.number <= dialog.state.remoteSeq) {
       return this.#refuse(transaction, 500, 'CSeq Out Of Order');
     }
-    const refuseForNow = (): void =>
-      this.#refuse(transaction, 500, 'Server Internal Error', [header('Retry-After', String(randomInt(0, 11)))]);
-    if (request.method === 'INVITE') {
-      // RFC 3261 §14.2: another INVITE before our final response to the first.
-      if (dialog.invite !== null) return refuseForNow();
-      if (dialog.hasOwnInvite || dialog.awaitsAck) return this.#refuse(transaction, 491, 'Request Pending');
-    }
-    // RFC 3311 §5.2.
-    if (request.method === 'UPDATE' && dialog.hasPendingUpdate) return refuseForNow();
+    // RFC 3261 §14.2, RFC 3311 §5.2: another one before our final response to the first.
+    const isSecond = request.method === 'INVITE' ? dialog.invite !== null : request.method === 'UPDATE' && dialog.hasPendingUpdate;
+    if (isSecond) return this.#refuse(transaction, 500, 'Server Internal Error', [header('Retry-After', String(randomInt(0, 11)))]);
+    if (request.method === 'INVITE' && (dialog.hasOwnInvite || dialog.awaitsAck)) return this.#refuse(transaction, 491, 'Request Pending');
     dialog.state = { ...dialog.state, remoteSeq: core.cseq.number };
     dialog.heardBy(flow);
     const reliable = dialog.invite?.reliable;
