@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompressSync, brotliDecompress, constants, inflateRaw } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
@@ -228,5 +228,5 @@ function partsOf(member: string, scope: Scope): { readonly position: string; rea
 
 /** 128 bits: a collision harms nothing, for the record has the Call-ID in full. */
 function digestOf(sipCallId: string): string {
-  return createHash('sha256').update(sipCallId).digest('base64url').slice(0, 22);
+  return hash('sha256', sipCallId, 'base64url').slice(0, 22);
 }
