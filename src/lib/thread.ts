@@ -5,9 +5,9 @@ import { Worker } from 'node:worker_threads';
 const isSource = import.meta.url.endsWith('.ts');
 const isBundled = import.meta.url.includes('/dist/bundle/');
 
-// A thread that keeps the pace of audio must not stand still. With 32 MB, collecting its young objects takes 15 ms while
-// 1,000 calls a second come and go, and V8 collects the old ones after nearly each time; with 8 MB it takes 5. The flag goes before a
-// thread's resource limits, and holds for heaps to come.
+// A thread that keeps the pace of audio must not stand still. With 32 MB, collecting its young objects takes 15 ms while 1,000 calls a
+// second come and go, and V8 collects the old ones after nearly each time; with 8 MB it takes 5. The flag goes before a thread's resource
+// limits, and holds for heaps to come.
 const YOUNG_OBJECTS = '--max-semi-space-size=8';
 
 /**

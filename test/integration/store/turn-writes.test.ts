@@ -34,7 +34,7 @@ it('what is written in one turn stands in Redis byte for byte: text of any scrip
   );
 });
 
-it('of texts longer than any buffer that waits, none is cut', async () => {
+it('a text of two megabytes is written whole, and before what follows it', async () => {
   const long = 'ü'.repeat(1_000_000);
   await new TurnWrites(redis).write([
     ['set', 'long', long],
