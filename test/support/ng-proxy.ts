@@ -5,7 +5,8 @@ const COOKIE_CHARACTERS = 36;
 
 /** Between a gateway and its rtpengine: keeps back the replies to a command until it is told otherwise. Everything else passes. */
 export class NgProxy {
-  readonly #held: { readonly reply: Buffer; readonly cookie: string }[] = [];
+  /** By cookie: a retransmitted command gets the same reply again. */
+  readonly #held = new Map<string, Buffer>();
   readonly #heldCookies = new Set<string>();
   readonly #clients = new Map<string, number>();
   holding: string | null = null;
@@ -28,7 +29,7 @@ export class NgProxy {
     });
     back.on('message', (reply) => {
       const cookie = reply.toString('latin1', 0, COOKIE_CHARACTERS);
-      if (this.#heldCookies.has(cookie)) this.#held.push({ reply, cookie });
+      if (this.#heldCookies.has(cookie)) this.#held.set(cookie, reply);
       else this.#pass(cookie, reply);
     });
   }
@@ -46,16 +47,17 @@ export class NgProxy {
     return this.front.address().port;
   }
 
-  /** Replies that are kept back at the moment. */
+  /** Commands whose replies are kept back at the moment. */
   get heldCount(): number {
-    return this.#held.length;
+    return this.#held.size;
   }
 
   /** What was kept back goes out, and nothing more is kept. */
   release(): void {
     this.holding = null;
     this.#heldCookies.clear();
-    for (const { reply, cookie } of this.#held.splice(0)) this.#pass(cookie, reply);
+    for (const [cookie, reply] of this.#held) this.#pass(cookie, reply);
+    this.#held.clear();
   }
 
   close(): void {
