@@ -1,19 +1,30 @@
+import { resolve } from 'node:path';
 import { loadConfig } from '../../src/config/load.js';
 import { RunningGateway } from '../../test/support/gateway.js';
 import { childrenOf } from '../../test/support/processes.js';
 import { testCertificates } from '../../test/support/certificates.js';
 import type { PlacingOrder } from './carrier.js';
-import { RELAY_PORTS, type Subject } from './subject.js';
+import { relayPorts, type Share, type Subject } from './subject.js';
 
 /**
  * The whole product as `npm run up` starts it: Redis, rtpengine, SIP server, gateways; the test line answers. Its configuration is the
  * default one, but for addresses and ports.
  *
  * @param firstSentence of the test line, which echoes after it; without it a greeting of 11 s
+ * @param checkout a directory with a build
  */
-export async function productSubject(settings: Readonly<Record<string, string>>, firstSentence?: string): Promise<Product> {
+export async function productSubject(
+  settings: Readonly<Record<string, string>>,
+  {
+    firstSentence,
+    share = 'all',
+    checkout = '.',
+  }: { readonly firstSentence?: string; readonly share?: Share; readonly checkout?: string } = {},
+): Promise<Product> {
+  const relay = relayPorts(share);
+  const firstMediaPort = share === 'second' ? 20_200 : 20_000;
   const defaults = loadConfig({ environment: {} });
-  const product = await RunningGateway.start({
+  const environment = {
     // What the tests' gateways have otherwise.
     TRUNKLINE_GATEWAY_WORKERS: 'null',
     TRUNKLINE_SPARE_PROCESSES: String(defaults.spare_processes),
@@ -22,12 +33,13 @@ export async function productSubject(settings: Readonly<Record<string, string>>,
     TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: String(defaults.admission.max_cpu_percent),
     TRUNKLINE_ADMISSION_MAX_RELAY_DELAY_MS: String(defaults.admission.max_relay_delay_ms),
     TRUNKLINE_SIP_MAX_APPLICATION_DELAY_MS: String(defaults.sip.max_application_delay_ms),
-    TRUNKLINE_MEDIA_PORT_MIN: '20000',
-    TRUNKLINE_MEDIA_PORT_MAX: '20199',
-    TRUNKLINE_RTPENGINE_PORT_MIN: String(RELAY_PORTS.min),
-    TRUNKLINE_RTPENGINE_PORT_MAX: String(RELAY_PORTS.max),
+    TRUNKLINE_MEDIA_PORT_MIN: String(firstMediaPort),
+    TRUNKLINE_MEDIA_PORT_MAX: String(firstMediaPort + 199),
+    TRUNKLINE_RTPENGINE_PORT_MIN: String(relay.min),
+    TRUNKLINE_RTPENGINE_PORT_MAX: String(relay.max),
     ...settings,
-  });
+  };
+  const product = await RunningGateway.start(environment, resolve(checkout, 'dist/cli/main.js'));
   if (firstSentence !== undefined) await product.api('POST', `/v1/agents/${product.ready.agent_id}`, { first_sentence: firstSentence });
   return {
     target: { port: product.sipPort, transport: 'TLS', ca: product.ca, messages: 'carrier' },

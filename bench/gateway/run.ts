@@ -9,11 +9,12 @@ import { cpuMs } from '../support/process-figures.js';
 import { kamailioSubject } from '../kamailio/start.js';
 import type { PlacingOrder } from './carrier.js';
 import { placingSettings, productSubject } from './product.js';
-import type { Subject } from './subject.js';
+import type { Share, Subject } from './subject.js';
 
 // The whole path of a call: TLS, number look-up in Redis, rtpengine (offer, answer, delete), an answer, the record. The load is one
-// carrier: INVITE, 200, ACK, BYE, 200. What Trunkline is held against is Kamailio at its best with the same job, in turn, slice by slice: a
-// slice in which a call fails is thrown away, and said to be. The product has its default configuration, every limit, record, trace and log.
+// carrier: INVITE, 200, ACK, BYE, 200. What Trunkline is held against is Kamailio at its best with the same job. Both run at once, and take
+// slices of some seconds in turn. A slice in which a call fails is thrown away, and said to be. The product has its default configuration,
+// every limit, record, trace and log.
 
 const { values } = parseArgs({
   options: {
@@ -28,6 +29,8 @@ const { values } = parseArgs({
     only: { type: 'string', default: 'most,half,quarter,overload,held' },
     /** trunkline, kamailio */
     subjects: { type: 'string', default: 'trunkline,kamailio' },
+    /** another checkout of Trunkline with its build, in Kamailio's place */
+    against: { type: 'string' },
     /** Trunkline alone: calls that it places to those that come in */
     outbound: { type: 'boolean', default: false },
     /** Trunkline alone: so many cells to one */
@@ -91,67 +94,108 @@ interface Outcome {
 /** Parts of Trunkline's most, at which both are measured. */
 const PARTS = { half: 0.5, quarter: 0.25, eighth: 0.125 } as const;
 
+/** A subject that runs, and who calls it. */
+interface Contender {
+  readonly name: string;
+  readonly subject: Subject;
+  readonly generator: Child;
+}
+
+async function contender(name: string, start: Promise<Subject>): Promise<Contender> {
+  const subject = await start;
+  try {
+    return { name, subject, generator: await started('bench/sip-server/generator.ts') };
+  } catch (error) {
+    await subject.close();
+    throw error;
+  }
+}
+
+async function away({ subject, generator }: Contender): Promise<void> {
+  generator.child.kill();
+  await subject.close();
+}
+
 /** So many slices in which calls fail, one after the other, and the run is given up: a subject that fails proves nothing. */
 const TRIES = 3;
 
-/** @param mayRefuse at its most: it does not slow its callers down, and refuses what is too much */
-async function slice(name: string, start: () => Promise<Subject>, peak?: number, mayRefuse = false): Promise<Outcome> {
-  for (let tried = 1; ; tried += 1) {
-    console.log(`\n${name}`);
+async function slice({ name, subject, generator }: Contender, title: string, order: LoadOrder, mayRefuse = false): Promise<Figures> {
+  for (let tried = 1; tried <= TRIES; tried += 1) {
     try {
-      const outcome = await measure(await start(), peak);
-      const failed = [mayRefuse ? undefined : outcome.most, outcome.half, outcome.quarter, outcome.eighth].reduce(
-        (sum, figures) => sum + (figures?.result.failed ?? 0),
-        0,
-      );
-      if (failed === 0) return outcome;
-      console.log(`  thrown away: ${String(failed)} calls failed`);
+      const figures = await measured(generator, subject, order);
+      describe(`${name}: ${title}`, figures);
+      if (mayRefuse || figures.result.failed === 0) return figures;
+      console.log(`    thrown away: ${String(figures.result.failed)} calls failed`);
     } catch (error) {
-      console.log(`  thrown away: ${errorText(error)}`);
+      console.log(`  ${name}: thrown away: ${errorText(error)}`);
     }
-    if (tried === TRIES) throw new Error(`${name}: calls failed in ${String(TRIES)} slices`);
   }
+  throw new Error(`${name}: calls failed in ${String(TRIES)} slices`);
 }
 
 /** Times the most calls a second. */
 const OVERLOAD = 3;
 
-/** @param peak Trunkline's calls a second; left out: the subject's own */
-async function measure(subject: Subject, peak?: number): Promise<Outcome> {
-  const outcome: Outcome = {};
-  const generator = await started('bench/sip-server/generator.ts');
-  try {
-    const { target } = subject;
-    const concurrency = Number(values.concurrency);
-    const most = (seconds: number): LoadOrder => ({ type: 'closed', target, concurrency, seconds, connections });
-    await ask(generator, most(Number(values.warm)));
-    if (wants('most')) {
-      outcome.most = await measured(generator, subject, most(seconds));
-      describe(`as many as it takes (${values.concurrency} calls at once)`, outcome.most);
-    }
-    const ownPeak = peak ?? (outcome.most === undefined ? undefined : perSecond(outcome.most));
-    for (const part of ['half', 'quarter', 'eighth'] as const) {
-      if (!wants(part) || ownPeak === undefined) continue;
-      const rate = Math.round(PARTS[part] * ownPeak);
-      outcome[part] = await measured(generator, subject, { type: 'open', target, rate, seconds, connections });
-      describe(`${String(rate)} calls a second, a ${part} of Trunkline's most`, outcome[part]);
-    }
-    // Kamailio has no overload control here, and drops its connections.
-    if (wants('overload') && outcome.most !== undefined && peak === undefined) {
-      const peak = perSecond(outcome.most);
-      const order: LoadOrder = { type: 'open', target, rate: Math.round(OVERLOAD * peak), seconds, connections };
-      outcome.overload = await measured(generator, subject, order);
-      const { result } = outcome.overload;
-      describe(`${String(order.rate)} calls a second, ${String(OVERLOAD)} times the most`, outcome.overload);
-      console.log(
-        `    overload        goodput ${(goodput(outcome.overload) / peak).toFixed(2)} of the most; ${String(result.refused)} got 503, p99 after ${result.refusalMs.toFixed(0)} ms; ${String(result.failed - result.refused)} failed otherwise`,
-      );
-    }
-  } finally {
-    generator.child.kill();
-    await subject.close();
+function mostOrder({ target }: Subject, seconds: number): LoadOrder {
+  return { type: 'closed', target, concurrency: Number(values.concurrency), seconds, connections };
+}
+
+function openOrder({ target }: Subject, rate: number): LoadOrder {
+  return { type: 'open', target, rate: Math.round(rate), seconds, connections };
+}
+
+/** More than it bears, for the first of them alone: Kamailio has no overload control here, and drops its connections. */
+async function overloaded(one: Contender, peak: number): Promise<Figures> {
+  const figures = await slice(one, `${String(OVERLOAD)} times the most`, openOrder(one.subject, OVERLOAD * peak), true);
+  const { result } = figures;
+  console.log(
+    `    overload        goodput ${(goodput(figures) / peak).toFixed(2)} of the most; ${String(result.refused)} got 503, p99 after ${result.refusalMs.toFixed(0)} ms; ${String(result.failed - result.refused)} failed otherwise`,
+  );
+  return figures;
+}
+
+/**
+ * One round: a slice of each in turn, at the most of each, then at the same rates, which are parts of the most of the first.
+ *
+ * @param mayRefuse the others at their most: they do not slow their callers down, and refuse what is too much
+ */
+async function inTurn(contenders: readonly Contender[], mayRefuse: boolean): Promise<Outcome[]> {
+  const outcomes: Outcome[] = contenders.map(() => ({}));
+  let peak = 0;
+  for (const [index, one] of contenders.entries()) {
+    const title = `as many as it takes (${values.concurrency} calls at once)`;
+    const most = await slice(one, title, mostOrder(one.subject, seconds), mayRefuse && index > 0);
+    if (index === 0) peak = perSecond(most);
+    Object.assign(outcomes[index] ?? {}, { most });
   }
-  return outcome;
+  for (const part of ['half', 'quarter', 'eighth'] as const) {
+    if (!wants(part)) continue;
+    const rate = PARTS[part] * peak;
+    for (const [index, one] of contenders.entries()) {
+      const title = `${rate.toFixed(0)} calls a second, a ${part} of ${contenders[0]?.name ?? ''}’s most`;
+      Object.assign(outcomes[index] ?? {}, { [part]: await slice(one, title, openOrder(one.subject, rate)) });
+    }
+  }
+  const [first] = contenders;
+  if (first !== undefined && wants('overload')) Object.assign(outcomes[0] ?? {}, { overload: await overloaded(first, peak) });
+  return outcomes;
+}
+
+/** All of them run at once, so that a slice of one comes right after the other's: the machine changes its speed within minutes. */
+async function rounds(starts: readonly (() => Promise<Contender>)[], mayRefuse = false): Promise<Outcome[][]> {
+  const contenders: Contender[] = [];
+  try {
+    for (const start of starts) contenders.push(await start());
+    for (const { subject, generator } of contenders) await ask(generator, mostOrder(subject, Number(values.warm)));
+    const outcomes: Outcome[][] = [];
+    for (let round = 1; round <= Number(values.rounds); round += 1) {
+      console.log(`\nRound ${String(round)}`);
+      outcomes.push(await inTurn(contenders, mayRefuse));
+    }
+    return outcomes;
+  } finally {
+    for (const one of contenders) await away(one);
+  }
 }
 
 /** Resident memory of each process in kB, of ours after a full collection. */
@@ -161,15 +205,15 @@ async function memoryAtRest(subject: Subject): Promise<Record<string, number>> {
   return totals(subject, memoryKb);
 }
 
-async function held(name: string, start: () => Promise<Subject>): Promise<void> {
+async function held(start: () => Promise<Contender>): Promise<void> {
+  const one = await start();
+  const { name, generator, subject } = one;
   console.log(`\n${name}`);
-  const [generator, subject] = [await started('bench/sip-server/generator.ts'), await start()];
   try {
     await ask(generator, { type: 'closed', target: subject.target, concurrency: 10, seconds: 10, connections } satisfies LoadOrder);
     await memory(generator, subject);
   } finally {
-    generator.child.kill();
-    await subject.close();
+    await away(one);
   }
 }
 
@@ -218,16 +262,15 @@ function settings(): Record<string, string> {
 const goodput = ({ result }: Figures): number => result.completed / result.wholeSeconds;
 const perSecond = ({ result }: Figures): number => result.completed / result.seconds;
 
+/** Of one round, in the order in which the contenders were given. */
+type Round = readonly Outcome[];
+
 /** The ratio of each round, in order, and the median. */
-function ratios(
-  title: string,
-  of: (ours: Outcome, theirs: Outcome) => number | undefined,
-  rounds: readonly (readonly [Outcome, Outcome])[],
-): void {
-  const all = rounds.map(([ours, theirs]) => of(ours, theirs)).filter((ratio) => ratio !== undefined);
-  if (all.length === 0) return;
-  const median = all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN;
-  console.log(`  ${title} ratio ${median.toFixed(2)} (${all.map((ratio) => ratio.toFixed(2)).join(', ')})`);
+function ratios(title: string, of: (ours: Outcome, theirs: Outcome) => number | undefined, all: readonly Round[]): void {
+  const found = all.map(([ours = {}, theirs = {}]) => of(ours, theirs)).filter((ratio) => ratio !== undefined);
+  if (found.length === 0) return;
+  const median = found.toSorted((a, b) => a - b)[Math.floor(found.length / 2)] ?? Number.NaN;
+  console.log(`  ${title} ratio ${median.toFixed(2)} (${found.map((ratio) => ratio.toFixed(2)).join(', ')})`);
 }
 
 /** Calls that come in, then as many at once that are placed, by one instance. */
@@ -255,74 +298,70 @@ async function bothWays(round: number): Promise<readonly [Figures, Figures]> {
 }
 
 async function compareWays(): Promise<void> {
-  const rounds: (readonly [Outcome, Outcome])[] = [];
+  const all: Round[] = [];
   for (let round = 1; round <= Number(values.rounds); round += 1) {
     const [outbound, inbound] = await bothWays(round);
-    rounds.push([{ most: outbound }, { most: inbound }]);
+    all.push([{ most: outbound }, { most: inbound }]);
   }
   console.log('\nPlaced calls to those that come in: the median of the rounds, and each of them');
   const both = (of: (figures: Figures) => number) => (placed: Outcome, taken: Outcome) =>
     placed.most === undefined || taken.most === undefined ? undefined : of(placed.most) / of(taken.most);
-  ratios('calls a second (goal 0.8)    ', both(perSecond), rounds);
+  ratios('calls a second (goal 0.8)    ', both(perSecond), all);
   ratios(
     'CPU a call (goal 1.2)        ',
     both(({ own }) => own),
-    rounds,
+    all,
   );
 }
 
-/** One cell, then several, at the same rates: a quarter of one's most over two cells is an eighth of it for each. */
+/** Several cells and one, at the same rates: a quarter of one's most over two cells is an eighth of it for each. */
 async function compareCells(): Promise<void> {
-  const rounds: (readonly [Outcome, Outcome])[] = [];
-  const ofCells = (count: string) => () => productSubject({ ...settings(), TRUNKLINE_GATEWAY_WORKERS: count });
-  for (let round = 1; round <= Number(values.rounds); round += 1) {
-    const one = await slice(`One cell, round ${String(round)}`, ofCells('1'));
-    const peak = one.most === undefined ? undefined : perSecond(one.most);
-    rounds.push([await slice(`${values.cells} cells, round ${String(round)}`, ofCells(values.cells), peak, true), one]);
-  }
+  const ofCells = (count: string, share: Share) => () =>
+    contender(`${count} cell${count === '1' ? '' : 's'}`, productSubject({ ...settings(), TRUNKLINE_GATEWAY_WORKERS: count }, { share }));
+  const all = await rounds([ofCells('1', 'first'), ofCells(values.cells, 'second')], true);
   console.log(`\n${values.cells} cells to one: the median of the rounds, and each of them`);
   const both =
     (of: (figures: Figures) => number, name: keyof Outcome, nameOfOne = name) =>
-    (several: Outcome, one: Outcome) => {
+    (one: Outcome, several: Outcome) => {
       const [a, b] = [several[name], one[nameOfOne]];
       return a === undefined || b === undefined ? undefined : of(a) / of(b);
     };
   const own = ({ own: ms }: Figures): number => ms;
-  ratios('calls a second, all on these cores            ', both(perSecond, 'most'), rounds);
-  ratios('CPU a call at the most of each                ', both(own, 'most'), rounds);
-  ratios('CPU a call at a quarter of one’s most         ', both(own, 'quarter'), rounds);
-  if (values.cells === '2') ratios('CPU a call at the same rate for each (goal 1) ', both(own, 'quarter', 'eighth'), rounds);
+  ratios('calls a second, all on these cores            ', both(perSecond, 'most'), all);
+  ratios('CPU a call at the most of each                ', both(own, 'most'), all);
+  ratios('CPU a call at a quarter of one’s most         ', both(own, 'quarter'), all);
+  if (values.cells === '2') ratios('CPU a call at the same rate for each (goal 1) ', both(own, 'quarter', 'eighth'), all);
 }
 
-function compare(rounds: readonly (readonly [Outcome, Outcome])[]): void {
-  console.log('\nTrunkline to Kamailio: the median of the rounds, and each of them');
+function compare(all: readonly Round[]): void {
+  console.log(`\nTrunkline to ${values.against ?? 'Kamailio'}: the median of the rounds, and each of them`);
   const both = (name: keyof Outcome, of: (figures: Figures) => number) => (ours: Outcome, theirs: Outcome) => {
     const [a, b] = [ours[name], theirs[name]];
     return a === undefined || b === undefined ? undefined : of(a) / of(b);
   };
   const own = ({ own: ms }: Figures): number => ms;
-  ratios('calls a second (goal 1.2)    ', both('most', perSecond), rounds);
-  ratios('CPU a call (goal 0.9)        ', both('most', own), rounds);
+  ratios('calls a second (goal 1.2)    ', both('most', perSecond), all);
+  ratios('CPU a call (goal 0.9)        ', both('most', own), all);
   ratios(
     'p99 INVITE to 200 (goal 3)   ',
     both('half', ({ result }) => result.latencyMs.p99),
-    rounds,
+    all,
   );
   console.log('Trunkline alone');
   ratios(
     'CPU a call at a quarter of the most to that at the most (goal 1.5)',
     ({ most, quarter }) => (most === undefined || quarter === undefined ? undefined : quarter.own / most.own),
-    rounds,
+    all,
   );
   ratios(
     'goodput at three times the most, to the most (goal 0.8)',
     ({ most, overload }) => (most === undefined || overload === undefined ? undefined : goodput(overload) / perSecond(most)),
-    rounds,
+    all,
   );
   ratios(
     'p99 INVITE to 200 then, to 0.5 s (goal 1)',
     ({ overload }) => (overload === undefined ? undefined : overload.result.latencyMs.p99 / 500),
-    rounds,
+    all,
   );
 }
 
@@ -336,16 +375,16 @@ if (isOfCells) {
   process.exit();
 }
 const subjects = values.subjects.split(',');
-const rounds: (readonly [Outcome, Outcome])[] = [];
-if (wants('most'))
-  for (let round = 1; round <= Number(values.rounds); round += 1) {
-    const ours = subjects.includes('trunkline') ? await slice(`Trunkline, round ${String(round)}`, () => productSubject(settings())) : {};
-    const peak = ours.most === undefined ? undefined : perSecond(ours.most);
-    const theirs = subjects.includes('kamailio') ? await slice(`Kamailio, round ${String(round)}`, kamailioSubject, peak) : {};
-    rounds.push([ours, theirs]);
-  }
-if (wants('held')) {
-  if (subjects.includes('trunkline')) await held('Trunkline', () => productSubject(settings()));
-  if (subjects.includes('kamailio')) await held('Kamailio', kamailioSubject);
+const trunkline = (share: Share) => () => contender('Trunkline', productSubject(settings(), { share }));
+const kamailio = (share: Share) => () => contender('Kamailio', kamailioSubject(share));
+const other = (checkout: string) => () => contender(checkout, productSubject(settings(), { share: 'second', checkout }));
+if (wants('most')) {
+  const isOfBoth = subjects.length === 2;
+  const alone = subjects.includes('kamailio') ? kamailio('all') : trunkline('all');
+  const second = values.against === undefined ? kamailio('second') : other(values.against);
+  compare(await rounds(isOfBoth ? [trunkline('first'), second] : [alone]));
 }
-if (subjects.length === 2) compare(rounds);
+if (wants('held')) {
+  if (subjects.includes('trunkline')) await held(trunkline('all'));
+  if (subjects.includes('kamailio')) await held(kamailio('all'));
+}

@@ -14,3 +14,12 @@ export interface Subject {
 export const NUMBER = '+15550100100';
 /** rtpengine's ports: capacity for 7,500 calls. */
 export const RELAY_PORTS = { min: 30_000, max: 59_999 };
+
+/** Of the ports: two subjects that run at once have one half each. */
+export type Share = 'all' | 'first' | 'second';
+
+export function relayPorts(share: Share): { readonly min: number; readonly max: number } {
+  const { min, max } = RELAY_PORTS;
+  const middle = (min + max + 1) / 2;
+  return { min: share === 'second' ? middle : min, max: share === 'first' ? middle - 1 : max };
+}

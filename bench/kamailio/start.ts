@@ -9,7 +9,7 @@ import { Kamailio } from '../../test/support/kamailio.js';
 import { freePorts } from '../../test/support/ports.js';
 import { startRedis } from '../../test/support/redis.js';
 import { RunningRtpengine } from '../../test/support/rtpengine.js';
-import { NUMBER, RELAY_PORTS, type Subject } from '../gateway/subject.js';
+import { NUMBER, relayPorts, type Share, type Subject } from '../gateway/subject.js';
 
 /** Kamailio with a Redis, an rtpengine and an agent of its own (README.md beside this file). */
 export interface KamailioSubject extends Subject {
@@ -17,14 +17,14 @@ export interface KamailioSubject extends Subject {
 }
 
 /** Starts Debian's Kamailio with kamailio.cfg and all that it stands on; resolves when it takes connections. */
-export async function kamailioSubject(): Promise<KamailioSubject> {
+export async function kamailioSubject(share: Share = 'all'): Promise<KamailioSubject> {
   const [tlsPort = 0, udpPort = 0, agentPort = 0] = await freePorts(3);
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-kamailio-'));
   const certificates = await ensureCertificates(join(tmpdir(), 'trunkline-bench-certificates'), ['localhost', '127.0.0.1'], Date.now());
   const redis = await startRedis();
   const redisPid = Number(/process_id:(\d+)/.exec(await redis.command('INFO server'))?.[1]);
   await redis.command(`SET did:${NUMBER} sip:agent@127.0.0.1:${String(agentPort)}`);
-  const rtpengine = await RunningRtpengine.start(RELAY_PORTS);
+  const rtpengine = await RunningRtpengine.start(relayPorts(share));
   const agent = spawn('sipp', sippArguments(agentPort), { stdio: 'ignore', cwd: directory });
   const closeOthers = async (): Promise<void> => {
     await ended(agent, 'SIGKILL');

@@ -48,8 +48,8 @@ const CASES: Readonly<Record<string, Case>> = {
   },
 };
 const SUBJECTS: Readonly<Record<string, () => Promise<Subject>>> = {
-  Trunkline: () => productSubject({}, 'Hello.'),
-  Kamailio: kamailioSubject,
+  Trunkline: () => productSubject({}, { firstSentence: 'Hello.' }),
+  Kamailio: () => kamailioSubject(),
 };
 /** Longer than this a session counts as not established. */
 const ESTABLISHMENT_THRESHOLD_MS = 5_000;

@@ -75,12 +75,14 @@ export class RunningGateway {
     readonly directory: string,
     private readonly lock: Server,
     readonly environment: Readonly<Record<string, string>>,
+    private readonly main: string,
   ) {}
 
-  static async start(settings: Readonly<Record<string, string>> = {}): Promise<RunningGateway> {
+  /** @param main of another build, unless this one is meant */
+  static async start(settings: Readonly<Record<string, string>> = {}, main = MAIN): Promise<RunningGateway> {
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-test-'));
     const { environment, lock } = await testEnvironment(directory);
-    const gateway = new RunningGateway(directory, lock, { ...environment, ...settings });
+    const gateway = new RunningGateway(directory, lock, { ...environment, ...settings }, main);
     try {
       await gateway.up();
     } catch (error) {
@@ -105,7 +107,7 @@ export class RunningGateway {
   /** Starts (again) with everything it had. @param changes settings for this time */
   async up(changes: Readonly<Record<string, string>> = {}): Promise<void> {
     this.#output = '';
-    const child = spawn(process.execPath, [MAIN, 'up'], {
+    const child = spawn(process.execPath, [this.main, 'up'], {
       env: { ...process.env, ...this.environment, ...changes },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -149,7 +151,7 @@ export class RunningGateway {
 
   /** A command of the CLI with this instance's settings. */
   async cli(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-    const child = spawn(process.execPath, [MAIN, ...args], { env: { ...process.env, ...this.environment } });
+    const child = spawn(process.execPath, [this.main, ...args], { env: { ...process.env, ...this.environment } });
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
