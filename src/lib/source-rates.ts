@@ -10,6 +10,8 @@ export class SourceRates {
   readonly #fullAtMs = new Map<string, number>();
   readonly #intervalMs: number;
   readonly #depthMs: number;
+  /** Heard last. */
+  #last = '';
 
   constructor(
     perSecond: number,
@@ -25,7 +27,9 @@ export class SourceRates {
     const nowMs = this.clock.nowMs();
     const fullAtMs = Math.max(this.#fullAtMs.get(source) ?? nowMs, nowMs) + this.#intervalMs;
     if (fullAtMs - nowMs > this.#depthMs) return false;
-    this.#fullAtMs.delete(source);
+    // The same source again has the last place already.
+    if (source !== this.#last) this.#fullAtMs.delete(source);
+    this.#last = source;
     this.#fullAtMs.set(source, fullAtMs);
     if (this.#fullAtMs.size > MAX_SOURCES) this.#dropOldest();
     return true;

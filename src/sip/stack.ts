@@ -19,7 +19,7 @@ import {
   serialize,
 } from './message/message.js';
 import { hasTag } from './message/uri.js';
-import { flatten, parseFast } from './message/fast-path-parser.js';
+import { parseFast } from './message/fast-path-parser.js';
 import { parseMessage, type MessageLimits, type ParseError } from './message/parse.js';
 import { received, stampTopVia, type OwnHeaders, type Reception } from './message/reception.js';
 import {
@@ -245,10 +245,8 @@ export class SipStack implements FlowListener, TransactionHost {
     if (retryAfter !== null) {
       return this.#answerStateless(flow, request, 503, 'Service Unavailable', [header('Retry-After', String(retryAfter))]);
     }
-    // That of an INVITE is kept for 64·T1, and would keep the whole text.
-    const ownKey = request.method === 'INVITE' ? flatten(key) : key;
-    const transaction = new ServerTransaction(this, ownKey, request, core, flow, newTag());
-    this.#server.add(ownKey, transaction);
+    const transaction = new ServerTransaction(this, key, request, core, flow, newTag());
+    this.#server.add(key, transaction);
     this.#track(flow, transaction);
     if ((flow.tlsIdentity ?? '') !== '' && core.topVia.params.has('alias')) this.#alias?.(flow, core.topVia);
     if (request.method === 'CANCEL') return this.#onCancel(transaction);

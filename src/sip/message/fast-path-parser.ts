@@ -113,14 +113,14 @@ class Received implements KnownHeaders {
     readonly headersStart: number,
   ) {}
 
-  /** Replaces the first Via value with `via` and appends `lines` to the headers. */
+  /** Replaces the first Via value with `via` and appends `lines` to the headers. The text is a flat copy then. */
   rewrite(via: string, lines: string): void {
     const { text, marks } = this;
     const at = this.#markOf(VIA);
     const end = marks[at + 2] ?? 0;
     const shift = via.length - (end - (marks[at + 1] ?? 0));
     const headersEnd = this.bodyStart - 2;
-    this.text = text.slice(0, marks[at + 1]) + via + text.slice(end, headersEnd) + lines + text.slice(headersEnd);
+    this.text = [text.slice(0, marks[at + 1]), via, text.slice(end, headersEnd), lines, text.slice(headersEnd)].join('');
     this.bodyStart += shift + lines.length;
     for (let index = 0; index < marks.length; index += 3) {
       if ((marks[index + 1] ?? 0) >= end) marks[index + 1] = (marks[index + 1] ?? 0) + shift;
@@ -179,7 +179,7 @@ export function parseFast(text: string, peer: Peer, reception: Reception): FastP
   if (!findHeaders(received, reception)) return undefined;
   const method = request?.[1] ?? null;
   if (method !== null && !stamp(received, peer, method, reception.own)) return undefined;
-  if (isKept(text)) received.text = flatten(received.text);
+  if (received.text === text && isKept(text)) received.text = flatten(text);
   const core = readCore(received, method);
   if (core === undefined) return undefined;
   const message =
