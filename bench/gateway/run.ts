@@ -88,49 +88,85 @@ interface Outcome {
   half?: Figures;
   quarter?: Figures;
   eighth?: Figures;
-  overload?: Figures;
+  overload?: { readonly before: Figures; readonly figures: Figures };
 }
+
+type Load = keyof typeof PARTS | 'most';
 
 /** Parts of Trunkline's most, at which both are measured. */
 const PARTS = { half: 0.5, quarter: 0.25, eighth: 0.125 } as const;
 
 /** A subject that runs, and who calls it. */
-interface Contender {
-  readonly name: string;
-  readonly subject: Subject;
-  readonly generator: Child;
-}
+class Contender {
+  private constructor(
+    readonly name: string,
+    private readonly start: () => Promise<Subject>,
+    public subject: Subject,
+    public generator: Child,
+  ) {}
 
-async function contender(name: string, start: Promise<Subject>): Promise<Contender> {
-  const subject = await start;
-  try {
-    return { name, subject, generator: await started('bench/sip-server/generator.ts') };
-  } catch (error) {
-    await subject.close();
-    throw error;
+  static async started(name: string, start: () => Promise<Subject>): Promise<Contender> {
+    const subject = await start();
+    try {
+      return new Contender(name, start, subject, await started('bench/sip-server/generator.ts'));
+    } catch (error) {
+      await subject.close();
+      throw error;
+    }
   }
-}
 
-async function away({ subject, generator }: Contender): Promise<void> {
-  generator.child.kill();
-  await subject.close();
+  async startAgain(): Promise<void> {
+    await this.close();
+    const { subject, generator } = await Contender.started(this.name, this.start);
+    this.subject = subject;
+    this.generator = generator;
+  }
+
+  async close(): Promise<void> {
+    this.generator.child.kill();
+    await this.subject.close();
+  }
 }
 
 /** So many slices in which calls fail, one after the other, and the run is given up: a subject that fails proves nothing. */
 const TRIES = 3;
 
-async function slice({ name, subject, generator }: Contender, title: string, order: LoadOrder, mayRefuse = false): Promise<Figures> {
+/** Kamailio may end while connections come. */
+async function warmUp(one: Contender): Promise<void> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      await ask(one.generator, mostOrder(one.subject, Number(values.warm)));
+      return;
+    } catch (error) {
+      console.log(`  ${one.name}: started again: ${errorText(error)}`);
+      if (tried === TRIES) throw error;
+      await one.startAgain();
+    }
+  }
+}
+
+/** A subject of which a call fails starts again. */
+async function slice(one: Contender, title: string, order: (subject: Subject) => LoadOrder, mayRefuse = false): Promise<Figures> {
   for (let tried = 1; tried <= TRIES; tried += 1) {
     try {
-      const figures = await measured(generator, subject, order);
-      describe(`${name}: ${title}`, figures);
+      const figures = await measured(one.generator, one.subject, order(one.subject));
+      describe(`${one.name}: ${title}`, figures);
       if (mayRefuse || figures.result.failed === 0) return figures;
       console.log(`    thrown away: ${String(figures.result.failed)} calls failed`);
     } catch (error) {
-      console.log(`  ${name}: thrown away: ${errorText(error)}`);
+      console.log(`  ${one.name}: thrown away: ${errorText(error)}`);
     }
+    if (tried === TRIES) break;
+    await one.startAgain();
+    await warmUp(one);
   }
-  throw new Error(`${name}: calls failed in ${String(TRIES)} slices`);
+  throw new Error(`${one.name}: calls failed in ${String(TRIES)} slices`);
+}
+
+const MOST = `as many as it takes (${values.concurrency} calls at once)`;
+
+function mostSlice(one: Contender, mayRefuse = false): Promise<Figures> {
+  return slice(one, MOST, (subject) => mostOrder(subject, seconds), mayRefuse);
 }
 
 /** Times the most calls a second. */
@@ -144,57 +180,61 @@ function openOrder({ target }: Subject, rate: number): LoadOrder {
   return { type: 'open', target, rate: Math.round(rate), seconds, connections };
 }
 
-/** More than it bears, for the first of them alone: Kamailio has no overload control here, and drops its connections. */
-async function overloaded(one: Contender, peak: number): Promise<Figures> {
-  const figures = await slice(one, `${String(OVERLOAD)} times the most`, openOrder(one.subject, OVERLOAD * peak), true);
+/** More than it bears, right after its most, for the first of them alone: Kamailio has no overload control here, and drops its connections. */
+async function overloaded(one: Contender): Promise<NonNullable<Outcome['overload']>> {
+  const before = await mostSlice(one);
+  const rate = OVERLOAD * perSecond(before);
+  const figures = await slice(one, `${String(OVERLOAD)} times the most`, (subject) => openOrder(subject, rate), true);
   const { result } = figures;
   console.log(
-    `    overload        goodput ${(goodput(figures) / peak).toFixed(2)} of the most; ${String(result.refused)} got 503, p99 after ${result.refusalMs.toFixed(0)} ms; ${String(result.failed - result.refused)} failed otherwise`,
+    `    overload        goodput ${(goodput(figures) / perSecond(before)).toFixed(2)} of the most; ${String(result.refused)} got 503, p99 after ${result.refusalMs.toFixed(0)} ms; ${String(result.failed - result.refused)} failed otherwise`,
   );
-  return figures;
+  return { before, figures };
 }
 
 /**
- * One round: a slice of each in turn, at the most of each, then at the same rates, which are parts of the most of the first.
+ * One round: a slice of each in turn, at the most of each, then at the same rates, which are parts of the most of the first. Who begins
+ * changes with each round.
  *
  * @param mayRefuse the others at their most: they do not slow their callers down, and refuse what is too much
  */
-async function inTurn(contenders: readonly Contender[], mayRefuse: boolean): Promise<Outcome[]> {
-  const outcomes: Outcome[] = contenders.map(() => ({}));
-  let peak = 0;
-  for (const [index, one] of contenders.entries()) {
-    const title = `as many as it takes (${values.concurrency} calls at once)`;
-    const most = await slice(one, title, mostOrder(one.subject, seconds), mayRefuse && index > 0);
-    if (index === 0) peak = perSecond(most);
-    Object.assign(outcomes[index] ?? {}, { most });
-  }
+async function inTurn(contenders: readonly [Contender, ...Contender[]], round: number, mayRefuse: boolean): Promise<Outcome[]> {
+  const [first] = contenders;
+  const order = round % 2 === 1 ? contenders : contenders.toReversed();
+  const found = new Map<Contender, Outcome>(contenders.map((one) => [one, {}]));
+  const each = async (name: Load, of: (one: Contender) => Promise<Figures>): Promise<void> => {
+    for (const one of order) found.set(one, { ...found.get(one), [name]: await of(one) });
+  };
+  await each('most', (one) => mostSlice(one, mayRefuse && one !== first));
+  const mostOfFirst = found.get(first)?.most;
+  const peak = mostOfFirst === undefined ? 0 : perSecond(mostOfFirst);
   for (const part of ['half', 'quarter', 'eighth'] as const) {
     if (!wants(part)) continue;
     const rate = PARTS[part] * peak;
-    for (const [index, one] of contenders.entries()) {
-      const title = `${rate.toFixed(0)} calls a second, a ${part} of ${contenders[0]?.name ?? ''}’s most`;
-      Object.assign(outcomes[index] ?? {}, { [part]: await slice(one, title, openOrder(one.subject, rate)) });
-    }
+    const title = `${rate.toFixed(0)} calls a second, ${part} of ${first.name}’s most`;
+    await each(part, (one) => slice(one, title, (subject) => openOrder(subject, rate)));
   }
-  const [first] = contenders;
-  if (first !== undefined && wants('overload')) Object.assign(outcomes[0] ?? {}, { overload: await overloaded(first, peak) });
-  return outcomes;
+  if (wants('overload')) found.set(first, { ...found.get(first), overload: await overloaded(first) });
+  return contenders.map((one) => found.get(one) ?? {});
 }
 
 /** All of them run at once, so that a slice of one comes right after the other's: the machine changes its speed within minutes. */
-async function rounds(starts: readonly (() => Promise<Contender>)[], mayRefuse = false): Promise<Outcome[][]> {
-  const contenders: Contender[] = [];
+async function rounds(
+  starts: readonly [() => Promise<Contender>, ...(() => Promise<Contender>)[]],
+  mayRefuse = false,
+): Promise<readonly Round[]> {
+  const contenders: [Contender, ...Contender[]] = [await starts[0]()];
   try {
-    for (const start of starts) contenders.push(await start());
-    for (const { subject, generator } of contenders) await ask(generator, mostOrder(subject, Number(values.warm)));
-    const outcomes: Outcome[][] = [];
+    for (const start of starts.slice(1)) contenders.push(await start());
+    for (const one of contenders) await warmUp(one);
+    const outcomes: Round[] = [];
     for (let round = 1; round <= Number(values.rounds); round += 1) {
       console.log(`\nRound ${String(round)}`);
-      outcomes.push(await inTurn(contenders, mayRefuse));
+      outcomes.push(await inTurn(contenders, round, mayRefuse));
     }
     return outcomes;
   } finally {
-    for (const one of contenders) await away(one);
+    for (const one of contenders) await one.close();
   }
 }
 
@@ -213,7 +253,7 @@ async function held(start: () => Promise<Contender>): Promise<void> {
     await ask(generator, { type: 'closed', target: subject.target, concurrency: 10, seconds: 10, connections } satisfies LoadOrder);
     await memory(generator, subject);
   } finally {
-    await away(one);
+    await one.close();
   }
 }
 
@@ -317,11 +357,13 @@ async function compareWays(): Promise<void> {
 /** Several cells and one, at the same rates: a quarter of one's most over two cells is an eighth of it for each. */
 async function compareCells(): Promise<void> {
   const ofCells = (count: string, share: Share) => () =>
-    contender(`${count} cell${count === '1' ? '' : 's'}`, productSubject({ ...settings(), TRUNKLINE_GATEWAY_WORKERS: count }, { share }));
+    Contender.started(`${count} cell${count === '1' ? '' : 's'}`, () =>
+      productSubject({ ...settings(), TRUNKLINE_GATEWAY_WORKERS: count }, { share }),
+    );
   const all = await rounds([ofCells('1', 'first'), ofCells(values.cells, 'second')], true);
   console.log(`\n${values.cells} cells to one: the median of the rounds, and each of them`);
   const both =
-    (of: (figures: Figures) => number, name: keyof Outcome, nameOfOne = name) =>
+    (of: (figures: Figures) => number, name: Load, nameOfOne = name) =>
     (one: Outcome, several: Outcome) => {
       const [a, b] = [several[name], one[nameOfOne]];
       return a === undefined || b === undefined ? undefined : of(a) / of(b);
@@ -335,7 +377,7 @@ async function compareCells(): Promise<void> {
 
 function compare(all: readonly Round[]): void {
   console.log(`\nTrunkline to ${values.against ?? 'Kamailio'}: the median of the rounds, and each of them`);
-  const both = (name: keyof Outcome, of: (figures: Figures) => number) => (ours: Outcome, theirs: Outcome) => {
+  const both = (name: Load, of: (figures: Figures) => number) => (ours: Outcome, theirs: Outcome) => {
     const [a, b] = [ours[name], theirs[name]];
     return a === undefined || b === undefined ? undefined : of(a) / of(b);
   };
@@ -355,12 +397,12 @@ function compare(all: readonly Round[]): void {
   );
   ratios(
     'goodput at three times the most, to the most (goal 0.8)',
-    ({ most, overload }) => (most === undefined || overload === undefined ? undefined : goodput(overload) / perSecond(most)),
+    ({ overload }) => (overload === undefined ? undefined : goodput(overload.figures) / perSecond(overload.before)),
     all,
   );
   ratios(
     'p99 INVITE to 200 then, to 0.5 s (goal 1)',
-    ({ overload }) => (overload === undefined ? undefined : overload.result.latencyMs.p99 / 500),
+    ({ overload }) => (overload === undefined ? undefined : overload.figures.result.latencyMs.p99 / 500),
     all,
   );
 }
@@ -375,9 +417,9 @@ if (isOfCells) {
   process.exit();
 }
 const subjects = values.subjects.split(',');
-const trunkline = (share: Share) => () => contender('Trunkline', productSubject(settings(), { share }));
-const kamailio = (share: Share) => () => contender('Kamailio', kamailioSubject(share));
-const other = (checkout: string) => () => contender(checkout, productSubject(settings(), { share: 'second', checkout }));
+const trunkline = (share: Share) => () => Contender.started('Trunkline', () => productSubject(settings(), { share }));
+const kamailio = (share: Share) => () => Contender.started('Kamailio', () => kamailioSubject(share));
+const other = (checkout: string) => () => Contender.started(checkout, () => productSubject(settings(), { share: 'second', checkout }));
 if (wants('most')) {
   const isOfBoth = subjects.length === 2;
   const alone = subjects.includes('kamailio') ? kamailio('all') : trunkline('all');
