@@ -88,7 +88,6 @@ interface Outcome {
   half?: Figures;
   quarter?: Figures;
   eighth?: Figures;
-  overload?: { readonly before: Figures; readonly figures: Figures };
 }
 
 type Load = keyof typeof PARTS | 'most';
@@ -180,16 +179,30 @@ function openOrder({ target }: Subject, rate: number): LoadOrder {
   return { type: 'open', target, rate: Math.round(rate), seconds, connections };
 }
 
-/** More than it bears, right after its most, for the first of them alone: Kamailio has no overload control here, and drops its connections. */
-async function overloaded(one: Contender): Promise<NonNullable<Outcome['overload']>> {
-  const before = await mostSlice(one);
-  const rate = OVERLOAD * perSecond(before);
-  const figures = await slice(one, `${String(OVERLOAD)} times the most`, (subject) => openOrder(subject, rate), true);
-  const { result } = figures;
-  console.log(
-    `    overload        goodput ${(goodput(figures) / perSecond(before)).toFixed(2)} of the most; ${String(result.refused)} got 503, p99 after ${result.refusalMs.toFixed(0)} ms; ${String(result.failed - result.refused)} failed otherwise`,
-  );
-  return { before, figures };
+/** More than Trunkline bears, alone, each time right after its most: Kamailio has no overload control here, and drops its connections. */
+async function overload(start: () => Promise<Contender>): Promise<void> {
+  const one = await start();
+  const parts: number[] = [];
+  const delays: number[] = [];
+  try {
+    await warmUp(one);
+    for (let round = 1; round <= Number(values.rounds); round += 1) {
+      const most = perSecond(await mostSlice(one));
+      const order = (subject: Subject): LoadOrder => openOrder(subject, OVERLOAD * most);
+      const figures = await slice(one, `${String(OVERLOAD)} times the most`, order, true);
+      const { result } = figures;
+      parts.push(goodput(figures) / most);
+      delays.push(result.latencyMs.p99 / 500);
+      console.log(
+        `    overload        ${String(result.refused)} got 503, p99 after ${result.refusalMs.toFixed(0)} ms; ${String(result.failed - result.refused)} failed otherwise`,
+      );
+    }
+  } finally {
+    await one.close();
+  }
+  console.log('\nTrunkline alone');
+  show('goodput at three times the most, to the most (goal 0.8)', parts);
+  show('p99 INVITE to 200 then, to 0.5 s (goal 1)', delays);
 }
 
 /**
@@ -214,7 +227,6 @@ async function inTurn(contenders: readonly [Contender, ...Contender[]], round: n
     const title = `${rate.toFixed(0)} calls a second, ${part} of ${first.name}’s most`;
     await each(part, (one) => slice(one, title, (subject) => openOrder(subject, rate)));
   }
-  if (wants('overload')) found.set(first, { ...found.get(first), overload: await overloaded(first) });
   return contenders.map((one) => found.get(one) ?? {});
 }
 
@@ -305,12 +317,15 @@ const perSecond = ({ result }: Figures): number => result.completed / result.sec
 /** Of one round, in the order in which the contenders were given. */
 type Round = readonly Outcome[];
 
-/** The ratio of each round, in order, and the median. */
-function ratios(title: string, of: (ours: Outcome, theirs: Outcome) => number | undefined, all: readonly Round[]): void {
-  const found = all.map(([ours = {}, theirs = {}]) => of(ours, theirs)).filter((ratio) => ratio !== undefined);
-  if (found.length === 0) return;
+/** The median, and the ratio of each round in order. */
+function show(title: string, found: readonly number[]): void {
   const median = found.toSorted((a, b) => a - b)[Math.floor(found.length / 2)] ?? Number.NaN;
   console.log(`  ${title} ratio ${median.toFixed(2)} (${found.map((ratio) => ratio.toFixed(2)).join(', ')})`);
+}
+
+function ratios(title: string, of: (ours: Outcome, theirs: Outcome) => number | undefined, all: readonly Round[]): void {
+  const found = all.map(([ours = {}, theirs = {}]) => of(ours, theirs)).filter((ratio) => ratio !== undefined);
+  if (found.length > 0) show(title, found);
 }
 
 /** Calls that come in, then as many at once that are placed, by one instance. */
@@ -395,16 +410,6 @@ function compare(all: readonly Round[]): void {
     ({ most, quarter }) => (most === undefined || quarter === undefined ? undefined : quarter.own / most.own),
     all,
   );
-  ratios(
-    'goodput at three times the most, to the most (goal 0.8)',
-    ({ overload }) => (overload === undefined ? undefined : goodput(overload.figures) / perSecond(overload.before)),
-    all,
-  );
-  ratios(
-    'p99 INVITE to 200 then, to 0.5 s (goal 1)',
-    ({ overload }) => (overload === undefined ? undefined : overload.figures.result.latencyMs.p99 / 500),
-    all,
-  );
 }
 
 console.log(`${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${values.connections} TLS connections`);
@@ -426,6 +431,7 @@ if (wants('most')) {
   const second = values.against === undefined ? kamailio('second') : other(values.against);
   compare(await rounds(isOfBoth ? [trunkline('first'), second] : [alone]));
 }
+if (wants('overload') && subjects.includes('trunkline')) await overload(trunkline('all'));
 if (wants('held')) {
   if (subjects.includes('trunkline')) await held(trunkline('all'));
   if (subjects.includes('kamailio')) await held(kamailio('all'));
