@@ -5,7 +5,7 @@ import { errorText } from '../../src/lib/result.js';
 import { memoryKb } from '../../test/support/processes.js';
 import type { LoadOrder, LoadResult } from '../sip-server/generator.js';
 import { ask, started, type Child } from '../support/child.js';
-import { cpuMs } from '../support/process-figures.js';
+import { cpuMs, spread } from '../support/process-figures.js';
 import { kamailioSubject } from '../kamailio/start.js';
 import type { PlacingOrder } from './carrier.js';
 import { placingSettings, productSubject } from './product.js';
@@ -45,6 +45,8 @@ const { values } = parseArgs({
 
 const connections = Number(values.connections);
 const seconds = Number(values.seconds);
+const subjects = values.subjects.split(',');
+const isOfBoth = subjects.length === 2;
 const isOfCells = Number(values.cells) > 1;
 const wants = (name: string): boolean => (isOfCells ? ['most', 'quarter', 'eighth'] : values.only.split(',')).includes(name);
 
@@ -83,17 +85,12 @@ function describe(title: string, { result, cpu, own }: Figures): void {
   console.log(`    CPU a call      ${each.join(', ')}; its own processes ${own.toFixed(3)} ms`);
 }
 
-interface Outcome {
-  most?: Figures;
-  half?: Figures;
-  quarter?: Figures;
-  eighth?: Figures;
-}
+/** Parts of Trunkline's most, at which both are measured. */
+const PARTS = { half: 0.5, quarter: 0.25, eighth: 0.125 } as const;
 
 type Load = keyof typeof PARTS | 'most';
 
-/** Parts of Trunkline's most, at which both are measured. */
-const PARTS = { half: 0.5, quarter: 0.25, eighth: 0.125 } as const;
+type Outcome = Partial<Record<Load, Figures>>;
 
 /** A subject that runs, and who calls it. */
 class Contender {
@@ -201,8 +198,8 @@ async function overload(start: () => Promise<Contender>): Promise<void> {
     await one.close();
   }
   console.log('\nTrunkline alone');
-  show('goodput at three times the most, to the most (goal 0.8)', parts);
-  show('p99 INVITE to 200 then, to 0.5 s (goal 1)', delays);
+  console.log(`  goodput at three times the most, to the most (goal 0.8) ratio ${spread(parts)}`);
+  console.log(`  p99 INVITE to 200 then, to 0.5 s (goal 1) ratio ${spread(delays)}`);
 }
 
 /**
@@ -246,7 +243,7 @@ async function rounds(
     }
     return outcomes;
   } finally {
-    for (const one of contenders) await one.close();
+    await Promise.all(contenders.map((one) => one.close()));
   }
 }
 
@@ -317,15 +314,9 @@ const perSecond = ({ result }: Figures): number => result.completed / result.sec
 /** Of one round, in the order in which the contenders were given. */
 type Round = readonly Outcome[];
 
-/** The median, and the ratio of each round in order. */
-function show(title: string, found: readonly number[]): void {
-  const median = found.toSorted((a, b) => a - b)[Math.floor(found.length / 2)] ?? Number.NaN;
-  console.log(`  ${title} ratio ${median.toFixed(2)} (${found.map((ratio) => ratio.toFixed(2)).join(', ')})`);
-}
-
 function ratios(title: string, of: (ours: Outcome, theirs: Outcome) => number | undefined, all: readonly Round[]): void {
   const found = all.map(([ours = {}, theirs = {}]) => of(ours, theirs)).filter((ratio) => ratio !== undefined);
-  if (found.length > 0) show(title, found);
+  if (found.length > 0) console.log(`  ${title} ratio ${spread(found)}`);
 }
 
 /** Calls that come in, then as many at once that are placed, by one instance. */
@@ -391,7 +382,7 @@ async function compareCells(): Promise<void> {
 }
 
 function compare(all: readonly Round[]): void {
-  console.log(`\nTrunkline to ${values.against ?? 'Kamailio'}: the median of the rounds, and each of them`);
+  if (isOfBoth) console.log(`\nTrunkline to ${values.against ?? 'Kamailio'}: the median of the rounds, and each of them`);
   const both = (name: Load, of: (figures: Figures) => number) => (ours: Outcome, theirs: Outcome) => {
     const [a, b] = [ours[name], theirs[name]];
     return a === undefined || b === undefined ? undefined : of(a) / of(b);
@@ -404,6 +395,7 @@ function compare(all: readonly Round[]): void {
     both('half', ({ result }) => result.latencyMs.p99),
     all,
   );
+  if (!subjects.includes('trunkline')) return;
   console.log('Trunkline alone');
   ratios(
     'CPU a call at a quarter of the most to that at the most (goal 1.5)',
@@ -421,12 +413,10 @@ if (isOfCells) {
   await compareCells();
   process.exit();
 }
-const subjects = values.subjects.split(',');
 const trunkline = (share: Share) => () => Contender.started('Trunkline', () => productSubject(settings(), { share }));
 const kamailio = (share: Share) => () => Contender.started('Kamailio', () => kamailioSubject(share));
 const other = (checkout: string) => () => Contender.started(checkout, () => productSubject(settings(), { share: 'second', checkout }));
 if (wants('most')) {
-  const isOfBoth = subjects.length === 2;
   const alone = subjects.includes('kamailio') ? kamailio('all') : trunkline('all');
   const second = values.against === undefined ? kamailio('second') : other(values.against);
   compare(await rounds(isOfBoth ? [trunkline('first'), second] : [alone]));

@@ -1,5 +1,5 @@
 import { startRedis } from '../../test/support/redis.js';
-import { cpuMs } from '../support/process-figures.js';
+import { cpuMs, median } from '../support/process-figures.js';
 import type { LoadTarget } from './generator.js';
 import { order, startAll, type All } from './processes.js';
 
@@ -65,9 +65,4 @@ export async function dialogCosts(messages: LoadTarget['messages'], seconds: num
   line('in memory          ', 'memory', null);
   line('in dialogs.journal ', 'file', 'memory');
   line('and in Redis       ', 'redis', 'file');
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((one, other) => one - other);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

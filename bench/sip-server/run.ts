@@ -3,7 +3,7 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { freePorts } from '../../test/support/ports.js';
 import { applicationAlone } from './application-alone.js';
-import { cpuMs } from '../support/process-figures.js';
+import { cpuMs, spread } from '../support/process-figures.js';
 import { dialogCosts } from './dialogs.js';
 import type { LoadOrder, LoadResult, LoadTarget } from './generator.js';
 import { order, settledKb, startAll, startBareTls, type Process } from './processes.js';
@@ -82,7 +82,9 @@ async function measure(name: string, drachtio: string | null): Promise<Outcome> 
     const isTimed = ['most', 'sipp', 'rate'].some(wants);
     await order(generator, { type: 'open', target, rate: WARM_RATE, seconds: isTimed ? Number(values.warm) : 3 });
     let most: CpuFigures | null = null;
-    if (wants('most')) {
+    const isToSipp = wants('sipp') && drachtio === null;
+    // Before SIPp's: V8 compiles once more for this load, and what is kept of calls for 32 s grows to its size.
+    if (wants('most') || isToSipp) {
       most = await measured(generator, watched, { type: 'closed', target, concurrency: Number(values.concurrency), seconds });
       describe(`As many as it takes (${values.concurrency} calls at once)`, most);
       if (drachtio === null) {
@@ -93,7 +95,7 @@ async function measure(name: string, drachtio: string | null): Promise<Outcome> 
         );
       }
     }
-    if (wants('sipp') && drachtio === null) await againstSipp(generator, watched, target);
+    if (isToSipp) await againstSipp(generator, watched, target);
     if (wants('rate')) {
       const steady = await measured(generator, watched, { type: 'open', target, rate: Number(values.rate), seconds });
       describe(`${values.rate} calls a second`, steady);
@@ -131,9 +133,7 @@ async function main(): Promise<void> {
   console.log('\nTrunkline to drachtio-server, in this run');
   const ratio = (title: string, goal: string, of: (outcome: Outcome) => number | null | undefined): void => {
     const all = pairs.map(([ours, theirs]) => (of(ours) ?? Number.NaN) / (of(theirs) ?? Number.NaN)).filter(Number.isFinite);
-    if (all.length === 0) return;
-    const median = all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN;
-    console.log(`  ${title} ratio ${median.toFixed(2)} (${all.map((one) => one.toFixed(2)).join(', ')}; goal ${goal})`);
+    if (all.length > 0) console.log(`  ${title} ratio ${spread(all)}, goal ${goal}`);
   };
   ratio('calls a second         ', '2.5 or more', ({ most }) => (most === null ? null : most.result.completed / most.result.seconds));
   ratio('CPU a call             ', '0.5', ({ most }) => most?.cpu['sip-server']);
@@ -149,29 +149,28 @@ async function againstSipp(generator: Process, watched: Readonly<Record<string, 
   const child = spawn('sipp', ['-sn', 'uas', '-t', 't1', '-i', '127.0.0.1', '-p', String(port), '-nostdin'], { stdio: 'ignore' });
   const sipp: Process = { child, pid: child.pid ?? 0 };
   await new Promise((resolve_) => setTimeout(resolve_, 1_000));
-  const most = (of: LoadTarget, seconds = SIPP_SLICE_SECONDS): LoadOrder => ({
-    ...{ type: 'closed', target: of, concurrency: Number(values.concurrency), seconds },
-  });
-  const ratios: { readonly alone: number; readonly both: number }[] = [];
-  // V8 compiles once more for this load, and what is kept of calls for 32 s grows to its size.
-  await order(generator, most(target, Number(values.seconds)));
-  for (let round = 0; round < Number(values.rounds); round += 1) {
-    const ours = await measured(generator, watched, most(target));
-    describe('As many as it takes', ours);
-    const theirs = await measured(generator, { sipp, generator }, most({ port, transport: 'TCP', ca: null, messages: 'sipp' }));
-    describe('Baseline: SIPp as UAS over one TCP connection (no TLS, no application)', theirs);
-    const ms = theirs.cpu['sipp'] ?? Number.NaN;
-    const alone = ours.cpu['sip-server'] ?? Number.NaN;
-    ratios.push({ alone: alone / ms, both: (alone + (ours.cpu['application'] ?? 0)) / ms });
-  }
-  child.kill('SIGKILL');
-  const shown = (of: 'alone' | 'both'): string => {
-    const all = ratios.map((one) => one[of]).toSorted((a, b) => a - b);
-    return `${(all[Math.floor(all.length / 2)] ?? Number.NaN).toFixed(2)} (${ratios.map((one) => one[of].toFixed(2)).join(', ')})`;
+  const slice = async (title: string, processes: Readonly<Record<string, Process>>, of: LoadTarget): Promise<CpuFigures['cpu']> => {
+    const most: LoadOrder = { type: 'closed', target: of, concurrency: Number(values.concurrency), seconds: SIPP_SLICE_SECONDS };
+    const figures = await measured(generator, processes, most);
+    describe(title, figures);
+    if (figures.result.failed > 0) throw new Error(`${String(figures.result.failed)} calls failed`);
+    return figures.cpu;
   };
-  console.log(
-    `  ratio             the server’s CPU a call to SIPp’s ${shown('alone')} (goal 2.4); with the application’s ${shown('both')}`,
-  );
+  const alone: number[] = [];
+  const both: number[] = [];
+  try {
+    for (let round = 0; round < Number(values.rounds); round += 1) {
+      const { 'sip-server': server = NaN, application = NaN } = await slice('As many as it takes', watched, target);
+      const baseline = { port, transport: 'TCP', ca: null, messages: 'sipp' } as const;
+      const title = 'Baseline: SIPp as UAS over one TCP connection (no TLS, no application)';
+      const { sipp: ms = NaN } = await slice(title, { sipp, generator }, baseline);
+      alone.push(server / ms);
+      both.push((server + application) / ms);
+    }
+  } finally {
+    child.kill('SIGKILL');
+  }
+  console.log(`  ratio             the server’s CPU a call to SIPp’s ${spread(alone)} (goal 2.4); with the application’s ${spread(both)}`);
 }
 
 async function heldMemory(generator: Process, server: Process, target: LoadTarget): Promise<number> {

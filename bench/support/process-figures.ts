@@ -14,3 +14,12 @@ export function cpuMs(pid: number): number {
 export function percentile(sorted: Float64Array, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
+
+export function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+/** The median, and each in order. */
+export function spread(values: readonly number[]): string {
+  return `${median(values).toFixed(2)} (${values.map((value) => value.toFixed(2)).join(', ')})`;
+}
