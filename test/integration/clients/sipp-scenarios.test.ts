@@ -48,9 +48,7 @@ describe('SIPp over a TLS tunnel', () => {
   });
 
   it('[4028 §9] session timers: 422 and Min-SE, then refreshed by UPDATE and re-INVITE', async () => {
-    // A record of the refused INVITE too.
-    const outcome = await runSipp(tunnel, 'session-timers', NUMBER, 20, 20);
-    expect([outcome.code, outcome.successful, outcome.failed], outcome.output.slice(-3_000)).toEqual([0, 20, 0]);
+    expect(reasons(await records('session-timers', 20, 20, tunnel.port))).toEqual(['CALLER_HANGUP']);
   });
 
   it('digits by INFO: both are counted, and # ends the call', async () => {
@@ -64,8 +62,7 @@ describe('SIPp over a TLS tunnel', () => {
   });
 
   it('without SRTP: 488 with the reason', async () => {
-    const outcome = await runSipp(tunnel, 'rejected-plain', NUMBER, 20, 20);
-    expect([outcome.code, outcome.successful, outcome.failed], outcome.output.slice(-3_000)).toEqual([0, 20, 0]);
+    expect(reasons(await records('rejected-plain', 20, 20, tunnel.port))).toEqual(['SRTP_REQUIRED']);
   });
 
   it('a burst: 100 INVITEs at once', async () => {
