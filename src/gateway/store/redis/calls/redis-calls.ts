@@ -1,6 +1,4 @@
 import { hash } from 'node:crypto';
-import { promisify } from 'node:util';
-import { brotliCompressSync, brotliDecompress, constants, inflateRaw } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { CallRecord } from '../../../model/call-record.js';
 import type { TraceEntry } from '../../../model/call-trace.js';
@@ -12,6 +10,7 @@ import { callIndexTime, idOfMember, recordMember } from '../../../ports/listing.
 import { decodeRecord, type RedisCommand, type RedisConnection } from '../redis.js';
 import type { TurnWrites } from '../turn-writes.js';
 import { readPage } from '../call-page.js';
+import { packTrace, unpackTrace } from './packed-trace.js';
 import { StoredCalls, type StoredKind, type StoredPart } from './stored-calls.js';
 import {
   MAX_CALLS_OF_ALL,
@@ -24,12 +23,6 @@ import {
   type FoundAnalysis,
   type Scope,
 } from '../../../ports/stores.js';
-
-const decompressed = promisify(brotliDecompress);
-const inflated = promisify(inflateRaw);
-// Half the time that DEFLATE takes, for a tenth more bytes. In the thread pool the stream around it costs several times that.
-// The default chunk takes 16 kB of memory for each trace, which is a tenth as long.
-const COMPRESSION = { chunkSize: 4_000, params: { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 16 } };
 
 // What Redis needs beside names and values: its own structures for a key that expires, and for the indexes and lists that a call is in.
 const BYTES_A_KEY = 250;
@@ -84,10 +77,7 @@ export class RedisCallLog implements CallLog {
 
   async trace(orgId: string, callId: string): Promise<readonly TraceEntry[]> {
     const bytes = await this.redis.run((client) => client.getBuffer(traceKey(orgId, callId)));
-    if (bytes === null) return [];
-    // An earlier version wrote DEFLATE.
-    const text = await decompressed(bytes).catch(() => inflated(bytes));
-    return JSON.parse(text.toString()) as TraceEntry[];
+    return bytes === null ? [] : unpackTrace(bytes);
   }
 
   list(scope: Scope, query: CallQuery): Promise<CallPage> {
@@ -121,7 +111,7 @@ export class RedisCallLog implements CallLog {
     const recordText = JSON.stringify({ ...record, transcript: [], samples: [] });
     // Apart, so that a list of calls need not read what was said in each.
     const detail = transcript.length + samples.length === 0 ? null : JSON.stringify({ transcript, samples });
-    const traceBytes = trace.length === 0 ? null : brotliCompressSync(JSON.stringify(trace), COMPRESSION);
+    const traceBytes = trace.length === 0 ? null : packTrace(trace);
     const traceExpireS = this.retention.traceDays * DAY_S;
     const member = recordMember(record.started_at, record.call_id);
     const callId = record.call_id;

@@ -1,0 +1,35 @@
+import { brotliCompressSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { maskSecrets } from '../../../../src/gateway/call/secrets.js';
+import type { TraceEntry } from '../../../../src/gateway/model/call-trace.js';
+import { packTrace, unpackTrace } from '../../../../src/gateway/store/redis/calls/packed-trace.js';
+
+const masked = fc.string({ unit: 'binary-ascii' }).map(maskSecrets);
+const entry = fc.record<TraceEntry>({
+  at: fc.constant('2026-11-27T09:10:11.123Z'),
+  source: fc.constantFrom('sip', 'rtpengine', 'agent', 'gateway'),
+  direction: fc.constantFrom('in', 'out', null),
+  summary: masked,
+  text: fc.option(masked),
+});
+
+describe('a packed trace', () => {
+  it('gives back what was packed, of any masked texts', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(entry, { minLength: 1 }), async (trace) => {
+        expect(await unpackTrace(packTrace(trace))).toEqual(trace);
+      }),
+    );
+  });
+
+  it('tells an empty text from none, and keeps what is not ASCII', async () => {
+    const [empty, none] = ['', null].map((text): TraceEntry => ({ at: 'now', source: 'sip', direction: null, summary: 'Größe ☎', text }));
+    expect(await unpackTrace(packTrace([empty!, none!]))).toEqual([empty, none]);
+  });
+
+  it('reads the JSON of an earlier version', async () => {
+    const trace: TraceEntry[] = [{ at: 'now', source: 'gateway', direction: null, summary: 'established', text: null }];
+    expect(await unpackTrace(brotliCompressSync(JSON.stringify(trace)))).toEqual(trace);
+  });
+});
