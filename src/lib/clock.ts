@@ -30,8 +30,12 @@ export function isoTime(wallMs: number): string {
   return `${textOfSecond}${String(Math.floor(wallMs) - second * 1_000).padStart(3, '0')}Z`;
 }
 
-/** Waits for the work, but no longer than this. False: it has not ended. Rejects as the work does. */
-export async function within(clock: Pick<Clock, 'setTimer'>, limitMs: number, work: Promise<unknown>): Promise<boolean> {
+/**
+ * Waits for the work, but no longer than this. False: it has not ended. Rejects as the work does.
+ * @param work `null`: there is none to wait for
+ */
+export async function within(clock: Pick<Clock, 'setTimer'>, limitMs: number, work: Promise<unknown> | null): Promise<boolean> {
+  if (work === null) return true;
   let cancel: CancelTimer | undefined;
   const limit = new Promise<false>((resolve) => {
     cancel = clock.setTimer(limitMs, () => resolve(false));

@@ -95,7 +95,7 @@ export class CallDialog {
   #dialog: SrfDialog | null = null;
   #placed: PlacedInvite | null = null;
   #dialledId: string | null;
-  #byeAnswered: Promise<void> = Promise.resolve();
+  #byeAnswered: Promise<void> | null = null;
   /** Only our REFER creates a subscription in a call. */
   #hasReferred = false;
   /** `null`: the SIP server does it alone. */
@@ -117,8 +117,8 @@ export class CallDialog {
     this.#dialledId = owner.dialledId;
   }
 
-  /** Resolves when the last BYE was answered, or at once when there was none. */
-  get byeAnswered(): Promise<void> {
+  /** Resolves when our last BYE was answered; `null`: we sent none. */
+  get byeAnswered(): Promise<void> | null {
     return this.#byeAnswered;
   }
 

@@ -96,9 +96,9 @@ export class CallTrace {
     }
   }
 
-  /** Resolves when the text of every sent message is known. */
-  settled(): Promise<void> {
-    if (this.#unsettled === 0) return Promise.resolve();
+  /** Resolves when the text of every sent message is known; `null`: it is. */
+  settled(): Promise<void> | null {
+    if (this.#unsettled === 0) return null;
     return new Promise((resolve) => {
       this.#onSettled = resolve;
     });

@@ -19,16 +19,15 @@ afterAll(async () => {
 });
 
 const text = fc.string({ unit: 'grapheme', maxLength: 300 });
-const binary = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
 const number = fc.maxSafeInteger();
 
-it('what is written in one turn stands in Redis byte for byte: text of any script, binary, numbers', async () => {
+it('what is written in one turn stands in Redis byte for byte: text of any script, and numbers', async () => {
   const writes = new TurnWrites(redis);
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.oneof(text, binary, number), { minLength: 1, maxLength: 20 }), async (values) => {
+    fc.asyncProperty(fc.array(fc.oneof(text, number), { minLength: 1, maxLength: 20 }), async (values) => {
       await Promise.all(values.map((value, at) => writes.write([['set', `key-${String(at)}-é`, value]])));
       const stored = await Promise.all(values.map((_value, at) => redis.client.getBuffer(`key-${String(at)}-é`)));
-      expect(stored).toEqual(values.map((value) => Buffer.from(value instanceof Buffer ? value : String(value))));
+      expect(stored).toEqual(values.map((value) => Buffer.from(String(value))));
     }),
     { numRuns: 50 },
   );

@@ -94,7 +94,7 @@ export const callKey = (orgId: string, callId: string): string => `org:{${orgId}
 /** String, JSON, expires: what was said in one call. */
 export const callDetailKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:detail`;
 
-/** Bytes (`packTrace`), expires: what happened in one call. */
+/** String (`packTrace`), expires: what happened in one call. */
 export const traceKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}:trace`;
 
 /**

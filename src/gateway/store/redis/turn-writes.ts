@@ -54,7 +54,7 @@ export class TurnWrites {
   }
 
   async #run(writes: readonly Write[]): Promise<void> {
-    const words: (string | number | Buffer)[] = [];
+    const words: (string | number)[] = [];
     for (const { command } of writes) words.push(command.length, ...command);
     const errors = new Map<number, Error>();
     try {

@@ -17,7 +17,7 @@ it('has a request, and its answer with the text that the SIP server sent', async
   trace.received({ method: 'INVITE', uri: 'sip:1@gw', msg: { raw: 'INVITE sip:1@gw SIP/2.0\r\nTo: x\r\n\r\n', headers: {} } }, response);
   response.send(486, 'Busy Here', {});
   let isSettled = false;
-  void trace.settled().then(() => (isSettled = true));
+  void trace.settled()?.then(() => (isSettled = true));
   await Promise.resolve();
   expect(isSettled).toBe(false);
   settle('SIP/2.0 486 Busy Here\r\nTo: x;tag=1\r\n\r\n');

@@ -1,4 +1,3 @@
-import { brotliCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { maskSecrets } from '../../../../src/gateway/call/secrets.js';
@@ -18,18 +17,13 @@ describe('a packed trace', () => {
   it('gives back what was packed, of any masked texts', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(entry, { minLength: 1 }), async (trace) => {
-        expect(await unpackTrace(packTrace(trace))).toEqual(trace);
+        expect(await unpackTrace(Buffer.from(packTrace(trace)))).toEqual(trace);
       }),
     );
   });
 
   it('tells an empty text from none, and keeps what is not ASCII', async () => {
     const [empty, none] = ['', null].map((text): TraceEntry => ({ at: 'now', source: 'sip', direction: null, summary: 'Größe ☎', text }));
-    expect(await unpackTrace(packTrace([empty!, none!]))).toEqual([empty, none]);
-  });
-
-  it('reads the JSON of an earlier version', async () => {
-    const trace: TraceEntry[] = [{ at: 'now', source: 'gateway', direction: null, summary: 'established', text: null }];
-    expect(await unpackTrace(brotliCompressSync(JSON.stringify(trace)))).toEqual(trace);
+    expect(await unpackTrace(Buffer.from(packTrace([empty!, none!])))).toEqual([empty, none]);
   });
 });

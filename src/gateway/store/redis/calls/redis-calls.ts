@@ -76,8 +76,8 @@ export class RedisCallLog implements CallLog {
   }
 
   async trace(orgId: string, callId: string): Promise<readonly TraceEntry[]> {
-    const bytes = await this.redis.run((client) => client.getBuffer(traceKey(orgId, callId)));
-    return bytes === null ? [] : unpackTrace(bytes);
+    const packed = await this.redis.run((client) => client.getBuffer(traceKey(orgId, callId)));
+    return packed === null ? [] : unpackTrace(packed);
   }
 
   list(scope: Scope, query: CallQuery): Promise<CallPage> {
@@ -111,7 +111,7 @@ export class RedisCallLog implements CallLog {
     const recordText = JSON.stringify({ ...record, transcript: [], samples: [] });
     // Apart, so that a list of calls need not read what was said in each.
     const detail = transcript.length + samples.length === 0 ? null : JSON.stringify({ transcript, samples });
-    const traceBytes = trace.length === 0 ? null : packTrace(trace);
+    const packedTrace = trace.length === 0 ? null : packTrace(trace);
     const traceExpireS = this.retention.traceDays * DAY_S;
     const member = recordMember(record.started_at, record.call_id);
     const callId = record.call_id;
@@ -129,12 +129,12 @@ export class RedisCallLog implements CallLog {
     // The samples go with the transcript.
     const detailExpireS = Math.min(expireS, (transcriptDays ?? Infinity) * DAY_S);
     if (detail !== null) writes.push(['set', callDetailKey(orgId, callId), detail, 'EX', detailExpireS]);
-    if (traceBytes !== null) writes.push(['set', traceKey(orgId, callId), traceBytes, 'EX', traceExpireS]);
+    if (packedTrace !== null) writes.push(['set', traceKey(orgId, callId), packedTrace, 'EX', traceExpireS]);
     await this.writes.write(writes);
     const note = (kind: StoredKind, bytes: number, seconds: number): void =>
       this.#stored.note({ kind, orgId, member, bytes, expiresMs: this.clock.wallMs() + seconds * 1_000 });
     note('record', BYTES_A_CALL + BYTES_A_KEY + Buffer.byteLength(recordText) + sizeOf(detail), expireS);
-    if (traceBytes !== null) note('trace', BYTES_A_KEY + traceBytes.length, traceExpireS);
+    if (packedTrace !== null) note('trace', BYTES_A_KEY + packedTrace.length, traceExpireS);
     const untidied = (this.#untidied.get(orgId) ?? this.#tidyEach) + 1;
     this.#untidied.set(orgId, untidied > this.#tidyEach ? 1 : untidied);
     if (untidied > this.#tidyEach) await this.#tidy(orgId, expireS);
