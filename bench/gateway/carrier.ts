@@ -2,6 +2,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import { testCertificates } from '../../test/support/certificates.js';
 import type { LoadResult } from '../sip-server/generator.js';
+import { takeOrders } from '../support/orders.js';
 import { percentile } from '../support/process-figures.js';
 
 // The carrier of calls that the product places: asks the API for each, takes it, acknowledges nothing it need not, and ends it. As of the
@@ -198,15 +199,9 @@ async function place(order: PlacingOrder): Promise<LoadResult> {
   };
 }
 
-process.on('message', (order: PlacingOrder) => {
-  void place(order).then(
-    (result) => process.send?.({ result }),
-    (error: unknown) => process.send?.({ error: String(error) }),
-  );
-});
 const { cert, key } = await testCertificates();
 const server = createServer({ cert, key, minVersion: 'TLSv1.2' }, (socket) => new Connection(socket));
 server.listen(0, '127.0.0.1', () => {
   ({ port } = server.address() as AddressInfo);
-  process.send?.({ type: 'ready', port });
+  takeOrders(place, port);
 });

@@ -320,8 +320,8 @@ function ratios(title: string, of: (ours: Outcome, theirs: Outcome) => number | 
 }
 
 /** Calls that come in, then as many at once that are placed, by one instance. */
-async function bothWays(round: number): Promise<readonly [Figures, Figures]> {
-  console.log(`\nTrunkline, round ${String(round)}`);
+/** One product, after calls of both kinds for the time to warm up; slices of both in turn. */
+async function compareWays(): Promise<void> {
   const product = await productSubject({ ...(await placingSettings()), ...settings() });
   const [caller, carrier] = [await started('bench/sip-server/generator.ts'), await started('bench/gateway/carrier.ts')];
   try {
@@ -330,34 +330,30 @@ async function bothWays(round: number): Promise<readonly [Figures, Figures]> {
     const calling: LoadOrder = { type: 'closed', target: product.target, concurrency, seconds, connections };
     await ask(caller, { ...calling, seconds: Number(values.warm) });
     await ask(carrier, { ...placing, seconds: Number(values.warm) });
-    const inbound = await measured(caller, product, calling);
-    describe(`calls that come in (${values.concurrency} at once)`, inbound);
-    const outbound = await measured(carrier, product, placing);
-    describe(`calls that are placed (${values.concurrency} at once); INVITE to 200: request to ACK`, outbound);
-    const failures = inbound.result.failed + outbound.result.failed;
-    if (failures > 0) throw new Error(`${String(failures)} calls failed`);
-    return [outbound, inbound];
+    const all: Round[] = [];
+    for (let round = 1; round <= Number(values.rounds); round += 1) {
+      console.log(`\nRound ${String(round)}`);
+      const inbound = await measured(caller, product, calling);
+      describe(`calls that come in (${values.concurrency} at once)`, inbound);
+      const outbound = await measured(carrier, product, placing);
+      describe(`calls that are placed (${values.concurrency} at once); INVITE to 200: request to ACK`, outbound);
+      const failures = inbound.result.failed + outbound.result.failed;
+      if (failures > 0) throw new Error(`${String(failures)} calls failed`);
+      all.push([{ most: outbound }, { most: inbound }]);
+    }
+    console.log('\nPlaced calls to those that come in: the median of the rounds, and each of them');
+    const both = (of: (figures: Figures) => number) => (placed: Outcome, taken: Outcome) =>
+      placed.most === undefined || taken.most === undefined ? undefined : of(placed.most) / of(taken.most);
+    ratios('calls a second (goal 0.8)    ', both(perSecond), all);
+    ratios(
+      'CPU a call (goal 1.2)        ',
+      both(({ own }) => own),
+      all,
+    );
   } finally {
     for (const { child } of [caller, carrier]) child.kill();
     await product.close();
   }
-}
-
-async function compareWays(): Promise<void> {
-  const all: Round[] = [];
-  for (let round = 1; round <= Number(values.rounds); round += 1) {
-    const [outbound, inbound] = await bothWays(round);
-    all.push([{ most: outbound }, { most: inbound }]);
-  }
-  console.log('\nPlaced calls to those that come in: the median of the rounds, and each of them');
-  const both = (of: (figures: Figures) => number) => (placed: Outcome, taken: Outcome) =>
-    placed.most === undefined || taken.most === undefined ? undefined : of(placed.most) / of(taken.most);
-  ratios('calls a second (goal 0.8)    ', both(perSecond), all);
-  ratios(
-    'CPU a call (goal 1.2)        ',
-    both(({ own }) => own),
-    all,
-  );
 }
 
 /** Several cells and one, at the same rates: a quarter of one's most over two cells is an eighth of it for each. */

@@ -1,5 +1,6 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { takeOrders } from '../support/orders.js';
 import { percentile } from '../support/process-figures.js';
 
 // One connection that carries every call, as a carrier's does. Text is put together from templates and read by a few searches:
@@ -427,10 +428,4 @@ async function carryOut(order: LoadOrder): Promise<LoadResult | null> {
   }
 }
 
-process.on('message', (order: LoadOrder) => {
-  void carryOut(order).then(
-    (result) => process.send?.({ result }),
-    (error: unknown) => process.send?.({ error: String(error) }),
-  );
-});
-process.send?.({ type: 'ready' });
+takeOrders(carryOut);

@@ -1,4 +1,4 @@
-import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { rm } from 'node:fs/promises';
@@ -7,35 +7,16 @@ import { join, resolve } from 'node:path';
 import { ensureCertificates } from '../../src/tls/certificates.js';
 import { freePorts } from '../../test/support/ports.js';
 import { memoryKb } from '../../test/support/processes.js';
+import { ask, started, type Child } from '../support/child.js';
 import type { LoadOrder, LoadResult, LoadTarget } from './generator.js';
 
 const SECRET = 'bench';
 
-export interface Process {
-  readonly child: ChildProcess;
-  readonly pid: number;
-}
+export type Process = Pick<Child, 'child' | 'pid'>;
 
-async function started(child: ChildProcess): Promise<Process> {
-  await new Promise<void>((resolve_, reject) => {
-    child.once('message', () => resolve_());
-    child.once('exit', (code) => reject(new Error(`${child.spawnfile} ended with ${String(code)}`)));
-  });
-  return { child, pid: child.pid ?? 0 };
-}
-
-function typescript(file: string, args: readonly string[] = []): Promise<Process> {
-  return started(fork(resolve(file), args, { execArgv: ['--import', 'tsx'] }));
-}
-
+/** One of the generator's, which `startGenerator` started. */
 export function order(generator: Process, what: LoadOrder): Promise<LoadResult> {
-  return new Promise((resolve_, reject) => {
-    generator.child.once('message', (answer: { result?: LoadResult; error?: string }) => {
-      if (answer.error === undefined) resolve_(answer.result as LoadResult);
-      else reject(new Error(answer.error));
-    });
-    generator.child.send(what);
-  });
+  return ask(generator, what);
 }
 
 /** Resident memory in kB after a full collection: whether anything stays behind. */
@@ -51,7 +32,7 @@ export async function settledKb(server: Process): Promise<number> {
 }
 
 export function startGenerator(): Promise<Process> {
-  return typescript('bench/sip-server/generator.ts');
+  return started('bench/sip-server/generator.ts');
 }
 
 export interface All {
@@ -94,11 +75,11 @@ export async function startAll({ profile, messages, drachtio, collects = false, 
           dialogs === 'redis' ? redisUrl : undefined,
         )
       : await drachtioServer(drachtio, sip, control, certificates);
-  const application = await typescript('bench/sip-server/application.ts', [
-    String(control),
-    SECRET,
-    ...(dialogs === 'memory' ? [] : ['gw:bench']),
-  ]);
+  const application = await started(
+    'bench/sip-server/application.ts',
+    [],
+    [String(control), SECRET, ...(dialogs === 'memory' ? [] : ['gw:bench'])],
+  );
   const generator = await startGenerator();
   const close = async (): Promise<void> => {
     generator.child.kill();
@@ -117,7 +98,7 @@ export async function startBareTls(): Promise<Omit<All, 'application'>> {
   const directory = mkdtempSync(join(tmpdir(), 'trunkline-bench-'));
   const [port = 0] = await freePorts(1);
   const { certFile, keyFile, caFile } = await ensureCertificates(directory, ['localhost', '127.0.0.1'], Date.now());
-  const server = await typescript('bench/sip-server/bare-tls.ts', [String(port), certFile, keyFile]);
+  const server = await started('bench/sip-server/bare-tls.ts', [], [String(port), certFile, keyFile]);
   const generator = await startGenerator();
   const close = async (): Promise<void> => {
     for (const { child } of [generator, server]) child.kill('SIGKILL');

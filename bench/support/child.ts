@@ -9,9 +9,9 @@ export interface Child {
   readonly ready: { readonly port?: number };
 }
 
-export async function started(file: string, options: readonly string[] = []): Promise<Child> {
+export async function started(file: string, options: readonly string[] = [], args: readonly string[] = []): Promise<Child> {
   // What it logs goes nowhere, at the level that it has in the product.
-  const child = fork(resolve(file), [], { execArgv: ['--import', 'tsx', ...options], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const child = fork(resolve(file), args, { execArgv: ['--import', 'tsx', ...options], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const ready = await new Promise<Child['ready']>((done, reject) => {
     child.once('message', (message: Child['ready']) => done(message));
     child.once('exit', (code) => reject(new Error(`${file} ended with ${String(code)}`)));
@@ -19,7 +19,7 @@ export async function started(file: string, options: readonly string[] = []): Pr
   return { child, pid: child.pid ?? 0, ready };
 }
 
-export function ask<T>({ child }: Child, order: object): Promise<T> {
+export function ask<T>({ child }: Pick<Child, 'child'>, order: object): Promise<T> {
   return new Promise((done, reject) => {
     child.once('message', (answer: { result?: T; error?: string }) => {
       if (answer.error === undefined) done(answer.result as T);

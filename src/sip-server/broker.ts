@@ -4,6 +4,7 @@ import { getHeader, header, type SipRequest, type SipResponse, serializeUnfolded
 import type { Flow } from '../sip/transport/flow.js';
 import type { OutgoingRequest, IncomingRequest, UserAgentListener } from '../sip/user-agent/user-agent-context.js';
 import type { UserAgent } from '../sip/user-agent.js';
+import { retryAfter } from '../sip/user-agent/retry-after.js';
 import { formatHostPort } from '../lib/address.js';
 import { nextSerialId } from '../lib/ids.js';
 import type { QueuedTimer } from '../lib/timers.js';
@@ -13,7 +14,6 @@ import { parseAppMessage } from './app-message.js';
 import { AppDialogs, type AppDialog, dialogIdOfEntry, gatewayOf, peerOf, readUserData, takenUserData, userDataOf } from './app-dialogs.js';
 import type { BrokerOptions } from './broker-options.js';
 import { IncomingRequests } from './incoming.js';
-import { retryAfter } from './retry-after.js';
 import { formatResponseSent, type AppCommand } from './control-protocol.js';
 import { APPLICATION_GONE, OutgoingRequests } from './outgoing.js';
 

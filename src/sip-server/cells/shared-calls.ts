@@ -7,7 +7,7 @@ import { cellOf } from '../../sip/message/cell-of.js';
 import type { SipStack } from '../../sip/stack.js';
 import type { Endpoint, Flow, FlowListener } from '../../sip/transport/flow.js';
 import type { OpenTransactions } from '../../sip/transport/retirement.js';
-import { retryAfter } from '../retry-after.js';
+import { retryAfter } from '../../sip/user-agent/retry-after.js';
 import type { CellLineLimits } from './cell-line.js';
 import { HandedCalls, HandedDatagrams } from './handed-calls.js';
 import { Neighbour } from './neighbour.js';

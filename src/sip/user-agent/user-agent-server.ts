@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { formatHostPort } from '../../lib/address.js';
 import {
   endsSubscription,
@@ -13,6 +12,7 @@ import {
   type IncomingOwner,
 } from './user-agent-context.js';
 import { contactOf } from './compose.js';
+import { retryAfter } from './retry-after.js';
 import { refreshTarget, uasDialog, agreedSession } from '../dialog/dialog.js';
 import type { DialogRecord } from '../dialog/dialog-record.js';
 import type { DialogEntry } from '../dialog/dialog-table.js';
@@ -123,7 +123,7 @@ export class UserAgentServer implements IncomingOwner {
     }
     // RFC 3261 §14.2, RFC 3311 §5.2: another one before our final response to the first.
     const isSecond = request.method === 'INVITE' ? dialog.invite !== null : request.method === 'UPDATE' && dialog.hasPendingUpdate;
-    if (isSecond) return this.#refuse(transaction, 500, 'Server Internal Error', [header('Retry-After', String(randomInt(0, 11)))]);
+    if (isSecond) return this.#refuse(transaction, 500, 'Server Internal Error', [retryAfter()]);
     if (request.method === 'INVITE' && (dialog.hasOwnInvite || dialog.awaitsAck)) return this.#refuse(transaction, 491, 'Request Pending');
     dialog.state = { ...dialog.state, remoteSeq: core.cseq.number };
     dialog.heardBy(flow);
@@ -150,7 +150,7 @@ export class UserAgentServer implements IncomingOwner {
   #refuseUnknown(transaction: ServerTransaction): void {
     const refuse = (isElsewhere: boolean): void => {
       if (!isElsewhere) return this.#refuse(transaction, 481, 'Call/Transaction Does Not Exist');
-      this.#refuse(transaction, 500, 'Server Internal Error', [header('Retry-After', String(randomInt(1, 11)))]);
+      this.#refuse(transaction, 500, 'Server Internal Error', [retryAfter()]);
     };
     const { dialogs } = this.context;
     const isElsewhere = !dialogs.isComplete || dialogs.isElsewhere(transaction.core);
