@@ -319,8 +319,7 @@ function ratios(title: string, of: (ours: Outcome, theirs: Outcome) => number | 
   if (found.length > 0) console.log(`  ${title} ratio ${spread(found)}`);
 }
 
-/** Calls that come in, then as many at once that are placed, by one instance. */
-/** One product, after calls of both kinds for the time to warm up; slices of both in turn. */
+/** Calls that come in and as many at once that are placed, by one product: slices of both in turn. */
 async function compareWays(): Promise<void> {
   const product = await productSubject({ ...(await placingSettings()), ...settings() });
   const [caller, carrier] = [await started('bench/sip-server/generator.ts'), await started('bench/gateway/carrier.ts')];

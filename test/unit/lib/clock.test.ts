@@ -28,6 +28,7 @@ describe('within', () => {
   it('waits for the work, for its time limit at most, and leaves no timer', async () => {
     const clock = new VirtualClock();
     expect(await within(clock, 10, Promise.resolve())).toBe(true);
+    expect(await within(clock, 10, null)).toBe(true);
     await expect(within(clock, 10, Promise.reject(new Error('no')))).rejects.toThrow('no');
     expect(clock.pendingTimers).toBe(0);
     const endless = within(clock, 10, new Promise(() => undefined));

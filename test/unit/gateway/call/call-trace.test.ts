@@ -22,6 +22,7 @@ it('has a request, and its answer with the text that the SIP server sent', async
   expect(isSettled).toBe(false);
   settle('SIP/2.0 486 Busy Here\r\nTo: x;tag=1\r\n\r\n');
   await trace.settled();
+  expect(trace.settled()).toBeNull();
   expect(trace.read()).toMatchObject([
     { source: 'sip', direction: 'in', summary: 'INVITE sip:1@gw SIP/2.0', text: expect.stringContaining('To: x') as unknown },
     { source: 'sip', direction: 'out', summary: 'SIP/2.0 486 Busy Here', text: expect.stringContaining('tag=1') as unknown },
