@@ -200,6 +200,14 @@ export class RunningGateway {
     return (JSON.parse(await readFile(join(this.dataDir, `${name}.pid`), 'utf8')) as { readonly pid: number }).pid;
   }
 
+  /** The process id of its spare, which is loaded and waits for its end. */
+  async spareOf(name: string): Promise<number> {
+    const pid = (): string | undefined =>
+      new RegExp(`"child":"${name}","pid":(\\d+),"msg":"supervisor\\.spare\\.ready"`).exec(this.output)?.[1];
+    await until(() => pid() !== undefined, 20_000, `no spare of ${name}`);
+    return Number(pid());
+  }
+
   async log(name: string): Promise<string> {
     return readFile(join(this.dataDir, 'logs', `${name}.log`), 'utf8');
   }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sipServerName } from '../../../src/config/cells.js';
 import { until, type CarrierCall } from '../../support/carrier-call.js';
 import { areWhole, cellOfAnswer, CELLS, connectionOf, openedIn } from '../../support/cells.js';
@@ -45,41 +45,54 @@ async function isRead({ peer }: CarrierCall): Promise<void> {
   await peer.next('pong', ({ startLine }) => startLine === 'PONG');
 }
 
-// One kill for each SIP server: the supervisor starts what dies again and again only after a pause.
-it.each([1, 2])('kill -9 of the SIP server of cell %i costs no call, and no request that it had or gets meanwhile', async (cell) => {
-  const other = 3 - cell;
-  const calls = await Promise.all([talking(1, 1), talking(1, 2), talking(2, 1), talking(2, 2)]);
-  const [cut, kept] = [calls.filter((_, index) => index % 2 === cell - 1), calls.filter((_, index) => index % 2 !== cell - 1)];
-  const ending = await talking(cell, other);
-  const [begun, fresh, others] = await Promise.all([opened(cell, other), opened(cell, other), opened(other, other)]);
-  const pid = await gateway.pidOf(sipServerName(cell));
-  // It reads nothing more: what comes by the other cell's connections is on its way to it.
-  process.kill(pid, 'SIGSTOP');
-  const bye = ending.request('BYE');
-  const answered = begun.connect();
-  await isRead(ending);
-  await isRead(begun);
-  const killedMs = performance.now();
-  process.kill(pid, 'SIGKILL');
+describe('with the spares that there are by default', () => {
+  beforeAll(async () => {
+    await gateway.stop();
+    await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
+  });
 
-  // At once: requests in its dialogs wait until it is back, and new calls are the other one's.
-  const statuses = Promise.all(kept.map(async (call) => (await call.request('OPTIONS')).status));
-  await Promise.all([answered, fresh.connect(), others.connect()]);
-  expect([begun, fresh, others].map(({ answer }) => cellOfAnswer(answer))).toEqual([other, other, other]);
-  expect(await statuses).toEqual([200, 200]);
-  expect((await bye).status).toBe(200);
-  expect(await recordOf(gateway, ending)).toMatchObject({ reason: 'CALLER_HANGUP' });
-  ending.close();
-  for (const call of cut) {
-    await call.peer.whenClosed();
-    call.over(await newConnection());
-  }
-  expect(await Promise.all(cut.map(async (call) => (await call.request('OPTIONS')).status))).toEqual([200, 200]);
-  await Promise.all(calls.map((call) => call.heardAfter(performance.now())));
-  const gap = Math.max(...calls.map(({ audio }) => audio.longestGapSince(killedMs)));
-  console.log(`  figure: SIP server of one of two cells killed: ${String(Math.round(gap))} ms of silence`);
-  for (const call of [...calls, begun, fresh, others]) await endsWell(call);
-  await nothingLeft(Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
+  afterAll(async () => {
+    await gateway.stop();
+    await gateway.up();
+  });
+
+  // One kill for each SIP server: the supervisor starts what dies again and again only after a pause.
+  it.each([1, 2])('kill -9 of the SIP server of cell %i costs no call, and no request that it had or gets meanwhile', async (cell) => {
+    const other = 3 - cell;
+    const calls = await Promise.all([talking(1, 1), talking(1, 2), talking(2, 1), talking(2, 2)]);
+    const [cut, kept] = [calls.filter((_, index) => index % 2 === cell - 1), calls.filter((_, index) => index % 2 !== cell - 1)];
+    const ending = await talking(cell, other);
+    const [begun, fresh, others] = await Promise.all([opened(cell, other), opened(cell, other), opened(other, other)]);
+    await gateway.spareOf(sipServerName(cell));
+    const pid = await gateway.pidOf(sipServerName(cell));
+    // It reads nothing more: what comes by the other cell's connections is on its way to it.
+    process.kill(pid, 'SIGSTOP');
+    const bye = ending.request('BYE');
+    const answered = begun.connect();
+    await isRead(ending);
+    await isRead(begun);
+    const killedMs = performance.now();
+    process.kill(pid, 'SIGKILL');
+
+    // At once: requests in its dialogs wait until it is back, and new calls are the other one's.
+    const statuses = Promise.all(kept.map(async (call) => (await call.request('OPTIONS')).status));
+    await Promise.all([answered, fresh.connect(), others.connect()]);
+    expect([begun, fresh, others].map(({ answer }) => cellOfAnswer(answer))).toEqual([other, other, other]);
+    expect(await statuses).toEqual([200, 200]);
+    expect((await bye).status).toBe(200);
+    expect(await recordOf(gateway, ending)).toMatchObject({ reason: 'CALLER_HANGUP' });
+    ending.close();
+    for (const call of cut) {
+      await call.peer.whenClosed();
+      call.over(await newConnection());
+    }
+    expect(await Promise.all(cut.map(async (call) => (await call.request('OPTIONS')).status))).toEqual([200, 200]);
+    await Promise.all(calls.map((call) => call.heardAfter(performance.now())));
+    const gap = Math.max(...calls.map(({ audio }) => audio.longestGapSince(killedMs)));
+    console.log(`  figure: SIP server of one of two cells killed: ${String(Math.round(gap))} ms of silence`);
+    for (const call of [...calls, begun, fresh, others]) await endsWell(call);
+    await nothingLeft(Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
+  });
 });
 
 it('a SIP server that hangs gets no new calls within 2 s', async () => {

@@ -84,7 +84,7 @@ describe('a spare process', () => {
 
   it('takes the place of a gateway that is killed', async () => {
     const call = await talking();
-    const pid = await spareOf('gateway');
+    const pid = await gateway.spareOf('gateway');
     const atMs = performance.now();
     process.kill(await gateway.pidOf('gateway'), 'SIGKILL');
     await gateway.logged('gateway', 'call.resumed');
@@ -96,7 +96,7 @@ describe('a spare process', () => {
 
   it('takes it without a supervisor too, whose successor finds it there; trunkline stop leaves neither', async () => {
     const call = await talking();
-    await spareOf('gateway');
+    await gateway.spareOf('gateway');
     await gateway.stop('SIGKILL');
     process.kill(await gateway.pidOf('gateway'), 'SIGKILL');
     await gateway.logged('gateway', 'call.resumed');
@@ -107,14 +107,6 @@ describe('a spare process', () => {
     expect(processesOf(gateway.dataDir)).toEqual([]);
   });
 });
-
-/** Of a process that is loaded and waits for the end of this one. */
-async function spareOf(child: string): Promise<number> {
-  const pid = (): string | undefined =>
-    new RegExp(`"child":"${child}","pid":(\\d+),"msg":"supervisor\\.spare\\.ready"`).exec(gateway.output)?.[1];
-  await until(() => pid() !== undefined, 20_000, 'no spare');
-  return Number(pid());
-}
 
 describe('a SIP server that dies', () => {
   const options = () => ({ host: '127.0.0.1', port: gateway.sipPort, ca: gateway.ca, servername: 'localhost' });
@@ -155,7 +147,7 @@ describe('a SIP server that dies', () => {
   it('after more than a day, when it has new ticket keys: a spare that loaded before resumes its sessions', async () => {
     await gateway.stop();
     await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
-    const spare = await spareOf('sip-server');
+    const spare = await gateway.spareOf('sip-server');
     const keys = join(gateway.dataDir, 'ticket-keys');
     const old = await ticketOf();
     const dayAgo = new Date(Date.now() - 25 * 3_600_000);
