@@ -133,15 +133,23 @@ export class TestPeer {
     return samples;
   }
 
-  /** Sends samples in real time, one packet at a time: of 20 ms unless told otherwise. */
-  async speak(samples: Int16Array, packetMs = 20): Promise<void> {
+  /**
+   * Sends samples in real time, one packet at a time: of 20 ms unless told otherwise.
+   * @returns the longest time between two packets, in ms: a process that is kept waiting has gaps
+   */
+  async speak(samples: Int16Array, packetMs = 20): Promise<number> {
     const encoded = this.#law.encode(samples);
     const size = packetMs * 8;
     const started = performance.now();
+    let sentMs = started;
+    let gapMs = 0;
     for (let packet = 0; (packet + 1) * size <= encoded.length; packet += 1) {
       await until(started + packet * packetMs);
       this.sendPacket(encoded.subarray(packet * size, (packet + 1) * size));
+      gapMs = Math.max(gapMs, performance.now() - sentMs);
+      sentMs = performance.now();
     }
+    return gapMs;
   }
 
   /** Presses a key for 100 ms, as RFC 4733 asks for, in real time; the end comes three times. */
