@@ -34,7 +34,7 @@ export interface NodeOptions {
 }
 
 /** With more outstanding, rtpengine's socket drops commands; with 64 it lost none. */
-const MAX_OUTSTANDING = 64;
+export const MAX_OUTSTANDING = 64;
 const FIRST_RETRANSMIT_MS = 100;
 
 /** Length of a cookie, by which rtpengine recognizes a retransmitted command. */

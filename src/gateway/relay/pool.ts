@@ -15,7 +15,7 @@ import {
   type RelaySide,
 } from './flags.js';
 import { PoolMember, type MemberNode } from './member.js';
-import { RtpengineError, RtpengineNode, type NgReply } from './node.js';
+import { MAX_OUTSTANDING, RtpengineError, RtpengineNode, type NgReply } from './node.js';
 
 /** A node that stalled for a second still has its calls: report them as lost only after this time, from 0.8 s without a response on. */
 const SLOW_NODE_MS = 600;
@@ -52,6 +52,9 @@ export interface RelayNodeState {
 type LostListener = (node: string, relayIds: readonly string[]) => void;
 type BackListener = (node: string) => void;
 
+/** Unanswered offers of a node. A turn of the event loop can have hundreds of calls: none has waited yet, and the last would wait for all. */
+const MAX_OFFERS = 2 * MAX_OUTSTANDING;
+
 /** Opens the pool's sockets. Nodes count as live until they miss their pings. */
 export function openRelayPool(options: RelayPoolOptions): RelayPool {
   return new RelayPool(options, (at) => new RtpengineNode({ ...options, ...at }));
@@ -66,6 +69,8 @@ export class RelayPool implements MediaRelay {
   /** On our own node only we have calls. `null`: others may have them. */
   readonly #knownPrefixes: readonly string[] | null;
   readonly #delay: DelayLimit;
+  /** Offers that rtpengine has not answered. */
+  #offers = 0;
   /** Nodes without a response whose calls are not lost yet. */
   readonly #silent = new Map<PoolMember, CancelTimer>();
   /** Each call's pending command, which its `delete` must not overtake. */
@@ -89,8 +94,13 @@ export class RelayPool implements MediaRelay {
     });
   }
 
-  offer(call: RelayCall, sdp: string): Promise<RelayAnswer> {
-    return this.#offer(call, 'carrier', call.agentSideSrtp, sdp);
+  async offer(call: RelayCall, sdp: string): Promise<RelayAnswer> {
+    this.#offers += 1;
+    try {
+      return await this.#offer(call, 'carrier', call.agentSideSrtp, sdp);
+    } finally {
+      this.#offers -= 1;
+    }
   }
 
   answer(call: RelayCall, sdp: string): Promise<RelayAnswer> {
@@ -142,9 +152,10 @@ export class RelayPool implements MediaRelay {
     return this.#members.some(({ isAlive }) => isAlive);
   }
 
-  /** Whether offers wait too long to be sent, on every live node. Each excess tightens the limit for a while (`DelayLimit`). */
+  /** Whether offers wait too long to be sent, or are too many, on every live node. Each wait tightens the limit for a while (`DelayLimit`). */
   isBehind(): boolean {
     const delays = this.#members.filter(({ isAlive }) => isAlive).map(({ delayMs }) => delayMs);
+    if (delays.length > 0 && this.#offers >= delays.length * MAX_OFFERS) return true;
     return this.#delay.isExceeded(delays.length === 0 ? 0 : Math.min(...delays), this.options.clock.nowMs());
   }
 

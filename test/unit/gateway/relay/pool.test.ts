@@ -140,6 +140,20 @@ describe('placing calls', () => {
     expect(pool.isBehind()).toBe(false);
   });
 
+  it('is behind while 128 offers of each node that lives are unanswered, though none has waited', async () => {
+    const { pool, nodes } = poolOf(2);
+    for (const node of nodes) node.isAlive = false;
+    const offers = Array.from({ length: 255 }, (_, index) => pool.offer(call(String(index)), 'v=0'));
+    expect(pool.isBehind()).toBe(false);
+    offers.push(pool.offer(call('255'), 'v=0'));
+    expect(pool.isBehind()).toBe(true);
+    // Offers reach their node in a later turn.
+    await new Promise(setImmediate);
+    for (const node of nodes) node.goOn();
+    await Promise.all(offers);
+    expect(pool.isBehind()).toBe(false);
+  });
+
   it.each(['Ran out of ports', 'Parallel session limit reached'])('tries a second node when the first says %s', async (refusal) => {
     const { pool, nodes } = poolOf(2);
     nodes[0]!.refusal = refusal;
