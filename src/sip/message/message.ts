@@ -96,6 +96,11 @@ export function splitList(text: string): string[] {
   let start = 0;
   let quoted = false;
   let angle = false;
+  const take = (end: number): void => {
+    const part = trimLws(text.slice(start, end));
+    if (part !== '') parts.push(part);
+    start = end + 1;
+  };
   for (let index = 0; index < text.length; index += 1) {
     const char = text[index];
     if (quoted) {
@@ -104,13 +109,10 @@ export function splitList(text: string): string[] {
     } else if (char === '"') quoted = true;
     else if (char === '<') angle = true;
     else if (char === '>') angle = false;
-    else if (char === ',' && !angle) {
-      parts.push(trimLws(text.slice(start, index)));
-      start = index + 1;
-    }
+    else if (char === ',' && !angle) take(index);
   }
-  parts.push(trimLws(text.slice(start)));
-  return parts.filter((part) => part !== '');
+  take(text.length);
+  return parts;
 }
 
 // RFC 3261 §7.3.3 and the IANA registry: compact forms.
