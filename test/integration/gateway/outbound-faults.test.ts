@@ -127,7 +127,8 @@ describe('a gateway that is killed', () => {
     await killGateway(site.gateway);
     respond(call.peer, await call.request('OPTIONS', 15_000), '200 OK');
     await end.hearsEcho(4_000, 20, 20_000);
-    expect(await site.callOf(callId)).toMatchObject({ state: 'in_progress', direction: 'outbound', resumed: 1 });
+    const shown = { state: 'in_progress', direction: 'outbound', resumed: 1 };
+    await expect.poll(() => site.callOf(callId), { timeout: 15_000 }).toMatchObject(shown);
     expect((await call.dialog.ask('BYE')).status).toBe(200);
     expect(await site.ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1, direction: 'outbound' });
     await end.close();
