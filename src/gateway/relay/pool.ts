@@ -69,7 +69,7 @@ export class RelayPool implements MediaRelay {
   /** On our own node only we have calls. `null`: others may have them. */
   readonly #knownPrefixes: readonly string[] | null;
   readonly #delay: DelayLimit;
-  /** Offers that rtpengine has not answered. */
+  /** Offers without an answer, counted before a node has them: each may wait for an earlier session first. */
   #offers = 0;
   /** Nodes without a response whose calls are not lost yet. */
   readonly #silent = new Map<PoolMember, CancelTimer>();
@@ -155,8 +155,8 @@ export class RelayPool implements MediaRelay {
   /** Whether offers wait too long to be sent, or are too many, on every live node. Each wait tightens the limit for a while (`DelayLimit`). */
   isBehind(): boolean {
     const delays = this.#members.filter(({ isAlive }) => isAlive).map(({ delayMs }) => delayMs);
-    if (delays.length > 0 && this.#offers >= delays.length * MAX_OFFERS) return true;
-    return this.#delay.isExceeded(delays.length === 0 ? 0 : Math.min(...delays), this.options.clock.nowMs());
+    if (delays.length === 0) return false;
+    return this.#offers >= delays.length * MAX_OFFERS || this.#delay.isExceeded(Math.min(...delays), this.options.clock.nowMs());
   }
 
   nodes(): readonly RelayNodeState[] {
