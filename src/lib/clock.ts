@@ -30,19 +30,22 @@ export function isoTime(wallMs: number): string {
   return `${textOfSecond}${String(Math.floor(wallMs) - second * 1_000).padStart(3, '0')}Z`;
 }
 
+/** The waits of one limit. */
+const WAITS = 5;
+
 /**
- * Waits for the work, but no longer than this. False: it has not ended. Rejects as the work does.
+ * Waits for the work, but no longer than this. False: it has not ended. Rejects as the work does. What counts is what the waits take, not
+ * the time: after a stall of this process the answer lies in a socket, and is read before the next wait ends.
  * @param work `null`: there is none to wait for
  */
-export async function within(clock: Pick<Clock, 'setTimer'>, limitMs: number, work: Promise<unknown> | null): Promise<boolean> {
-  if (work === null) return true;
-  let cancel: CancelTimer | undefined;
-  const limit = new Promise<false>((resolve) => {
-    cancel = clock.setTimer(limitMs, () => resolve(false));
+export function within(clock: Pick<Clock, 'setTimer'>, limitMs: number, work: Promise<unknown> | null): Promise<boolean> {
+  if (work === null) return Promise.resolve(true);
+  return new Promise((resolve, reject) => {
+    let cancel: CancelTimer;
+    const wait = (waits: number): void => {
+      cancel = clock.setTimer(limitMs / WAITS, () => (waits === 1 ? resolve(false) : wait(waits - 1)));
+    };
+    wait(WAITS);
+    work.finally(() => cancel()).then(() => resolve(true), reject);
   });
-  try {
-    return await Promise.race([work.then(() => true), limit]);
-  } finally {
-    cancel?.();
-  }
 }

@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { systemClock } from '../../../src/lib/system-clock.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
 import { startRedis } from '../../support/redis.js';
@@ -22,6 +24,25 @@ it('closes an open connection once it has ended, and again without waiting', asy
   await connection.ready(5000);
   await connection.close();
   expect(connection.client.status).toBe('end');
+  await connection.close();
+  await redis.close();
+});
+
+it('takes an answer that came while this process stood still, however long that was', async () => {
+  const redis = await startRedis();
+  const connection = new RedisConnection({ url: redis.url, clock: systemClock, log: silentLog, commandTimeoutMs: 50 });
+  await connection.ready(5000);
+  const answered = connection.ping();
+  await nextTurn();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+  await answered;
+  // Written at the end of the turn that stands still: Redis has it later than the limit.
+  const late = connection.ping();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+  await late;
+  redis.freeze();
+  await expect(connection.ping()).rejects.toThrow('Redis is not available: no answer within 50 ms');
+  redis.thaw();
   await connection.close();
   await redis.close();
 });

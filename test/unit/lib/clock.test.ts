@@ -35,4 +35,18 @@ describe('within', () => {
     clock.advance(10);
     expect(await endless).toBe(false);
   });
+
+  it('does not count a stall: what came during it is read first', async () => {
+    const clock = new VirtualClock();
+    let come = (): void => undefined;
+    const inTime = within(clock, 10, new Promise<void>((resolve) => (come = resolve)));
+    clock.standStill(1_000);
+    clock.advance(0);
+    come();
+    expect(await inTime).toBe(true);
+    const never = within(clock, 10, new Promise(() => undefined));
+    clock.standStill(1_000);
+    clock.advance(8);
+    expect(await never).toBe(false);
+  });
 });

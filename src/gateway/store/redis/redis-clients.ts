@@ -15,13 +15,10 @@ export interface RedisAddress {
   readonly cluster?: boolean;
   /** The URLs are of Sentinels, which know where the primary of this name is; user, password and number of the first are those of Redis. */
   readonly sentinel?: { readonly name: string; readonly password: string | null } | null;
-  /** Longest wait for one answer, in milliseconds: a call waits for it, so it is short. */
-  readonly commandTimeoutMs?: number;
   /** What `CLIENT LIST` shows it as. Nodes of a cluster show none. */
   readonly connectionName?: string;
 }
 
-const COMMAND_TIMEOUT_MS = 500;
 const CONNECT_TIMEOUT_MS = 2000;
 // Answers are overdue for this long: the connection is dead, though TCP has not noticed.
 const SOCKET_TIMEOUT_MS = 2000;
@@ -34,11 +31,10 @@ const MAX_REDIRECTIONS = 4;
 const RETRY_DELAY_MS = 100;
 const SLOTS_REFRESH_MS = 10_000;
 
-function clientOptions({ commandTimeoutMs = COMMAND_TIMEOUT_MS, connectionName }: RedisAddress) {
+function clientOptions({ connectionName }: RedisAddress) {
   return {
     ...(connectionName === undefined ? {} : { connectionName }),
     connectTimeout: CONNECT_TIMEOUT_MS,
-    commandTimeout: commandTimeoutMs,
     socketTimeout: SOCKET_TIMEOUT_MS,
     // A command that cannot go out now fails now: a caller with a phone at the ear gets its 503 at once.
     enableOfflineQueue: false,

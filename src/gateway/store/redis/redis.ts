@@ -9,13 +9,17 @@ import { publish } from '../../ports/events.js';
 import { StoreUnavailableError } from '../../ports/ports.js';
 import { CHANGES_CHANNEL } from './keys.js';
 import { clusterClient, singleClient, type RedisAddress } from './redis-clients.js';
-import type { Clock } from '../../../lib/clock.js';
+import { within, type Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
 
 export interface RedisOptions extends RedisAddress {
   readonly clock: Clock;
   readonly log: Log;
+  /** Longest wait for answers, in milliseconds: a call waits for them, so it is short. */
+  readonly commandTimeoutMs?: number;
 }
+
+const COMMAND_TIMEOUT_MS = 500;
 
 /** Records that are read in one round trip: Redis serves others between two. */
 const READ_AT_ONCE = 50;
@@ -52,6 +56,7 @@ export class RedisConnection {
   onChanged: ((key: string) => Promise<void>) | undefined;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #timeoutMs: number;
   #reportedDown = false;
   #isClosed = false;
   #connects = 0;
@@ -59,6 +64,7 @@ export class RedisConnection {
   constructor(options: RedisOptions) {
     this.#clock = options.clock;
     this.#log = options.log;
+    this.#timeoutMs = options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS;
     this.client = options.cluster === true ? clusterClient(options) : singleClient(options);
     this.isCluster = options.cluster === true;
     this.client.on('error', (error: Error) => this.#reportDown(error));
@@ -104,7 +110,9 @@ export class RedisConnection {
   async run<T>(commands: (client: Redis | Cluster) => Promise<T>): Promise<T> {
     const startedMs = this.#clock.nowMs();
     try {
-      const answer = await commands(this.client);
+      const answered = commands(this.client);
+      if (!(await within(this.#clock, this.#timeoutMs, answered))) throw new Error(`no answer within ${this.#timeoutMs} ms`);
+      const answer = await answered;
       publish('redis.command', { tookMs: this.#clock.nowMs() - startedMs, isAnswered: true });
       return answer;
     } catch (error) {
