@@ -86,16 +86,16 @@ const VOICES: Readonly<Record<Part, Voices>> = {
 const SEED: Readonly<Record<Part, number>> = { tuning: 1, 'held-back': 2 };
 
 /** @param size persons, and as many machines; fewer of the others */
-export function* corpusOf(part: Part, size: number): Generator<Sample> {
+export async function* corpusOf(part: Part, size: number): AsyncGenerator<Sample> {
   const random = randomOf(SEED[part]);
-  const makers = [
+  const makers: (() => Sample | Promise<Sample>)[] = [
     ...Array.from({ length: size }, () => () => person(part, random)),
     ...Array.from({ length: size }, () => () => machine(part, random)),
     ...Array.from({ length: Math.ceil(size / 8) }, () => () => fax(random)),
     ...Array.from({ length: Math.ceil(size / 8) }, () => () => intercepted(part, random)),
     ...Array.from({ length: Math.ceil(size / 5) }, () => () => nobody(random)),
   ];
-  for (const make of makers) yield make();
+  for (const make of makers) yield await make();
 }
 
 type Random = () => number;
@@ -111,7 +111,11 @@ function randomOf(seed: number): Random {
 const among = <T>(random: Random, values: readonly T[]): T => values[Math.floor(random() * values.length)] as T;
 const between = (random: Random, least: number, most: number): number => least + random() * (most - least);
 
-function spoken(part: Part, kind: 'person' | 'machine', random: Random): { readonly name: string; readonly samples: Int16Array } {
+async function spoken(
+  part: Part,
+  kind: 'person' | 'machine',
+  random: Random,
+): Promise<{ readonly name: string; readonly samples: Int16Array }> {
   const { languages, variants } = VOICES[part];
   const language = among(random, Object.keys(languages));
   const text = among(random, languages[language]?.[kind] ?? []);
@@ -123,20 +127,20 @@ function spoken(part: Part, kind: 'person' | 'machine', random: Random): { reado
   });
   const wav = parseWav(stdout);
   if (!wav.ok) throw new Error(`espeak-ng -v ${voice} made no WAV`);
-  return { name: `${voice} ${String(speed)} “${text}”`, samples: resample(wav.value.samples, wav.value.sampleRateHz, RATE_HZ) };
+  return { name: `${voice} ${String(speed)} “${text}”`, samples: await resample(wav.value.samples, wav.value.sampleRateHz, RATE_HZ) };
 }
 
-function person(part: Part, random: Random): Sample {
+async function person(part: Part, random: Random): Promise<Sample> {
   const line = new Line(random);
-  const first = spoken(part, 'person', random);
+  const first = await spoken(part, 'person', random);
   line.rest(between(random, 0.1, 1.5)).add(first.samples);
-  if (random() < 0.6) line.rest(between(random, 1.2, 3)).add(spoken(part, 'person', random).samples);
+  if (random() < 0.6) line.rest(between(random, 1.2, 3)).add((await spoken(part, 'person', random)).samples);
   return { name: first.name, answerer: 'person', samples: line.heard(), beepEndMs: null };
 }
 
-function machine(part: Part, random: Random): Sample {
+async function machine(part: Part, random: Random): Promise<Sample> {
   const line = new Line(random);
-  const greeting = spoken(part, 'machine', random);
+  const greeting = await spoken(part, 'machine', random);
   line.rest(between(random, 0.1, 1.2)).add(greeting.samples);
   if (random() < 0.7) line.rest(between(random, 0.3, 1.2)).add(tone(between(random, 0.2, 1), [among(random, [440, 800, 1_000, 1_400])]));
   else return { name: greeting.name, answerer: 'machine', samples: line.heard(), beepEndMs: null };
@@ -152,11 +156,11 @@ function fax(random: Random): Sample {
   return { name: 'fax', answerer: 'fax', samples: line.heard(), beepEndMs: null };
 }
 
-function intercepted(part: Part, random: Random): Sample {
+async function intercepted(part: Part, random: Random): Promise<Sample> {
   const line = new Line(random);
   line.rest(between(random, 0.1, 1));
   for (const hertz of [950, 1_400, 1_800]) line.add(tone(0.33, [hertz * between(random, 0.97, 1.03)]));
-  line.rest(0.3).add(spoken(part, 'machine', random).samples);
+  line.rest(0.3).add((await spoken(part, 'machine', random)).samples);
   return { name: 'special information tone', answerer: 'machine', samples: line.heard(), beepEndMs: null };
 }
 

@@ -49,7 +49,8 @@ function wilson(hits: number, all: number): string {
 const at = (sorted: readonly number[], share: number): string => String(Math.round(sorted[Math.floor((sorted.length - 1) * share)] ?? NaN));
 
 for (const part of ['tuning', 'held-back'] satisfies Part[]) {
-  const outcomes = [...corpusOf(part, Number(values.size))].map(judged);
+  const outcomes: Outcome[] = [];
+  for await (const sample of corpusOf(part, Number(values.size))) outcomes.push(judged(sample));
   const share = (of: (outcome: Outcome) => boolean, among: (outcome: Outcome) => boolean = () => true): string => {
     const all = outcomes.filter(among);
     return wilson(all.filter(of).length, all.length);

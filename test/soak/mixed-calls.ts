@@ -17,6 +17,8 @@ export interface MixedCallsOptions {
   readonly kinds?: readonly Kind[];
   /** Calls begun a second. */
   readonly rate: number;
+  /** Calls under way at most; none begins above it, however late the rate is. No limit unless given. */
+  readonly atOnce?: number;
   /** TLS connections that share the calls. */
   readonly connections: number;
   /** Calls after which a connection is replaced. */
@@ -36,13 +38,15 @@ const UNACKNOWLEDGED_MS = 45_000;
 export async function placeMixedCalls(options: MixedCallsOptions): Promise<Tally> {
   const tally: Record<string, number> = {};
   const pool = new PeerPool(options);
-  const { kinds = KINDS } = options;
+  const { kinds = KINDS, atOnce = Infinity } = options;
   let begun = 0;
   let done = 0;
+  const isDue = (elapsedMs: number): boolean =>
+    begun < options.calls && begun - done < atOnce && begun <= (elapsedMs / 1_000) * options.rate;
   await new Promise<void>((resolve) => {
     const begin = (): void => {
       // A timer that comes late starts what it is behind with.
-      while (begun < options.calls && begun <= ((performance.now() - startedMs) / 1_000) * options.rate) {
+      while (isDue(performance.now() - startedMs)) {
         const kind = kinds[begun % kinds.length] ?? 'answered';
         begun += 1;
         void pool

@@ -33,9 +33,9 @@ async function decoded(bytes: Uint8Array): Promise<DecodedAudio> {
   );
 }
 
-function at8kHz(samples: Int16Array, sampleRateHz: number): DecodedAudio {
+async function at8kHz(samples: Int16Array, sampleRateHz: number): Promise<DecodedAudio> {
   if (samples.length > MAX_SECONDS * sampleRateHz) return { problem: `the audio is longer than ${String(MAX_SECONDS)} s` };
-  return { samples: sampleRateHz === SPEECH_RATE_HZ ? samples : resample(samples, sampleRateHz, SPEECH_RATE_HZ) };
+  return { samples: sampleRateHz === SPEECH_RATE_HZ ? samples : await resample(samples, sampleRateHz, SPEECH_RATE_HZ) };
 }
 
 const answer = await decoded(workerData as Uint8Array).catch((): DecodedAudio => ({ problem: 'the audio could not be decoded' }));

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises';
+
 /** Zero crossings of the sinc on each side; with a Blackman window its first stop-band lobe is below -70 dB. */
 const ZERO_CROSSINGS = 16;
 /** The cut-off as a part of the lower rate's Nyquist frequency: room for the filter's slope. */
@@ -54,18 +56,30 @@ function kernelFor(fromHz: number, toHz: number): Kernel {
   return kernel;
 }
 
+/** Output samples that are worked out in one turn of the event loop: 1 ms at most, so that a media thread keeps its pace. */
+const SAMPLES_A_TURN = 2_000;
+
 /**
- * 16-bit linear samples at another rate, through a windowed-sinc low-pass below the lower rate's Nyquist frequency.
- * @throws RangeError for a rate that is no integer from 1,000 to 192,000
+ * 16-bit linear samples at another rate, through a windowed-sinc low-pass below the lower rate's Nyquist frequency. What is long takes many
+ * turns of the event loop.
+ * Rejects with RangeError for a rate that is no integer from 1,000 to 192,000.
  */
-export function resample(samples: Int16Array, fromHz: number, toHz: number): Int16Array {
+export async function resample(samples: Int16Array, fromHz: number, toHz: number): Promise<Int16Array> {
   for (const rateHz of [fromHz, toHz]) {
     if (!Number.isInteger(rateHz) || rateHz < 1_000 || rateHz > 192_000) throw new RangeError(`sample rate ${rateHz} Hz`);
   }
   if (fromHz === toHz) return samples.slice();
-  const { phases, step, tapsPerSide, rows } = kernelFor(fromHz, toHz);
-  const output = new Int16Array(Math.floor((samples.length * phases) / step));
-  for (let n = 0; n < output.length; n += 1) {
+  const kernel = kernelFor(fromHz, toHz);
+  const output = new Int16Array(Math.floor((samples.length * kernel.phases) / kernel.step));
+  for (let from = 0; from < output.length; from += SAMPLES_A_TURN) {
+    if (from > 0) await setImmediate();
+    convert(kernel, samples, output, from, Math.min(from + SAMPLES_A_TURN, output.length));
+  }
+  return output;
+}
+
+function convert({ phases, step, tapsPerSide, rows }: Kernel, samples: Int16Array, output: Int16Array, from: number, to: number): void {
+  for (let n = from; n < to; n += 1) {
     const position = n * step;
     const first = Math.floor(position / phases) - tapsPerSide + 1;
     const row = (position % phases) * 2 * tapsPerSide;
@@ -73,5 +87,4 @@ export function resample(samples: Int16Array, fromHz: number, toHz: number): Int
     for (let tap = 0; tap < 2 * tapsPerSide; tap += 1) sum += (samples[first + tap] ?? 0) * (rows[row + tap] ?? 0);
     output[n] = Math.max(-32_768, Math.min(32_767, Math.round(sum)));
   }
-  return output;
 }

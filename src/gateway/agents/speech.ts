@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { PronunciationEntry } from '../model/agent-record.js';
@@ -55,16 +56,19 @@ interface VoicedText {
   readonly text: string;
 }
 
-/** Speech by Debian's espeak-ng: one short-lived child process a text that is not in the cache. */
+/** Speech by Debian's espeak-ng: one run of it a text that is not in the cache. */
 export class EspeakSpeech implements Speech {
   readonly #options: EspeakOptions;
   readonly #limit: LimitFunction;
+  /** Those that run nothing. */
+  readonly #shells: Shell[];
   /** A text that is being synthesized is there already, so it is done once. A failure is not kept: the next call tries again. */
   readonly #cache: LRUCache<string, Int16Array, VoicedText>;
 
   constructor(options: Partial<EspeakOptions> = {}) {
     this.#options = { ...DEFAULTS, ...options };
     this.#limit = pLimit(this.#options.maxConcurrent);
+    this.#shells = Array.from({ length: this.#options.maxConcurrent }, () => new Shell(this.#options));
     this.#cache = new LRUCache({
       max: this.#options.cacheEntries,
       maxSize: this.#options.cacheBytes,
@@ -83,12 +87,20 @@ export class EspeakSpeech implements Speech {
     return this.#cache.forceFetch(`${voice}\n${text}`, { context: { voice, text } });
   }
 
-  async #run({ voice, text }: VoicedText): Promise<Int16Array> {
+  async #run(voiced: VoicedText): Promise<Int16Array> {
     const { maxConcurrent, maxWaiting } = this.#options;
     if (this.#limit.activeCount >= maxConcurrent && this.#limit.pendingCount >= maxWaiting) throw new SpeechError('overloaded');
-    const wav = parseWav(await this.#limit(() => runEspeak(this.#options, voice, text)));
+    const wav = parseWav(await this.#limit(() => this.#runInShell(voiced)));
     if (!wav.ok) throw new SpeechError('engine-failed');
     return resample(wav.value.samples, wav.value.sampleRateHz, SPEECH_RATE_HZ);
+  }
+
+  async #runInShell(voiced: VoicedText): Promise<Buffer> {
+    const shell = this.#shells.pop() ?? new Shell(this.#options);
+    const { output, exitCode } = await shell.run(voiced);
+    this.#shells.push(shell);
+    if (exitCode === 0) return output;
+    throw new SpeechError(exitCode === EXIT_MISSING ? 'engine-missing' : exitCode === EXIT_KILLED ? 'timed-out' : 'engine-failed');
   }
 }
 
@@ -97,33 +109,67 @@ function plainText(text: string): string {
   return text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
 }
 
-/** The WAV that espeak-ng writes. The text goes through standard input, so that it can never be an option. */
-function runEspeak(options: EspeakOptions, voice: string, text: string): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(options.command, ['-v', voice, '-b', '1', '--stdin', '--stdout'], {
-      stdio: ['pipe', 'pipe', 'ignore'],
-      timeout: options.timeoutMs,
-      killSignal: 'SIGKILL',
-    });
-    const limitBytes = Math.max(MIN_OUTPUT_LIMIT_BYTES, text.length * MAX_OUTPUT_BYTES_PER_CHARACTER);
-    const chunks: Buffer[] = [];
-    let sizeBytes = 0;
-    child.stdout.on('data', (chunk: Buffer) => {
-      sizeBytes += chunk.length;
-      if (sizeBytes > limitBytes) child.kill('SIGKILL');
-      else chunks.push(chunk);
-    });
-    child.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new SpeechError(error.code === 'ENOENT' ? 'engine-missing' : 'engine-failed'));
-    });
-    child.once('close', (code, signal) => {
-      if (code === 0 && sizeBytes <= limitBytes) resolve(Buffer.concat(chunks));
-      else reject(new SpeechError(signal === 'SIGKILL' && sizeBytes <= limitBytes ? 'timed-out' : 'engine-failed'));
-    });
-    // A program that ends early closes the pipe; its exit code tells why.
+/** Of `timeout`: there is no such program; it ran for too long. */
+const EXIT_MISSING = 127;
+const EXIT_KILLED = 137;
+
+/**
+ * `sh -c LOOP sh PROGRAM SECONDS`: for each line `BYTES VOICE TEXT` a line of base64, which is what the program writes, that many bytes at
+ * most, and after it a space and its exit code. The text goes through standard input, so that it can never be an option.
+ */
+const LOOP = `while read -r bytes voice text; do
+  {
+    printf %s "$text" | timeout -s KILL "$2" "$1" -v "$voice" -b 1 --stdin --stdout
+    printf ' %d' $?
+  } | head -c "$bytes" | base64 -w 0
+  echo
+done`;
+
+const LINE_FEED = 0x0a;
+
+/** What a pipe to a child is, though its type does not tell. */
+type Pipe = Pick<Socket, 'ref' | 'unref'>;
+
+/**
+ * Runs the program for one text after the other. A thread that starts a process stands still until it has: its memory is marked page by
+ * page, tens of milliseconds on some machines, and its calls are silent meanwhile. A shell is small.
+ */
+class Shell {
+  readonly #child;
+
+  constructor({ command, timeoutMs }: EspeakOptions) {
+    const child = spawn('/bin/sh', ['-c', LOOP, 'sh', command, String(timeoutMs / 1_000)], { stdio: ['pipe', 'pipe', 'ignore'] });
+    this.#child = child;
     child.stdin.on('error', () => undefined);
-    child.stdin.end(text);
-  });
+    // It ends with this process, which does not live on for it.
+    child.unref();
+    for (const pipe of [child.stdin, child.stdout]) (pipe as unknown as Pipe).unref();
+  }
+
+  /** One at a time. Rejects with `SpeechError` when the shell is gone. `exitCode` is null when the program wrote too much. */
+  run({ voice, text }: VoicedText): Promise<{ readonly output: Buffer; readonly exitCode: number | null }> {
+    const { stdin, stdout } = this.#child;
+    const chunks: Buffer[] = [];
+    return new Promise((resolve, reject) => {
+      const onData = (chunk: Buffer): void => {
+        chunks.push(chunk);
+        if (chunk.at(-1) === LINE_FEED) end();
+      };
+      const end = (): void => {
+        stdout.off('data', onData).off('close', end);
+        (stdout as unknown as Pipe).unref();
+        const line = Buffer.concat(chunks);
+        if (line.at(-1) !== LINE_FEED) return reject(new SpeechError('engine-failed'));
+        const output = Buffer.from(line.toString('latin1'), 'base64');
+        const code = / (\d+)$/.exec(output.subarray(-4).toString('latin1'))?.[1];
+        resolve({ output: output.subarray(0, -1 - (code ?? '').length), exitCode: code === undefined ? null : Number(code) });
+      };
+      (stdout as unknown as Pipe).ref();
+      stdout.on('data', onData).on('close', end);
+      if (stdout.destroyed) return end();
+      stdin.write(`${Math.max(MIN_OUTPUT_LIMIT_BYTES, text.length * MAX_OUTPUT_BYTES_PER_CHARACTER)} ${voice} ${text}\n`);
+    });
+  }
 }
 
 /** As it may come from outside: `case_sensitive` is false and `spaced` is true unless said otherwise. */

@@ -72,7 +72,9 @@ function samplesOf({ tag: format, bits }: WavFormat, data: Uint8Array): Int16Arr
   // 8 bits have no sign.
   if (bits === 8) return Int16Array.from(data, (byte) => (byte - 128) << 8);
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-  return Int16Array.from({ length: data.length >> 1 }, (_, i) => view.getInt16(2 * i, true));
+  const samples = new Int16Array(data.length >> 1);
+  for (let i = 0; i < samples.length; i += 1) samples[i] = view.getInt16(2 * i, true);
+  return samples;
 }
 
 function mixed(samples: Int16Array): Int16Array {

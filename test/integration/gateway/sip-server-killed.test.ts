@@ -19,8 +19,8 @@ let listener: Server | undefined;
 let calls: CarrierCall[] = [];
 
 beforeEach(async () => {
-  // The test's carrier has a certificate of another CA.
-  site = await GatewaySite.start({ settings: { TRUNKLINE_SIP_VERIFY_PEERS: 'false' } });
+  // The test's carrier has a certificate of another CA. A stopped rtpengine keeps an INVITE without an answer.
+  site = await GatewaySite.start({ settings: { TRUNKLINE_SIP_VERIFY_PEERS: 'false', TRUNKLINE_RTPENGINE_TIMEOUT_MS: '30000' } });
   await site.attach(NUMBER);
   gateway = await site.gateway('a');
 });

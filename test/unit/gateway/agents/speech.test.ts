@@ -132,6 +132,23 @@ describe('espeak-ng', () => {
     expect(await codeOf(speech.synthesize(english('Hi.'), []))).toBe('no error');
   });
 
+  it('starts no process of its own for a text, and goes on when its shell is killed', async () => {
+    const parent = join(directory, 'parent');
+    // This program, `timeout`, the braces, the shell.
+    const command = program('tells', `awk '{print $4}' /proc/$(awk '{print $4}' /proc/$PPID/stat)/stat > ${parent}; exec espeak-ng "$@"`);
+    const speech = new EspeakSpeech({ command, maxConcurrent: 1 });
+    const shellOf = async (text: string): Promise<number> => {
+      await speech.synthesize(english(text), []);
+      return Number(readFileSync(parent, 'utf8'));
+    };
+    const shell = await shellOf('One.');
+    expect(readFileSync(`/proc/${String(shell)}/cmdline`, 'utf8')).toMatch(/^\/bin\/sh\0-c\0/);
+    expect(await shellOf('Two.')).toBe(shell);
+    process.kill(shell, 'SIGKILL');
+    expect(await codeOf(speech.synthesize(english('Three.'), []))).toBe('engine-failed');
+    expect(await shellOf('Three.')).not.toBe(shell);
+  });
+
   it('an empty text is no audio and starts no program', async () => {
     const samples = await new EspeakSpeech({ command: join(directory, 'absent') }).synthesize(english(' \n\t '), []);
     expect(samples).toHaveLength(0);

@@ -22,31 +22,45 @@ function noise(samples: number, seed: number): Int16Array {
 }
 
 describe('resample', () => {
-  it.each([300, 1_000, 2_000, 3_000])('keeps a tone of %i Hz at its level and frequency from 22,050 to 8,000 Hz', (frequencyHz) => {
-    const output = resample(tone(frequencyHz, 22_050, 22_050), 22_050, 8_000).subarray(400, 7_600);
+  it.each([300, 1_000, 2_000, 3_000])('keeps a tone of %i Hz at its level and frequency from 22,050 to 8,000 Hz', async (frequencyHz) => {
+    const output = (await resample(tone(frequencyHz, 22_050, 22_050), 22_050, 8_000)).subarray(400, 7_600);
     const expected = tone(frequencyHz, 8_000, 8_000).subarray(400, 7_600);
     expect(Math.abs(levelDbfs(output) - levelDbfs(expected))).toBeLessThan(0.2);
     expect(findPhrase(output, expected.subarray(100, 7_000))!.score).toBeGreaterThan(0.999);
   });
 
-  it.each([4_600, 5_500, 7_000, 10_000])('lets nothing of a tone of %i Hz fold into the output', (frequencyHz) => {
-    const output = resample(tone(frequencyHz, 22_050, 22_050), 22_050, 8_000).subarray(400, 7_600);
+  it.each([4_600, 5_500, 7_000, 10_000])('lets nothing of a tone of %i Hz fold into the output', async (frequencyHz) => {
+    const output = (await resample(tone(frequencyHz, 22_050, 22_050), 22_050, 8_000)).subarray(400, 7_600);
     expect(levelDbfs(output)).toBeLessThan(levelDbfs(tone(frequencyHz, 22_050, 22_050)) - 55);
   });
 
-  it('passes a constant unchanged, clips instead of wrapping, and gives the length that the ratio asks for', () => {
+  it('passes a constant unchanged, clips instead of wrapping, and gives the length that the ratio asks for', async () => {
     expect(
-      resample(new Int16Array(22_050).fill(1_234), 22_050, 8_000)
-        .subarray(100, 7_900)
-        .every((sample) => sample === 1_234),
+      (await resample(new Int16Array(22_050).fill(1_234), 22_050, 8_000)).subarray(100, 7_900).every((sample) => sample === 1_234),
     ).toBe(true);
-    expect(resample(new Int16Array(441), 22_050, 8_000)).toHaveLength(160);
+    expect(await resample(new Int16Array(441), 22_050, 8_000)).toHaveLength(160);
     const square = Int16Array.from({ length: 4_000 }, (_, i) => (i % 100 < 50 ? 32_767 : -32_768));
-    const clipped = resample(square, 22_050, 8_000);
+    const clipped = await resample(square, 22_050, 8_000);
     // The middles of a high and a low plateau, at input samples 2,025 and 2,075.
     expect(clipped[735]).toBeGreaterThan(30_000);
     expect(clipped[753]).toBeLessThan(-30_000);
-    expect(() => resample(square, 0, 8_000)).toThrow(RangeError);
+    await expect(resample(square, 0, 8_000)).rejects.toThrow(RangeError);
+  });
+
+  it('lets others have their turns: a minute of speech takes hundreds', async () => {
+    let turns = 0;
+    let isDone = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    const output = await resample(tone(1_000, 22_050, 60 * 22_050), 22_050, 8_000);
+    isDone = true;
+    expect(output).toHaveLength(60 * 8_000);
+    expect(turns).toBeGreaterThan(200);
+    // The joints are not heard.
+    expect(findPhrase(output.subarray(0, 8_000), tone(1_000, 8_000, 7_000))!.score).toBeGreaterThan(0.999);
   });
 });
 
