@@ -28,8 +28,8 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           expect: { poll: POLL },
-          // Each file starts servers of its own, and waits for them half of its time: two cores carry four at a time.
-          maxWorkers: 4,
+          // Each file starts servers of its own, and waits for them a third of its time.
+          maxWorkers: 3,
           isolate: false,
           sequence: { groupOrder: 1 },
         },

@@ -10,6 +10,7 @@ import { StoreUnavailableError } from '../../ports/ports.js';
 import { CHANGES_CHANNEL } from './keys.js';
 import { clusterClient, singleClient, type RedisAddress } from './redis-clients.js';
 import { within, type Clock } from '../../../lib/clock.js';
+import { systemClock } from '../../../lib/system-clock.js';
 import type { Log } from '../../../lib/log.js';
 
 export interface RedisOptions extends RedisAddress {
@@ -111,7 +112,8 @@ export class RedisConnection {
     const startedMs = this.#clock.nowMs();
     try {
       const answered = commands(this.client);
-      if (!(await within(this.#clock, this.#timeoutMs, answered))) throw new Error(`no answer within ${this.#timeoutMs} ms`);
+      // Redis takes real time, whatever clock the calls have.
+      if (!(await within(systemClock, this.#timeoutMs, answered))) throw new Error(`no answer within ${this.#timeoutMs} ms`);
       const answer = await answered;
       publish('redis.command', { tookMs: this.#clock.nowMs() - startedMs, isAnswered: true });
       return answer;
