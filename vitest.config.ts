@@ -28,7 +28,8 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           expect: { poll: POLL },
-          // Each file starts servers of its own, and waits for them a third of its time.
+          // Each file starts servers of its own, and waits for them a part of its time: three at a time keep two cores busy, and a fourth
+          // would make its neighbours' callers late.
           maxWorkers: 3,
           isolate: false,
           sequence: { groupOrder: 1 },

@@ -74,6 +74,15 @@ export function processesOf(dataDir: string): { readonly pid: number; readonly c
     .map((pid) => ({ pid, command: text(`/proc/${String(pid)}/cmdline`).replaceAll('\0', ' ') }));
 }
 
+/** The process ids of what a process has started and not yet outlived. */
+export function startedBy(pid: number): number[] {
+  const ofTask = (task: string): string[] => text(`/proc/${String(pid)}/task/${task}/children`).split(' ');
+  return readdirSync(`/proc/${String(pid)}/task`)
+    .flatMap(ofTask)
+    .filter(Boolean)
+    .map(Number);
+}
+
 /** A signal to each living process of an instance, or to some of them. */
 export function signalAll(dataDir: string, signal: NodeJS.Signals, isMeant: (command: string) => boolean = () => true): void {
   for (const { pid, command } of processesOf(dataDir)) {

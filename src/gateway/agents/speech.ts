@@ -138,7 +138,12 @@ class Shell {
   readonly #child;
 
   constructor({ command, timeoutMs }: EspeakOptions) {
-    const child = spawn('/bin/sh', ['-c', LOOP, 'sh', command, String(timeoutMs / 1_000)], { stdio: ['pipe', 'pipe', 'ignore'] });
+    const child = spawn('/bin/sh', ['-c', LOOP, 'sh', command, String(timeoutMs / 1_000)], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      cwd: '/',
+      // No secrets.
+      env: { PATH: process.env['PATH'] },
+    });
     this.#child = child;
     child.stdin.on('error', () => undefined);
     // It ends with this process, which does not live on for it.

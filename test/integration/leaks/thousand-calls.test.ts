@@ -6,7 +6,7 @@ import { RtpengineNode } from '../../../src/gateway/relay/node.js';
 import { isExpected, KINDS, placeMixedCalls, type Tally } from '../../soak/mixed-calls.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { freePorts } from '../../support/ports.js';
-import { CHILDREN, childPid, openFiles } from '../../support/processes.js';
+import { CHILDREN, childPid, isAlive, openFiles, startedBy } from '../../support/processes.js';
 
 const CALLS = 1_000;
 // Room for far fewer than a thousand: what is not given back is missed before the end.
@@ -115,8 +115,12 @@ describe(`${String(CALLS)} calls, a fifth of each kind: ${KINDS.join(', ')}`, ()
   });
 
   it('leave no call in the gateway: it stops at once, long before the drain time', async () => {
+    // The shells that run espeak-ng have no environment by which `processesOf` would find them.
+    const helpers = startedBy(childPid(gateway.ready.pid, 'gateway'));
+    expect(helpers).toHaveLength(2);
     const startedMs = performance.now();
     expect(await gateway.stop()).toBe(0);
+    await expect.poll(() => helpers.filter(isAlive)).toEqual([]);
     expect(performance.now() - startedMs).toBeLessThan(DRAIN_MS / 2);
     const log = await gateway.log('gateway');
     expect(log).not.toMatch(/call\.(bug|step\.failed|close\.failed|record\.not_written|bye\.failed)|unhandled_rejection/);
