@@ -56,7 +56,7 @@ function kernelFor(fromHz: number, toHz: number): Kernel {
   return kernel;
 }
 
-/** Output samples that are worked out in one turn of the event loop: 1 ms at most, so that a media thread keeps its pace. */
+/** Output samples that are worked out in one turn of the event loop: about 1 ms, so that a media thread keeps its pace. */
 const SAMPLES_A_TURN = 2_000;
 
 /**

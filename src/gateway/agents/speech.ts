@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
@@ -135,20 +135,22 @@ type Pipe = Pick<Socket, 'ref' | 'unref'>;
  * page, tens of milliseconds on some machines, and its calls are silent meanwhile. A shell is small.
  */
 class Shell {
-  readonly #child;
+  readonly #child: ChildProcess;
 
   constructor({ command, timeoutMs }: EspeakOptions) {
-    const child = spawn('/bin/sh', ['-c', LOOP, 'sh', command, String(timeoutMs / 1_000)], {
+    const child: ChildProcess = spawn('/bin/sh', ['-c', LOOP, 'sh', command, String(timeoutMs / 1_000)], {
       stdio: ['pipe', 'pipe', 'ignore'],
       cwd: '/',
       // No secrets.
       env: { PATH: process.env['PATH'] },
     });
     this.#child = child;
-    child.stdin.on('error', () => undefined);
+    // Without a free file handle it is not started, and has no pipes.
+    child.on('error', () => undefined);
+    child.stdin?.on('error', () => undefined);
     // It ends with this process, which does not live on for it.
     child.unref();
-    for (const pipe of [child.stdin, child.stdout]) (pipe as unknown as Pipe).unref();
+    for (const pipe of [child.stdin, child.stdout]) (pipe as unknown as Pipe | undefined)?.unref();
   }
 
   /** One at a time. Rejects with `SpeechError` when the shell is gone. `exitCode` is null when the program wrote too much. */
@@ -156,6 +158,7 @@ class Shell {
     const { stdin, stdout } = this.#child;
     const chunks: Buffer[] = [];
     return new Promise((resolve, reject) => {
+      if (stdin == null || stdout == null || stdout.destroyed) return reject(new SpeechError('engine-failed'));
       const onData = (chunk: Buffer): void => {
         chunks.push(chunk);
         if (chunk.at(-1) === LINE_FEED) end();
@@ -171,7 +174,6 @@ class Shell {
       };
       (stdout as unknown as Pipe).ref();
       stdout.on('data', onData).on('close', end);
-      if (stdout.destroyed) return end();
       stdin.write(`${Math.max(MIN_OUTPUT_LIMIT_BYTES, text.length * MAX_OUTPUT_BYTES_PER_CHARACTER)} ${voice} ${text}\n`);
     });
   }
