@@ -4,15 +4,19 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 export const CHILDREN = ['redis-server', 'rtpengine', 'socket-holder', 'sip-server', 'gateway'] as const;
 export type ChildName = (typeof CHILDREN)[number];
 
-/** A supervisor's children, in the order of their process ids; one that is away at the moment is missing. */
-export function childrenOf(supervisorPid: number): { readonly name: ChildName; readonly pid: number }[] {
+/** The process ids of what a process has started, in their order. */
+export function startedBy(parent: number): number[] {
   return readdirSync('/proc')
     .map(Number)
-    .filter((pid) => Number.isInteger(pid) && parentOf(pid) === supervisorPid)
-    .flatMap((pid) => {
-      const name = CHILDREN.find((child) => isCalled(pid, child));
-      return name === undefined ? [] : [{ name, pid }];
-    });
+    .filter((pid) => Number.isInteger(pid) && parentOf(pid) === parent);
+}
+
+/** A supervisor's children, in the order of their process ids; one that is away at the moment is missing. */
+export function childrenOf(supervisorPid: number): { readonly name: ChildName; readonly pid: number }[] {
+  return startedBy(supervisorPid).flatMap((pid) => {
+    const name = CHILDREN.find((child) => isCalled(pid, child));
+    return name === undefined ? [] : [{ name, pid }];
+  });
 }
 
 /** The first child of a name. */
@@ -72,15 +76,6 @@ export function processesOf(dataDir: string): { readonly pid: number; readonly c
       (pid) => Number.isInteger(pid) && `${text(`/proc/${String(pid)}/environ`)} ${directoryOf(pid)}`.includes(dataDir) && isAlive(pid),
     )
     .map((pid) => ({ pid, command: text(`/proc/${String(pid)}/cmdline`).replaceAll('\0', ' ') }));
-}
-
-/** The process ids of what a process has started and not yet outlived. */
-export function startedBy(pid: number): number[] {
-  const ofTask = (task: string): string[] => text(`/proc/${String(pid)}/task/${task}/children`).split(' ');
-  return readdirSync(`/proc/${String(pid)}/task`)
-    .flatMap(ofTask)
-    .filter(Boolean)
-    .map(Number);
 }
 
 /** A signal to each living process of an instance, or to some of them. */
