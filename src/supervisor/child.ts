@@ -47,8 +47,6 @@ export type Readiness = Facts | 'unready' | 'silent';
 
 const READY_TIMEOUT_MS = 20_000;
 const POLL_MS = 20;
-/** One that an earlier supervisor left serves already. */
-const LEFT_TIMEOUT_MS = 2_000;
 const LOADING_TOLD_EACH_MS = 5_000;
 const LEAST_BACKOFF_MS = 200;
 const MAX_BACKOFF_MS = 10_000;
@@ -57,6 +55,8 @@ const ROTATE_EACH_MS = 60_000;
 const BEAT_MS = 1_000;
 /** After this many unanswered questions in a row it counts as hung: with its start it is replaced within 10 s. */
 const MAX_MISSED_BEATS = 6;
+/** One that an earlier supervisor left hangs after the same time: it may be on its way into the place of one that died. */
+const LEFT_TIMEOUT_MS = MAX_MISSED_BEATS * BEAT_MS;
 /** The start of the others goes first. */
 const SPARE_AFTER_MS = 5_000;
 const SETPRIV = '/usr/bin/setpriv';

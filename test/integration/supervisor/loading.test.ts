@@ -95,6 +95,41 @@ describe('a program that serves', () => {
   });
 });
 
+describe('a program that an earlier supervisor left', () => {
+  async function left() {
+    const earlier = starting(() => ({}));
+    const started = earlier.child.start();
+    await earlier.clock.advanceAsync(100);
+    await started;
+    let readiness: Readiness = 'silent';
+    const world = starting(() => readiness);
+    const taking = world.child.start();
+    return { ...world, taking, left: earlier.child.pid, answers: () => (readiness = {}) };
+  }
+
+  it('may be on its way into the place of one that died: it keeps it when it answers within 6 s', async () => {
+    const { child, clock, taking, left: pid, answers } = await left();
+    await clock.advanceAsync(5_900);
+    answers();
+    await clock.advanceAsync(100);
+    await taking;
+    expect([child.pid, child.isTakenOver]).toEqual([pid, true]);
+    const stopped = child.stop();
+    await expect.poll(() => clock.advanceAsync(100).then(() => child.isLeft)).toBe(false);
+    await stopped;
+  });
+
+  it('is replaced when it does not', async () => {
+    const { child, clock, log, taking, left: pid, answers } = await left();
+    await clock.advanceAsync(6_100);
+    expect(log.named('supervisor.child.replaced')).toMatchObject([{ fields: { pid, error: 'not ready within 6000 ms' } }]);
+    answers();
+    await expect.poll(() => clock.advanceAsync(100).then(() => child.pid)).not.toBe(pid);
+    await taking;
+    await child.stop();
+  });
+});
+
 describe('whether Redis is ready', () => {
   it('is what it answers: loading while it reads its append-only file, then ready', async () => {
     const [port = 0] = await freePorts(1);
