@@ -69,18 +69,28 @@ export class StoredCalls {
     const notes = this.#notes;
     this.#notes = [];
     const lookedAt = Math.max(LOOKED_AT_LEAST, LOOKED_AT_EACH * notes.length);
-    const args = [this.clock.wallMs(), this.limits.maxBytes, lookedAt, this.limits.expireS].map(String);
+    const traces = notes.filter(({ kind }) => kind === 'trace');
+    const records = notes.filter(({ kind }) => kind === 'record');
+    const args = [
+      this.clock.wallMs(),
+      this.limits.maxBytes,
+      lookedAt,
+      this.limits.expireS,
+      bytesOf(traces),
+      bytesOf(records),
+      traces.length,
+    ];
     let answer: unknown;
     try {
-      answer = await this.redis.script(NOTE, STORED_CALLS_KEYS, [...args, ...notes.flatMap((part) => [part.kind, noteOf(part)])]);
+      answer = await this.redis.script(NOTE, STORED_CALLS_KEYS, [...args, ...[...traces, ...records].map(noteOf)]);
     } catch (error) {
       // They wait for the next time. Parts that were noted and could not be dropped are not noted twice.
       this.#notes = [...notes, ...this.#notes].slice(0, MAX_NOTES);
       throw error;
     }
-    const [traces, records] = answer as [readonly string[], readonly string[]];
-    await this.#evict('trace', traces);
-    await this.#evict('record', records);
+    const [oldTraces, oldRecords] = answer as [readonly string[], readonly string[]];
+    await this.#evict('trace', oldTraces);
+    await this.#evict('record', oldRecords);
   }
 
   async close(): Promise<void> {
@@ -111,6 +121,10 @@ export class StoredCalls {
 
 function noteOf({ expiresMs, bytes, orgId, member }: StoredPart): string {
   return `${String(expiresMs)} ${String(bytes)} ${orgId} ${member}`;
+}
+
+function bytesOf(parts: readonly StoredPart[]): number {
+  return parts.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 function partOf(note: string): Pick<StoredPart, 'orgId' | 'member'> {

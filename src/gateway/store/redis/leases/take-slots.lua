@@ -17,7 +17,7 @@
 --   the slot leased ahead that it was admitted with; '' without one
 --   how many slots to lease ahead, at most: they are named <call>:<1, 2, …>
 --   the call's member of the list; and what is known of it
--- Returns for each {record, or nil where there is none or the call was admitted, calls in progress, calls of the last second, 1 when a slot was taken, slots that are left below half of
+-- Returns for each {record, or nil where there is none or the call was admitted, calls in progress (0 where it was admitted without a limit), calls of the last second, 1 when a slot was taken, slots that are left below half of
 -- its limits}, this call not counted; then the agent's record. No more slots than those are leased ahead.
 local lease, ahead_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
 -- This server's clock, because the gateways' clocks differ.
@@ -61,8 +61,12 @@ local function take(keys, kind, call, how, leased, want, member, listed)
   local most, rate = limit(limits.max_concurrent_calls), limit(limits.max_calls_per_second)
 
   clear(keys[2], now)
-  redis.call('ZREM', keys[2], call)
-  local calls, recent, ahead = redis.call('ZCARD', keys[2]), 0, 0
+  local calls, recent, ahead = 0, 0, 0
+  -- Nobody asks how many calls there are beside one that was admitted without a limit.
+  if most or how == 'ask' then
+    redis.call('ZREM', keys[2], call)
+    calls = redis.call('ZCARD', keys[2])
+  end
   if rate then
     clear(keys[3], now - 1000)
     redis.call('ZREM', keys[3], call)
