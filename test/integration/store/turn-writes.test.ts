@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
-import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
+import { RedisConnection, type RedisCommand } from '../../../src/gateway/store/redis/redis.js';
 import { TurnWrites } from '../../../src/gateway/store/redis/turn-writes.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
@@ -56,4 +56,47 @@ it('a write that Redis refuses fails alone, with its own reason', async () => {
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   expect(String((results[1] as PromiseRejectedResult).reason)).toContain('WRONGTYPE');
   expect(await redis.client.mget('before', 'beside', 'behind')).toEqual(['1', '2', '3']);
+});
+
+const member = fc.constantFrom('a', 'b', 'c');
+const command: fc.Arbitrary<RedisCommand> = fc.oneof(
+  fc.tuple(fc.constant('zadd'), fc.constantFrom('z1', 'z2'), fc.nat(9), member),
+  fc.tuple(fc.constant('zrem'), fc.constantFrom('z1', 'z2'), member),
+  fc.tuple(fc.constant('hset'), fc.constantFrom('h1', 'h2'), member, fc.nat(9)),
+  fc.tuple(fc.constant('hdel'), fc.constantFrom('h1', 'h2'), member),
+  fc.tuple(fc.constant('del'), fc.constantFrom('z1', 'z2', 'h1', 'h2')),
+);
+
+it('writes of one turn leave what they leave one by one', async () => {
+  const writes = new TurnWrites(redis);
+  const stored = (): Promise<unknown> =>
+    Promise.all([
+      ...['z1', 'z2'].map((key) => redis.client.zrange(key, '0', '-1', 'WITHSCORES')),
+      ...['h1', 'h2'].map((key) => redis.client.hgetall(key)),
+    ]);
+  await fc.assert(
+    fc.asyncProperty(fc.array(command, { minLength: 1, maxLength: 30 }), async (commands) => {
+      await redis.client.flushall();
+      for (const one of commands) await redis.pipeline([one]);
+      const expected = await stored();
+      await redis.client.flushall();
+      await Promise.all(commands.map((one) => writes.write([one])));
+      expect(await stored()).toEqual(expected);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+it('members that calls of one turn add to one key are one command, which fails for all of them', async () => {
+  await redis.client.flushall();
+  await redis.client.set('text', 'x');
+  await server.command('CONFIG RESETSTAT');
+  const writes = new TurnWrites(redis);
+  const added = Array.from({ length: 500 }, (_, at) => writes.write([['zadd', 'live', 0, `call-${String(at)}`]]));
+  const refused = [1, 2].map((at) => writes.write([['zadd', 'text', 0, `call-${String(at)}`]]));
+  expect((await Promise.allSettled(refused)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  await Promise.all(added);
+  expect(await redis.client.zcard('live')).toBe(500);
+  // 1,000 words at once, and the one for both that is refused.
+  expect(await server.command('INFO commandstats')).toMatch(/cmdstat_zadd:calls=3,/);
 });
