@@ -97,6 +97,17 @@ it('members that calls of one turn add to one key are one command, which fails f
   expect((await Promise.allSettled(refused)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   await Promise.all(added);
   expect(await redis.client.zcard('live')).toBe(500);
-  // 1,000 words at once, and the one for both that is refused.
-  expect(await server.command('INFO commandstats')).toMatch(/cmdstat_zadd:calls=3,/);
+  expect(await server.command('INFO commandstats')).toMatch(/cmdstat_zadd:calls=2,/);
+});
+
+it('more than one script is to write goes out in several, in order', async () => {
+  await server.command('CONFIG RESETSTAT');
+  const long = 'x'.repeat(30_000);
+  const writes = new TurnWrites(redis);
+  await Promise.all(['first', 'second', 'third'].map((value) => writes.write([['set', 'value', `${value} ${long}`]])));
+  expect(await redis.client.get('value')).toBe(`third ${long}`);
+  // As many words as there can be of one character each.
+  await writes.write(Array.from({ length: 8_000 }, (_, at): RedisCommand => ['hset', 'many', String.fromCodePoint(200 + at), 1]));
+  expect(await redis.client.hlen('many')).toBe(8_000);
+  expect(await server.command('INFO commandstats')).toMatch(/cmdstat_eval:calls=11,/);
 });

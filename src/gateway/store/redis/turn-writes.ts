@@ -3,13 +3,16 @@ import { TurnBatch } from '../../../lib/turn-batch.js';
 import { RedisScript, storeError, type RedisCommand, type RedisConnection } from './redis.js';
 
 const WRITE_TOGETHER = new RedisScript('write-together');
-/** Redis serves nobody else while it runs one script. */
-const WRITES_AT_ONCE = 500;
+/**
+ * Redis serves nobody else while it runs one script, whose stack takes some thousand words; and for a longer text V8 asks the system for
+ * memory each time.
+ */
+const CHARACTERS_AT_ONCE = 50_000;
+/** What the protocol adds to a word, and the most that a number has. */
+const CHARACTERS_A_WORD = 8;
 
 /** Commands that take any number of members of their key. */
 const OF_MEMBERS = new Set<string | number>(['zadd', 'zrem', 'hset', 'hdel']);
-/** Lua's stack takes some thousand. */
-const WORDS_AT_ONCE = 1_000;
 
 interface Write {
   readonly command: RedisCommand;
@@ -60,8 +63,7 @@ export class TurnWrites {
 
   #send(writes: readonly Write[]): void {
     for (const send of this.#before) send();
-    for (const group of this.redis.isCluster ? byTag(writes) : [writes])
-      for (let from = 0; from < group.length; from += WRITES_AT_ONCE) void this.#run(group.slice(from, from + WRITES_AT_ONCE));
+    for (const group of this.redis.isCluster ? byTag(writes) : [writes]) for (const some of inPieces(group)) void this.#run(some);
   }
 
   async #run(writes: readonly Write[]): Promise<void> {
@@ -88,6 +90,29 @@ export class TurnWrites {
   }
 }
 
+function inPieces(writes: readonly Write[]): readonly (readonly Write[])[] {
+  const pieces: Write[][] = [];
+  let piece: Write[] = [];
+  let characters = Infinity;
+  for (const write of writes) {
+    const more = charactersOf(write);
+    if (characters + more > CHARACTERS_AT_ONCE) {
+      piece = [];
+      pieces.push(piece);
+      characters = 0;
+    }
+    piece.push(write);
+    characters += more;
+  }
+  return pieces;
+}
+
+function charactersOf({ command }: Write): number {
+  let characters = 0;
+  for (const word of command) characters += CHARACTERS_A_WORD + (typeof word === 'string' ? word.length : CHARACTERS_A_WORD);
+  return characters;
+}
+
 /** The commands of these writes; what follows the same command of its key is joined to it. The order of each key's stays. */
 function joined(writes: readonly Write[]): readonly Joined[] {
   const commands: Joined[] = [];
@@ -95,7 +120,7 @@ function joined(writes: readonly Write[]): readonly Joined[] {
   for (const { command, settle } of writes) {
     const [name, key] = command;
     const before = last.get(key);
-    if (before?.words[0] === name && before.words.length < WORDS_AT_ONCE && OF_MEMBERS.has(name)) {
+    if (before?.words[0] === name && OF_MEMBERS.has(name)) {
       // In loops: spreading takes longer than the rest of this.
       for (let at = 2; at < command.length; at += 1) before.words.push(command[at] ?? '');
       before.settles.push(settle);

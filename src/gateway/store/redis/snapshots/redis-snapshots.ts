@@ -163,13 +163,13 @@ export class RedisSnapshotStore implements SnapshotStore {
     try {
       const gone = batch.flatMap(([callId, snapshot]) => (snapshot === null ? [callId] : []));
       const written = batch.flatMap(([, snapshot]) => (snapshot === null ? [] : [snapshot]));
-      const fields = (of: (snapshot: CallSnapshot) => unknown): string[] =>
-        written.flatMap((one) => (of(one) === null ? [] : [one.call_id, JSON.stringify(of(one))]));
-      const answers = fields(({ answer }) => answer);
-      const changes: RedisCommand[] = [
-        ...(gone.length === 0 ? [] : [key, answersKey].map((one): RedisCommand => ['hdel', one, ...gone])),
-        ...(written.length === 0 ? [] : [['hset', key, ...fields((snapshot) => snapshot)] as const]),
-        ...(answers.length === 0 ? [] : [['hset', answersKey, ...answers] as const]),
+      const changes = [
+        ...gone.flatMap((callId): RedisCommand[] => [key, answersKey].map((one) => ['hdel', one, callId])),
+        ...written.flatMap((snapshot): RedisCommand[] => {
+          const { call_id: callId, answer } = snapshot;
+          const change: RedisCommand = ['hset', key, callId, JSON.stringify(snapshot)];
+          return answer === null ? [change] : [change, ['hset', answersKey, callId, JSON.stringify(answer)]];
+        }),
       ];
       await writes.write([...changes, ...this.#expiry([key, answersKey])]);
       for (const [callId, snapshot] of batch) if (snapshot === null && !this.#waiting.has(callId)) this.#written.delete(callId);
