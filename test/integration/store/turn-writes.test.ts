@@ -106,7 +106,7 @@ it('more than one script is to write goes out in several, in order', async () =>
   const writes = new TurnWrites(redis);
   await Promise.all(['first', 'second', 'third'].map((value) => writes.write([['set', 'value', `${value} ${long}`]])));
   expect(await redis.client.get('value')).toBe(`third ${long}`);
-  // As many words as there can be of one character each.
+  // Of one character each: the most words to a script.
   await writes.write(Array.from({ length: 8_000 }, (_, at): RedisCommand => ['hset', 'many', String.fromCodePoint(200 + at), 1]));
   expect(await redis.client.hlen('many')).toBe(8_000);
   expect(await server.command('INFO commandstats')).toMatch(/cmdstat_eval:calls=11,/);

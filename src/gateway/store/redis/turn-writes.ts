@@ -8,7 +8,7 @@ const WRITE_TOGETHER = new RedisScript('write-together');
  * memory each time.
  */
 const CHARACTERS_AT_ONCE = 50_000;
-/** What the protocol adds to a word, and the most that a number has. */
+/** About what the protocol adds to a word, and about what a number has. */
 const CHARACTERS_A_WORD = 8;
 
 /** Commands that take any number of members of their key. */
@@ -90,6 +90,7 @@ export class TurnWrites {
   }
 }
 
+/** Each fits one script before its commands are joined, which makes it shorter. */
 function inPieces(writes: readonly Write[]): readonly (readonly Write[])[] {
   const pieces: Write[][] = [];
   let piece: Write[] = [];

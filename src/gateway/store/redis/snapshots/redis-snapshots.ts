@@ -161,14 +161,15 @@ export class RedisSnapshotStore implements SnapshotStore {
     const { writes, instance, clock, log } = this.parts;
     const [key, answersKey] = [gatewayCallsKey(instance), gatewayAnswersKey(instance)];
     try {
-      const gone = batch.flatMap(([callId, snapshot]) => (snapshot === null ? [callId] : []));
-      const written = batch.flatMap(([, snapshot]) => (snapshot === null ? [] : [snapshot]));
+      // What goes first, then what is kept: one command each.
       const changes = [
-        ...gone.flatMap((callId): RedisCommand[] => [key, answersKey].map((one) => ['hdel', one, callId])),
-        ...written.flatMap((snapshot): RedisCommand[] => {
-          const { call_id: callId, answer } = snapshot;
+        ...batch.flatMap(([callId, snapshot]): RedisCommand[] =>
+          snapshot === null ? [key, answersKey].map((one) => ['hdel', one, callId]) : [],
+        ),
+        ...batch.flatMap(([callId, snapshot]): RedisCommand[] => {
+          if (snapshot === null) return [];
           const change: RedisCommand = ['hset', key, callId, JSON.stringify(snapshot)];
-          return answer === null ? [change] : [change, ['hset', answersKey, callId, JSON.stringify(answer)]];
+          return snapshot.answer === null ? [change] : [change, ['hset', answersKey, callId, JSON.stringify(snapshot.answer)]];
         }),
       ];
       await writes.write([...changes, ...this.#expiry([key, answersKey])]);
