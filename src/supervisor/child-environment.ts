@@ -7,12 +7,20 @@ const FOREIGN = /^(?:PATH|LD_LIBRARY_PATH|LD_PRELOAD|HOME|USER|LOGNAME|TMPDIR|TZ
 
 const REDIS_URL = 'TRUNKLINE_REDIS_URL';
 
+/** glibc's malloc and GLib's slices take a third of what rtpengine uses for a call. Debian's redis-server brings jemalloc; where it is not, the loader says so and goes on. */
+const OF_RTPENGINE = { LD_PRELOAD: 'libjemalloc.so.2', G_SLICE: 'always-malloc' };
+
 /** Secrets that the SIP server needs: those of its control port and of its metrics. */
 const OF_SIP_SERVER = new Set(['drachtio.secret', 'metrics.bearer_token']);
 
-/** For redis-server and rtpengine. */
+/** For redis-server and the holder of the sockets. */
 export function foreignEnvironment(environment: Environment): Environment {
   return filtered(environment, (name) => FOREIGN.test(name));
+}
+
+/** An operator's allocator goes before ours. */
+export function rtpengineEnvironment(environment: Environment): Environment {
+  return { ...OF_RTPENGINE, ...foreignEnvironment(environment) };
 }
 
 /** Those that it needs besides where dialogs outlive their host. */

@@ -15,7 +15,7 @@ import { controlAddress, sipServerName, type CellPlace } from '../config/cells.j
 import { isFirstWorker, otherPlace, workerCount, workerName, type GatewayPlace } from '../config/gateway-worker.js';
 import { nativeFile } from '../config/native-files.js';
 import { AHEAD_QUESTION, askProcess, FACTS_QUESTION, followerName, NoAnswer, processSocket } from '../config/process-socket.js';
-import { foreignEnvironment, sipServerEnvironment } from './child-environment.js';
+import { foreignEnvironment, rtpengineEnvironment, sipServerEnvironment } from './child-environment.js';
 import { systemClock } from '../lib/system-clock.js';
 import { takenPorts, takenRange, type WantedPort, type WantedRange } from './ports-free.js';
 
@@ -446,11 +446,11 @@ function rtpengineSpec(config: Config, directory: string): ChildSpec {
     name: 'rtpengine',
     command: 'rtpengine',
     args: [
-      ...['--config-file=none', '--foreground', '--log-stderr', '--log-level=5', '--table=-1', `--num-threads=${String(threads)}`],
+      ...['--config-file=none', '--foreground', '--log-stderr', '--log-level=4', '--table=-1', `--num-threads=${String(threads)}`],
       ...['--interface=inside/127.0.0.1', `--interface=outside/${outside}`, `--listen-ng=127.0.0.1:${String(ngPort)}`],
       ...[`--port-min=${String(portMin)}`, `--port-max=${String(portMax)}`, '--delete-delay=0', '--timeout=3600', '--silent-timeout=7200'],
     ],
-    environment: foreignEnvironment(process.env),
+    environment: rtpengineEnvironment(process.env),
     directory,
     readiness: async () => ((await rtpengineAnswers(ngPort)) ? {} : 'silent'),
     followerReadiness: null,

@@ -4,6 +4,7 @@ import { systemClock } from '../../src/lib/system-clock.js';
 import { callsOfPorts } from '../../src/gateway/relay/media-ports.js';
 import { RtpengineNode } from '../../src/gateway/relay/node.js';
 import { openRelayPool, type RelayPool, type RelayPoolOptions } from '../../src/gateway/relay/pool.js';
+import { rtpengineEnvironment } from '../../src/supervisor/child-environment.js';
 import { freePorts, relayPorts, type PortRange } from './ports.js';
 
 /** A real rtpengine on free ports, with the interfaces that the supervisor gives it. */
@@ -84,5 +85,5 @@ function launch(port: number, ports: PortRange, deleteDelayS: number): ChildProc
     ...['--interface=inside/127.0.0.1', '--interface=outside/127.0.0.1', `--listen-ng=127.0.0.1:${String(port)}`],
     ...[`--port-min=${String(ports.min)}`, `--port-max=${String(ports.max)}`, `--delete-delay=${String(deleteDelayS)}`],
   ];
-  return spawn('rtpengine', args, { stdio: 'ignore' });
+  return spawn('rtpengine', args, { stdio: 'ignore', env: rtpengineEnvironment(process.env) });
 }

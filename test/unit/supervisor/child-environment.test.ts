@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/load.js';
 import { SECRET_SETTINGS } from '../../../src/config/schema.js';
-import { foreignEnvironment, sipServerEnvironment } from '../../../src/supervisor/child-environment.js';
+import { foreignEnvironment, rtpengineEnvironment, sipServerEnvironment } from '../../../src/supervisor/child-environment.js';
 
 const variable = (path: string): string => `TRUNKLINE_${path.replaceAll('.', '_').toUpperCase()}`;
 const secrets = Object.fromEntries(SECRET_SETTINGS.map((path) => [variable(path), 'secret-of-a-test']));
@@ -18,6 +18,12 @@ const environment = {
 describe('the environment of a child', () => {
   it('of redis-server and rtpengine has no setting of ours, and nothing that they do not need', () => {
     expect(foreignEnvironment(environment)).toEqual({ PATH: '/usr/bin', TZ: 'UTC', LC_ALL: 'C' });
+  });
+
+  it("of rtpengine has a faster allocator, unless the operator's has one", () => {
+    const allocator = { LD_PRELOAD: 'libjemalloc.so.2', G_SLICE: 'always-malloc' };
+    expect(rtpengineEnvironment(environment)).toEqual({ ...allocator, PATH: '/usr/bin', TZ: 'UTC', LC_ALL: 'C' });
+    expect(rtpengineEnvironment({ LD_PRELOAD: '/opt/theirs.so' })).toEqual({ ...allocator, LD_PRELOAD: '/opt/theirs.so' });
   });
 
   it('of the SIP server has the settings, and of the secrets those of its control port and its metrics', () => {
