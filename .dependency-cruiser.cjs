@@ -27,7 +27,7 @@ const GATEWAY_ROOMS = {
   call: ['agent-protocol', 'gateway/admission', 'gateway/model', 'gateway/ports', 'gateway/sdp', 'gateway/twilio', 'rtp'],
   batches: ['gateway/admission', 'gateway/model', 'gateway/ports'],
   drachtio: ['gateway/admission', 'gateway/call', 'gateway/model', 'gateway/ports', 'rtp'],
-  relay: ['gateway/model', 'gateway/ports'],
+  relay: ['gateway/model', 'gateway/ports', 'srtp'],
   media: ['gateway/model', 'rtp', 'srtp'],
   agents: ['agent-protocol', 'gateway/media', 'gateway/model', 'gateway/net', 'gateway/ports', 'gateway/twilio', 'rtp', 'srtp'],
   'media-thread': ['gateway/agents', 'gateway/media', 'gateway/model', 'gateway/ports'],

@@ -1,4 +1,4 @@
-// UDP sockets of the media endpoint. One system call receives or sends many datagrams, and the kernel's sender address becomes a peer's
+// UDP sockets of the media endpoint, and of the commands to rtpengine. One system call receives or sends many datagrams, and the kernel's sender address becomes a peer's
 // number here, so that packets of strangers cost no JavaScript.
 //
 // Packets to send wait until the event loop is about to block: those of one tick of the pacing leave together.
@@ -20,8 +20,7 @@
 namespace {
 
 // The values are shared with src/srtp/udp-socket.ts.
-constexpr size_t kSlotSize = 2048;  // no Ethernet frame carries more
-constexpr size_t kBatch = 32;       // datagrams a system call
+constexpr size_t kBatch = 32;  // datagrams a system call
 
 constexpr size_t kMaxQueued = 256;
 // So many batches are read before other sockets have their turn.
@@ -138,20 +137,21 @@ class UdpSocket : public Napi::ObjectWrap<UdpSocket> {
                                           InstanceMethod<&UdpSocket::Close>("close")}));
   }
 
-  // new UdpSocket(address: string, port: number, slots: Uint8Array(kBatch * kSlotSize), table: Int32Array(3 * kBatch), onDatagrams)
-  // onDatagrams(count) finds (slot, length, peer) of each datagram in the table, and its bytes at slots[slot * kSlotSize].
+  // new UdpSocket(address: string, port: number, slots: Uint8Array(kBatch * size), table: Int32Array(3 * kBatch), onDatagrams)
+  // onDatagrams(count) finds (slot, length, peer) of each datagram in the table, and its bytes at slots[slot * size]. None is longer.
   explicit UdpSocket(const Napi::CallbackInfo& info) : Napi::ObjectWrap<UdpSocket>(info), context_(info.Env(), "UdpSocket") {
     const Napi::Env env = info.Env();
     size_t slots_size = 0;
     size_t table_size = 0;
     sockaddr_storage address{};
     if (info.Length() < 5 || !info[0].IsString() || !info[1].IsNumber() ||
-        !GetTypedArray(env, info[2], napi_uint8_array, &slots_, &slots_size) || slots_size < kBatch * kSlotSize ||
+        !GetTypedArray(env, info[2], napi_uint8_array, &slots_, &slots_size) || slots_size < kBatch ||
         !GetTypedArray(env, info[3], napi_int32_array, &table_, &table_size) || table_size < 3 * kBatch || !info[4].IsFunction() ||
         !Parse(info[0].As<Napi::String>(), info[1].As<Napi::Number>(), &address)) {
       Napi::TypeError::New(env, "expected an address, a port, slots, a table and a function").ThrowAsJavaScriptException();
       return;
     }
+    slot_size_ = slots_size / kBatch;
     const int fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
       Fail(env, "socket", errno);
@@ -256,7 +256,7 @@ class UdpSocket : public Napi::ObjectWrap<UdpSocket> {
     size_t size = 0;
     uint32_t length = 0;
     if (info.Length() < 3 || !GetTypedArray(info.Env(), info[1], napi_uint8_array, &bytes, &size) ||
-        napi_get_value_uint32(info.Env(), info[2], &length) != napi_ok || length > size || length > kSlotSize) {
+        napi_get_value_uint32(info.Env(), info[2], &length) != napi_ok || length > size || length > slot_size_) {
       Napi::TypeError::New(info.Env(), "expected a packet and its length").ThrowAsJavaScriptException();
       return;
     }
@@ -302,7 +302,7 @@ class UdpSocket : public Napi::ObjectWrap<UdpSocket> {
       std::array<Header, kBatch> headers;
       std::array<Message, kBatch> messages;
       for (size_t i = 0; i < kBatch; i += 1) {
-        messages[i].part = {slots_ + i * kSlotSize, kSlotSize};
+        messages[i].part = {slots_ + i * slot_size_, slot_size_};
         headers[i] = {};
         headers[i].msg_hdr.msg_name = &messages[i].address;
         headers[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
@@ -320,7 +320,7 @@ class UdpSocket : public Napi::ObjectWrap<UdpSocket> {
         }
         int32_t* const entry = table_ + 3 * known;
         entry[0] = static_cast<int32_t>(i);
-        // Longer than any RTP packet that is meant for us: as good as empty.
+        // Longer than any that is meant for us: as good as empty.
         entry[1] = headers[i].msg_hdr.msg_flags & MSG_TRUNC ? 0 : static_cast<int32_t>(headers[i].msg_len);
         entry[2] = peer->second;
         known += 1;
@@ -383,6 +383,7 @@ class UdpSocket : public Napi::ObjectWrap<UdpSocket> {
   // Keeps the memory behind the two pointers.
   std::array<Napi::Reference<Napi::Value>, 2> owned_;
   uint8_t* slots_ = nullptr;
+  size_t slot_size_ = 0;
   int32_t* table_ = nullptr;
   std::unordered_map<Endpoint, int32_t, EndpointHash> numbers_;
   std::vector<sockaddr_storage> peers_;

@@ -20,21 +20,47 @@ interface UdpAddon {
   ) => NativeSocket;
 }
 
-// The values of native/udp-socket.cc.
-const SLOT_BYTES = 2_048;
+// The value of native/udp-socket.cc.
 const BATCH = 32;
 
-/** One batch at a time, of whichever socket of the thread. */
-const SLOTS = new Uint8Array(BATCH * SLOT_BYTES);
-/** The datagram in each slot. Most are as long as the one before. */
-const DATAGRAMS = Array.from({ length: BATCH }, (_, slot) => datagramIn(slot, 0));
-const TABLE = new Int32Array(3 * BATCH);
+/** Longer than any packet of RTP or RTCP: no Ethernet frame carries more. */
+const PACKET_BYTES = 2_048;
+/** Longer than any UDP datagram. */
+export const LONGEST_BYTES = 65_536;
 
-function datagramIn(slot: number, lengthBytes: number): Uint8Array {
-  return SLOTS.subarray(slot * SLOT_BYTES, slot * SLOT_BYTES + lengthBytes);
+/** Where datagrams of up to this length arrive: one batch at a time, of whichever socket of the thread. */
+class Slots {
+  readonly bytes: Uint8Array;
+  /** The datagram in each slot. Most are as long as the one before. */
+  readonly #datagrams: Uint8Array[];
+
+  constructor(readonly slotBytes: number) {
+    this.bytes = new Uint8Array(BATCH * slotBytes);
+    this.#datagrams = Array.from({ length: BATCH }, (_, slot) => this.#cut(slot, 0));
+  }
+
+  datagram(slot: number, lengthBytes: number): Uint8Array {
+    const last = this.#datagrams[slot];
+    return last?.length === lengthBytes ? last : (this.#datagrams[slot] = this.#cut(slot, lengthBytes));
+  }
+
+  #cut(slot: number, lengthBytes: number): Uint8Array {
+    return this.bytes.subarray(slot * this.slotBytes, slot * this.slotBytes + lengthBytes);
+  }
 }
 
-/** @param peer a number of `addPeer` @param datagram for the time of the call only, and may be changed; empty if it was longer than 2,048 bytes */
+const SLOTS = new Map<number, Slots>();
+const TABLE = new Int32Array(3 * BATCH);
+
+function slotsOf(maxBytes: number): Slots {
+  const known = SLOTS.get(maxBytes);
+  if (known !== undefined) return known;
+  const slots = new Slots(maxBytes);
+  SLOTS.set(maxBytes, slots);
+  return slots;
+}
+
+/** @param peer a number of `addPeer` @param datagram for the time of the call only, and may be changed; empty if it was too long */
 export type OnDatagram = (peer: number, datagram: Uint8Array) => void;
 
 /**
@@ -46,23 +72,23 @@ export class UdpSocket {
 
   /**
    * @param address a literal one
+   * @param port 0: any
+   * @param maxBytes longest datagram
    * @throws the system's error, with its `code`, if the port cannot be bound
    */
   constructor(
     address: string,
     readonly port: number,
     onDatagram: OnDatagram,
+    maxBytes = PACKET_BYTES,
   ) {
+    const slots = slotsOf(maxBytes);
     const take = (count: number): void => {
       for (let i = 0; i < count; i += 1) {
-        const slot = TABLE[3 * i] ?? 0;
-        const lengthBytes = TABLE[3 * i + 1] ?? 0;
-        const last = DATAGRAMS[slot];
-        const datagram = last?.length === lengthBytes ? last : (DATAGRAMS[slot] = datagramIn(slot, lengthBytes));
-        onDatagram(TABLE[3 * i + 2] ?? -1, datagram);
+        onDatagram(TABLE[3 * i + 2] ?? -1, slots.datagram(TABLE[3 * i] ?? 0, TABLE[3 * i + 1] ?? 0));
       }
     };
-    this.#native = new (loadAddon() as UdpAddon).UdpSocket(address, port, SLOTS, TABLE, take);
+    this.#native = new (loadAddon() as UdpAddon).UdpSocket(address, port, slots.bytes, TABLE, take);
   }
 
   /** The number of the peer with this address and port; -1: there is none. */
@@ -79,7 +105,7 @@ export class UdpSocket {
     this.#native.removePeer(peer);
   }
 
-  /** Copies the packet, of at most 2,048 bytes. One that the system does not take is dropped and counted. */
+  /** Copies the datagram, of at most `maxBytes`. One that the system does not take is dropped and counted. */
   send(peer: number, buffer: Uint8Array, lengthBytes: number): void {
     this.#native.send(peer, buffer, lengthBytes);
   }

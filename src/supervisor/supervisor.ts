@@ -471,12 +471,15 @@ export function mediaCapacity({ rtpengine: { port_min: min, port_max: max } }: C
 }
 
 async function rtpengineAnswers(port: number): Promise<boolean> {
-  const node = new RtpengineNode({ address: '127.0.0.1', port, timeoutMs: 300, clock: systemClock, log: silentLog });
+  let node: RtpengineNode | undefined;
   try {
+    node = new RtpengineNode({ address: '127.0.0.1', port, timeoutMs: 300, clock: systemClock, log: silentLog });
     return (await node.command('ping'))['result'] === 'pong';
-  } catch {
+  } catch (error) {
+    // Otherwise nobody would see that the addon cannot be loaded.
+    if ((error as NodeJS.ErrnoException).code === 'ERR_DLOPEN_FAILED') throw error;
     return false;
   } finally {
-    node.close();
+    node?.close();
   }
 }

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { publish } from '../ports/events.js';
 import { bdecode, bencode } from './bencode.js';
-import { Client } from 'rtpengine-client';
+import BaseClient from 'rtpengine-client/lib/BaseClient.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import { formatHostPort } from '../../lib/address.js';
 import type { Log } from '../../lib/log.js';
 import { PassingMap } from '../../lib/passing-map.js';
+import { LONGEST_BYTES, UdpSocket } from '../../srtp/udp-socket.js';
 import type { NgCommand } from './flags.js';
 
 /** Why a command failed. */
@@ -41,25 +42,23 @@ const FIRST_RETRANSMIT_MS = 100;
 const COOKIE_CHARACTERS = 36;
 
 /**
- * The package's UDP client without its traps: drops late replies instead of throwing, and exposes a command's datagram, so that it can be
- * retransmitted with the same cookie. Commands bypass the package's `send_internal`, which formats two debug texts each, and replies
- * bypass its two deferrals to a later turn.
+ * A transport of the package's, as its own are: on a socket that sends and reads many datagrams with one system call. It drops late
+ * replies instead of throwing, and exposes a command's datagram, so that it can be retransmitted with the same cookie. Commands bypass the
+ * package's `send_internal`, which formats two debug texts each, and replies bypass its two deferrals to a later turn.
  */
-class UdpClient extends Client {
+class UdpClient extends BaseClient {
+  protected override readonly socket: UdpSocket;
   readonly #prefix = randomBytes(12).toString('hex');
+  readonly #rtpengine: number;
   #commands = 0;
 
-  #unsent: (() => void)[] | null = [];
-
-  /** A connected socket: the kernel looks the route up once, and drops what others send. */
-  constructor({ address, port }: { readonly address: string; readonly port: number }, localAddress: string) {
-    super({ localAddress, timeout: 0 });
+  constructor({ address, port }: { readonly address: string; readonly port: number }) {
+    super({ type: 'udp' });
     this.messages = new PassingMap();
-    this.socket.connect(port, address, () => {
-      const unsent = this.#unsent ?? [];
-      this.#unsent = null;
-      for (const send of unsent) send();
-    });
+    const from = address.startsWith('127.') ? '127.0.0.1' : '0.0.0.0';
+    // What others send is dropped.
+    this.socket = new UdpSocket(from, 0, (_rtpengine, datagram) => this.#onReply(bufferOf(datagram)), LONGEST_BYTES);
+    this.#rtpengine = this.socket.addPeer(address, port);
   }
 
   /** Returns the datagram; `callback` runs once, in a later turn. */
@@ -68,29 +67,20 @@ class UdpClient extends Client {
     const cookie = this.#prefix + String(this.#commands).padStart(COOKIE_CHARACTERS - this.#prefix.length, '0');
     const datagram = Buffer.from(`${cookie} ${bencode({ ...args, command: name })}`);
     this.messages.set(cookie, callback);
-    this.#send(datagram, (error) => {
-      if (this.messages.delete(cookie)) callback(error);
-    });
+    this.again(datagram);
     return datagram;
   }
 
+  /** At the end of this turn of the event loop. One that the system does not take is as good as lost: it is retransmitted. */
   again(datagram: Buffer): void {
-    this.#send(datagram, () => undefined);
-  }
-
-  #send(datagram: Buffer, onFailed: (error: Error) => void): void {
-    if (this.#unsent !== null) return void this.#unsent.push(() => this.#send(datagram, onFailed));
-    this.socket.send(datagram, (error) => {
-      // ICMP reports an earlier datagram that found no listener: the next one may find rtpengine again.
-      if (error !== null && (error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') onFailed(error);
-    });
+    this.socket.send(this.#rtpengine, datagram, datagram.length);
   }
 
   forget(datagram: Buffer): void {
     this.messages.delete(cookieOf(datagram));
   }
 
-  protected override _onMessage(message: Buffer): void {
+  #onReply(message: Buffer): void {
     const cookie = cookieOf(message);
     const callback = this.messages.get(cookie);
     if (callback === undefined) return;
@@ -103,6 +93,10 @@ class UdpClient extends Client {
     }
     callback(null, reply);
   }
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 function cookieOf(datagram: Buffer): string {
@@ -135,10 +129,7 @@ export class RtpengineNode {
   #isClosed = false;
 
   constructor(private readonly options: NodeOptions) {
-    const isLoopback = options.address.startsWith('127.');
-    this.#client = new UdpClient(options, isLoopback ? '127.0.0.1' : '0.0.0.0');
-    // Without a listener an ICMP error would end the process.
-    this.#client.on('error', (error: Error) => this.options.log.debug({ error: error.message }, 'rtpengine.socket.error'));
+    this.#client = new UdpClient(options);
   }
 
   get outstanding(): number {
@@ -226,7 +217,7 @@ export class RtpengineNode {
     };
     const datagram = this.#client.command(name, args, (error, data) => {
       if (!done()) return;
-      if (error !== null && error !== undefined) reject(new RtpengineError('closed', `rtpengine cannot be reached: ${errorText(error)}`));
+      if (error !== null) reject(new RtpengineError('refused', `the reply of rtpengine cannot be read: ${errorText(error)}`));
       else if (data?.['result'] === 'error') reject(new RtpengineError('refused', errorText(data['error-reason'])));
       else resolve(data ?? {});
     });

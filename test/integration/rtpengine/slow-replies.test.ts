@@ -14,12 +14,13 @@ class HeldReplies {
   readonly #held: { readonly reply: Buffer; readonly to: RemoteInfo }[] = [];
   readonly asked = new Map<string, number>();
   isHolding = true;
+  reply = 'd6:result4:ponge';
 
   async open(): Promise<number> {
     this.#socket.on('message', (data, from) => {
       const cookie = data.toString('latin1', 0, COOKIE_CHARACTERS);
       this.asked.set(cookie, (this.asked.get(cookie) ?? 0) + 1);
-      this.#held.push({ reply: Buffer.from(`${cookie} d6:result4:ponge`), to: from });
+      this.#held.push({ reply: Buffer.from(`${cookie} ${this.reply}`), to: from });
       if (!this.isHolding) this.release();
     });
     await new Promise<void>((resolve) => this.#socket.bind(0, '127.0.0.1', () => resolve()));
@@ -28,6 +29,13 @@ class HeldReplies {
 
   release(): void {
     for (const { reply, to } of this.#held.splice(0)) this.#socket.send(reply, to.port, to.address);
+  }
+
+  /** As another program on the machine might, which has seen the cookie. */
+  async releaseFromElsewhere(): Promise<void> {
+    const other = createSocket('udp4');
+    for (const { reply, to } of this.#held) await new Promise((resolve) => other.send(reply, to.port, to.address, resolve));
+    other.close();
   }
 
   garbage(): void {
@@ -71,6 +79,23 @@ it('drops a reply that comes after its command was given up, and serves the next
   // The late replies are in the socket before this one's.
   expect(await node.command('ping')).toEqual({ result: 'pong' });
   expect(node.outstanding).toBe(0);
+});
+
+it('takes no reply from another address or port', async () => {
+  const node = newNode(250);
+  const reply = node.command('ping');
+  await expect.poll(() => server.asked.size).toBe(1);
+  await server.releaseFromElsewhere();
+  await expect(reply).rejects.toMatchObject({ kind: 'timeout' });
+});
+
+it('refuses a command whose reply cannot be read', async () => {
+  server.reply = 'd6:result4:pon';
+  server.isHolding = false;
+  await expect(newNode(5_000).command('ping')).rejects.toMatchObject({
+    kind: 'refused',
+    message: expect.stringContaining('cannot be read') as string,
+  });
 });
 
 it('gives no command up for a stall of its own process: the reply is in the socket', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
-import { UdpSocket } from '../../../src/srtp/udp-socket.js';
+import { LONGEST_BYTES, UdpSocket } from '../../../src/srtp/udp-socket.js';
 import { freeRange } from '../../support/ports.js';
 
 // Real sockets on loopback; the far side is Node's own.
@@ -87,6 +87,25 @@ describe('a UDP socket of the endpoint', () => {
       Array.from({ length: 400 }, (_, serial) => serial).flatMap((serial) => (serial % 2 === rest ? [`packet ${String(serial)}`] : []));
     await expect.poll(() => heard).toEqual([of(0), of(1)]);
     expect(socket.sendErrors).toBe(0);
+  });
+
+  it('exchanges datagrams of up to 65,507 bytes where it was opened for them, beside one for packets', async () => {
+    const [long, short] = [await open(), await open()];
+    const received: string[] = [];
+    const port = await freeRange(2);
+    const socket = new UdpSocket('127.0.0.1', port, (_peer, datagram) => received.push(Buffer.from(datagram).toString()), LONGEST_BYTES);
+    cleanups.push(() => socket.close());
+    const text = 'x'.repeat(65_507);
+    short.socket.addPeer('127.0.0.1', port);
+    socket.send(socket.addPeer('127.0.0.1', short.socket.port), Buffer.from('short'), 5);
+    expect(() => long.socket.send(long.socket.addPeer('127.0.0.1', port), Buffer.from(text), text.length)).toThrow(TypeError);
+    const end = await far();
+    const peer = socket.addPeer('127.0.0.1', end.address().port);
+    socket.send(peer, Buffer.from(text), text.length);
+    expect(((await once(end, 'message')) as [Buffer])[0].toString()).toBe(text);
+    await send(end, socket, text);
+    await expect.poll(() => received).toEqual([text]);
+    await expect.poll(() => short.received).toEqual([[0, 'short']]);
   });
 
   it('sends what waits before it closes, and nothing afterwards', async () => {

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import { Client } from 'rtpengine-client';
+import BaseClient from 'rtpengine-client/lib/BaseClient.js';
 import { describe, expect, it } from 'vitest';
 import { bdecode, bencode } from '../../../../src/gateway/relay/bencode.js';
 import { offerCommand } from '../../../../src/gateway/relay/flags.js';
 
 const COOKIE = 'c'.repeat(36);
-const theirs = (text: string): unknown => Client.decodeMessage(Buffer.from(`${COOKIE} ${text}`)).data;
+const theirs = (text: string): unknown => BaseClient.decodeMessage(Buffer.from(`${COOKIE} ${text}`)).data;
 const read = (text: string): unknown => bdecode(Buffer.from(`${COOKIE} ${text}`), COOKIE.length + 1);
 
 const text = fc.string({ unit: 'grapheme' });
