@@ -64,6 +64,8 @@ describe.skipIf(!needsRoot)('run_as, started by root', () => {
     expect(knows(BOT_TOKEN)).toEqual(['gateway']);
     expect(knows(CONTROL_SECRET).sort()).toEqual(['gateway', 'sip-server']);
     expect(knows('TRUNKLINE_').sort()).toEqual(['gateway', 'sip-server']);
+    const rtpengine = children.find(({ name }) => name === 'rtpengine');
+    expect(readFileSync(`/proc/${String(rtpengine?.pid)}/maps`, 'utf8')).toContain('/libjemalloc.so.2');
 
     expect([statSync(instance.dataDir).mode & 0o777, statSync(outside).uid]).toEqual([0o700, 0]);
     for (const name of readdirSync(instance.dataDir)) expect([name, lstatSync(join(instance.dataDir, name)).uid]).toEqual([name, NOBODY]);
