@@ -1,7 +1,7 @@
-// UDP sockets of the media endpoint, and of the commands to rtpengine. One system call receives or sends many datagrams, and the kernel's sender address becomes a peer's
-// number here, so that packets of strangers cost no JavaScript.
+// UDP sockets of the media endpoint, and of the commands to rtpengine. One system call receives or sends many datagrams, and the kernel's
+// sender address becomes a peer's number here, so that packets of strangers cost no JavaScript.
 //
-// Packets to send wait until the event loop is about to block: those of one tick of the pacing leave together.
+// Packets to send wait until the event loop is about to block: those of one turn leave together.
 
 #include <napi.h>
 #include <sys/socket.h>
@@ -19,7 +19,7 @@
 
 namespace {
 
-// The values are shared with src/srtp/udp-socket.ts.
+// The value is shared with src/srtp/udp-socket.ts.
 constexpr size_t kBatch = 32;  // datagrams a system call
 
 constexpr size_t kMaxQueued = 256;
