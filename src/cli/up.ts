@@ -7,6 +7,7 @@ import { formatHostPort } from '../lib/address.js';
 import type { Log } from '../lib/log.js';
 import { ensureDataDir, writePrivateFile } from '../config/data-dir.js';
 import { createLogger } from '../observability/log/logger.js';
+import { loadAddon } from '../srtp/addon.js';
 import { missingPackages, missingText, packagesOf } from '../supervisor/debian-packages.js';
 import { buildNative, mustBuildNative } from '../supervisor/native-build.js';
 import { becomeUser, isRoot } from '../supervisor/run-as.js';
@@ -69,8 +70,17 @@ async function replaced(supervisor: Supervisor): Promise<ReloadAnswer> {
   }
 }
 
-/** Names what is not installed, and builds the addon where the package has none. */
+/** Names what is not installed, builds the addon where the package has none, and loads it. */
 async function prepareMachine(config: Config): Promise<void> {
+  await buildMissing(config);
+  try {
+    loadAddon();
+  } catch (error) {
+    throw new ConfigError(`the SRTP addon cannot be loaded: ${errorText(error)}`);
+  }
+}
+
+async function buildMissing(config: Config): Promise<void> {
   const mustBuild = mustBuildNative(config);
   const missing = await missingPackages(packagesOf(config, mustBuild));
   // The test line speaks with espeak-ng, and is silent without it.

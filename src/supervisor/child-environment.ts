@@ -7,7 +7,10 @@ const FOREIGN = /^(?:PATH|LD_LIBRARY_PATH|LD_PRELOAD|HOME|USER|LOGNAME|TMPDIR|TZ
 
 const REDIS_URL = 'TRUNKLINE_REDIS_URL';
 
-/** glibc's malloc and GLib's slices take a third of what rtpengine uses for a call. Debian's redis-server brings jemalloc; where it is not, the loader says so and goes on. */
+/**
+ * glibc's malloc and GLib's slices take a third of what rtpengine uses for a call. Debian's redis-server brings jemalloc; where it is not,
+ * the loader says so and goes on.
+ */
 const OF_RTPENGINE = { LD_PRELOAD: 'libjemalloc.so.2', G_SLICE: 'always-malloc' };
 
 /** Secrets that the SIP server needs: those of its control port and of its metrics. */

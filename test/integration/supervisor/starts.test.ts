@@ -39,6 +39,16 @@ async function occupy(protocol: 'tcp' | 'udp', port: number): Promise<() => void
 }
 
 describe('a start that cannot succeed names the setting, exits with 1 and leaves nothing running', () => {
+  it('an addon that cannot be loaded', async () => {
+    await mkdir(instance.dataDir, { recursive: true });
+    const addon = join(instance.dataDir, 'srtp.node');
+    await writeFile(addon, 'of another machine');
+    const refused = up({ TRUNKLINE_SRTP_ADDON: addon });
+    expect(await refused.ended).toBe(1);
+    expect(refused.output).toContain(`trunkline: the SRTP addon cannot be loaded: ${addon}: `);
+    expect(processesOf(instance.dataDir)).toEqual([]);
+  });
+
   it.each([
     ['sip.tls_port', 'tcp'],
     ['http.port', 'tcp'],
