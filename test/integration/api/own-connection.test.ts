@@ -135,15 +135,25 @@ describe('the Redis connection of calls', () => {
     expect(await state()).toBe(404);
     await api.stores.routes.lookup(own, call);
     expect(await state()).toBe('ringing');
+    api.stores.snapshots.persist({ ...snapshotOf(call.call_id, orgId, own), call });
+    await eventually(state, (shown) => shown === 'in_progress');
     api.stores.routes.release(call.call_id);
     await eventually(
       () => api.stores.live.get(orgId, call.call_id),
       (live) => live === null,
     );
-    expect(await state()).toBe('ringing');
+    expect(await state()).toBe('in_progress');
     for (const part of ['trace', 'quality']) expect((await api.request('GET', `/v1/calls/${call.call_id}/${part}`, key)).status).toBe(200);
     await api.stores.calls.write(endedCall(callOf(orgId, Date.now(), { call_id: call.call_id })));
     expect(await state()).toBe('ended');
+    // Redis could not take it off the list.
+    await api.stores.routes.lookup(own, call);
+    await eventually(
+      () => api.stores.live.get(orgId, call.call_id),
+      (live) => live !== null,
+    );
+    expect(await state()).toBe('ended');
+    api.stores.routes.release(call.call_id);
   });
 
   it('carries six commands of a call to a known number at most, all it leaves included', async () => {

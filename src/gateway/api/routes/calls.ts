@@ -40,8 +40,8 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
     return { calls: calls.map(liveCall).filter((call) => state === 'live' || call.state === state), next };
   };
   const find = async (scope: Scope, callId: string): Promise<CallDetail | null> => {
-    const live = await reads.liveCall(scope, callId);
-    const record = live === null ? await reads.call(scope, callId) : null;
+    // One whose end Redis could not take stays in the list for a while.
+    const [record, live] = await Promise.all([reads.call(scope, callId), reads.liveCall(scope, callId)]);
     if (record !== null) return endedCall(record);
     // Between its end and its record the last state is shown; a later request gets the record.
     const shown = live ?? (await reads.endingCall(scope, callId));

@@ -10,6 +10,7 @@ import { Heartbeat } from './heartbeat/heartbeat.js';
 import { InvalidationChannel } from './invalidation-channel.js';
 import { RedisGatewayBus } from './gateway-bus.js';
 import { gatewayChannel } from './keys.js';
+import { Endings } from './leases/endings.js';
 import { Leases, LocalCallRegistry } from './leases/leases.js';
 import { RedisProviderSessions } from './leases/provider-sessions.js';
 import { scheduleSweep } from './numbers/number-sweep-schedule.js';
@@ -225,19 +226,24 @@ function openCalls(
   // Without an instance there is no subscription: what changed since would not be known.
   const staleRouteMs = options.instance === undefined ? 0 : (options.staleRouteMs ?? STALE_ROUTE_MS);
   const own = new LocalCallRegistry(clock);
-  const leases = new Leases(redis, writes, leaseMs, instance, clock, log);
+  const endings = new Endings(writes, leaseMs, clock);
+  const leases = new Leases(redis, writes, endings, leaseMs, instance, clock, log);
   const remembered = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
   const heartbeat = new Heartbeat(redis, api, instance, clock);
   const routing = { own, remembered, records: new RecordCache(DECODED_RECORDS), freshness: heartbeat, clock, staleRouteMs };
   const routes = new RedisRouteStore({ ...routing, leases });
   const apiWrites = api === redis ? writes : new TurnWrites(api);
-  const checkedRoutes = new RedisRouteStore({ ...routing, leases: new Leases(api, apiWrites, leaseMs, instance, clock, log) });
+  const checkedEndings = new Endings(apiWrites, leaseMs, clock);
+  const checkedRoutes = new RedisRouteStore({
+    ...routing,
+    leases: new Leases(api, apiWrites, checkedEndings, leaseMs, instance, clock, log),
+  });
   const sessions = new RedisProviderSessions(redis, writes, leaseMs, clock, log);
   const providerUsage = new RedisProviderSessions(api, apiWrites, leaseMs, clock, log);
   // Apart: it remembers no agents.
   const dialled = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
   const dialRecords = new DialRecords(redis, dialled, routing.records, heartbeat, clock);
-  const dials = new RedisDialLedger(redis, dialRecords, writes, leaseMs, instance, clock, log);
+  const dials = new RedisDialLedger(redis, dialRecords, writes, endings, leaseMs, instance, clock, log);
   const snapshots = new RedisSnapshotStore({
     redis,
     writes,
@@ -269,6 +275,7 @@ function openCalls(
     return {
       ...opened,
       stop: () => {
+        endings.close();
         snapshots.close();
         return Promise.resolve();
       },
@@ -327,6 +334,7 @@ function openCalls(
       api.onChanged = undefined;
       await heartbeat.close();
       bus.close();
+      endings.close();
       snapshots.close();
       await subscription.close();
     },

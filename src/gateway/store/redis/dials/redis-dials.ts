@@ -19,7 +19,6 @@ import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
 import { err, errorText, ok, type Result } from '../../../../lib/result.js';
 import {
-  endingCallKey,
   numberKey,
   orgDialDayKey,
   orgDoNotCallKey,
@@ -30,6 +29,7 @@ import {
   orgRecentDialsKey,
 } from '../keys.js';
 import { decodeRecord, RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
+import { endOfCall, type Endings } from '../leases/endings.js';
 import type { TurnWrites } from '../turn-writes.js';
 import type { DialRecords } from './dial-records.js';
 import { PLACEMENT_KEPT_S, placementKey } from './redis-placements.js';
@@ -39,8 +39,6 @@ const RENEW_SLOTS = new RedisScript('leases/renew-slots');
 const LIST_AGAIN = new RedisScript('leases/list-again');
 /** A call may end a day after the day that it began in. */
 const DAY_KEPT_MS = 3 * 86_400_000;
-/** Longer than writing a record takes while Redis is up. */
-const ENDING_S = 30;
 
 interface Own extends Pick<DialRequest, 'orgId' | 'call' | 'isReferred'> {
   readonly to: string;
@@ -69,6 +67,7 @@ export class RedisDialLedger implements DialLedger {
     private readonly redis: RedisConnection,
     private readonly records: DialRecords,
     private readonly writes: TurnWrites,
+    private readonly endings: Endings,
     private readonly leaseMs: number,
     private readonly instance: string,
     private readonly clock: Clock,
@@ -117,19 +116,15 @@ export class RedisDialLedger implements DialLedger {
     const own = this.#own.get(callId);
     if (own === undefined) return;
     this.#own.delete(callId);
-    const { orgId, permit } = own;
-    const { member, text } = liveEntry(own.call, own.to, this.instance);
+    const { orgId, permit, isReferred } = own;
+    this.endings.write([
+      ...(isReferred === true ? [] : endOfCall(orgId, liveEntry(own.call, own.to, this.instance))),
+      ...dialsKeys(own).map((key) => ['zrem', key, callId] as const),
+    ]);
     const spent = costMicros(permit.microsPerMinute, talkedMs) - permit.reservedMicros;
     this.writes
-      .write([
-        ...(own.isReferred === true ? [] : [['set', endingCallKey(orgId, callId), text, 'EX', ENDING_S] as const]),
-        ...dialsKeys(own).map((key) => ['zrem', key, callId] as const),
-        ['zrem', orgLeasesKey(orgId), callId],
-        ['zrem', orgLiveKey(orgId), member],
-        ['hdel', orgLiveCallsKey(orgId), callId],
-        ['hincrby', orgDialDayKey(orgId, permit.day), 'micros', spent],
-      ])
-      // The slot expires by itself, and the day has the whole reservation.
+      .write([['hincrby', orgDialDayKey(orgId, permit.day), 'micros', spent]])
+      // Not written again, for Redis may have it: the day has the whole reservation.
       .catch((error: unknown) => this.log.warn({ call_id: callId, error: errorText(error) }, 'dial.not_settled'));
   }
 

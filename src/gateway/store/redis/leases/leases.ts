@@ -10,7 +10,6 @@ import { type E164, parseE164 } from '../../../model/e164.js';
 import type { BeginningCall } from '../../../model/live-calls.js';
 import {
   agentKey,
-  endingCallKey,
   numberAheadKey,
   numberKey,
   numberLeasesKey,
@@ -25,6 +24,7 @@ import {
 import { liveEntry, liveMemberOf, type LiveEntry } from '../../../ports/listing.js';
 import { RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
 import type { TurnWrites } from '../turn-writes.js';
+import { endOfCall, type Endings } from './endings.js';
 import { LEASED_AHEAD_MS, SlotsAhead, type Claim } from './slots-ahead.js';
 
 /** A number or an organization: both have a record with limits and, in the same hash slot, the calls that count against them. */
@@ -82,8 +82,6 @@ const TAKE_SLOTS = new RedisScript('leases/take-slots');
 const RENEW_SLOTS = new RedisScript('leases/renew-slots');
 const LIST_AGAIN = new RedisScript('leases/list-again');
 
-/** Longer than writing a record takes while Redis is up. */
-const ENDING_S = 30;
 // In one script or one pipeline: Redis serves nobody else meanwhile.
 const RENEWED_AT_ONCE = 500;
 const TAKEN_AT_ONCE = 100;
@@ -119,6 +117,7 @@ export class Leases {
   constructor(
     private readonly redis: RedisConnection,
     private readonly writes: TurnWrites,
+    private readonly endings: Endings,
     private readonly leaseMs: number,
     private readonly instance: string,
     private readonly clock: Clock,
@@ -188,27 +187,20 @@ export class Leases {
     this.#ahead.forget(key);
   }
 
-  /** The call is over: gives its slots back. Until its record is written it is known as one that ends. */
+  /** The call is over: gives its slots back. */
   end({ number, orgId, call }: Pick<CountedCall, 'number' | 'orgId' | 'call'>): void {
-    const { text, member, callId } = liveEntry(call, number, this.instance);
-    this.#write([
-      ['set', endingCallKey(orgId, callId), text, 'EX', ENDING_S],
-      ['zrem', orgLeasesKey(orgId), callId],
-      ['zrem', orgLiveKey(orgId), member],
-      ['hdel', orgLiveCallsKey(orgId), callId],
-      ['zrem', numberLeasesKey(number), callId],
-    ]);
+    this.endings.write([...endOfCall(orgId, liveEntry(call, number, this.instance)), ['zrem', numberLeasesKey(number), call.call_id]]);
   }
 
-  /** Gives back the slots of a call that did not begin: it does not count as one of the last second. What fails expires by itself. */
+  /** Gives back the slots of a call that did not begin: it does not count as one of the last second. */
   giveBack(limited: readonly Limited[], call: BeginningCall): void {
     const callId = call.call_id;
-    const writes = limited.flatMap(({ leasesKey, recentKey, listKeys }): RedisCommand[] => [
+    const commands = limited.flatMap(({ leasesKey, recentKey, listKeys }): RedisCommand[] => [
       ['zrem', leasesKey, callId],
       ['zrem', recentKey, callId],
       ...(listKeys.length === 0 ? [] : [['zrem', listKeys[0], liveMemberOf(call)] as const, ['hdel', listKeys[1], callId] as const]),
     ]);
-    this.#write(writes);
+    this.endings.write(commands);
   }
 
   /** Keeps the slots of these calls for another lease; takes again those that Redis lost, and lists them again. */
@@ -237,11 +229,6 @@ export class Leases {
         ),
       ),
     );
-  }
-
-  /** What fails expires by itself. */
-  #write(writes: readonly RedisCommand[]): void {
-    this.writes.write(writes).catch(() => undefined);
   }
 
   #asked(limited: readonly Limited[], counted: Pick<CountedCall, 'number' | 'call'> | null): readonly Taking[] {

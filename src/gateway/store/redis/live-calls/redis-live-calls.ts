@@ -13,15 +13,11 @@ export class RedisLiveCalls implements LiveCallLog {
   constructor(private readonly redis: RedisConnection) {}
 
   async get(orgId: string, callId: string): Promise<CallInProgress | null> {
-    const text = await this.redis.script(FIND_LIVE, [orgLiveCallsKey(orgId), orgLeasesKey(orgId)], [callId]);
-    if (typeof text !== 'string') return null;
-    const [call = null] = await this.#withAnswers([readLiveEntry(orgId, text)]);
-    return call;
+    return this.#one(orgId, await this.redis.script(FIND_LIVE, [orgLiveCallsKey(orgId), orgLeasesKey(orgId)], [callId]));
   }
 
   async ending(orgId: string, callId: string): Promise<CallInProgress | null> {
-    const text = await this.redis.run((client) => client.get(endingCallKey(orgId, callId)));
-    return text === null ? null : readLiveEntry(orgId, text);
+    return this.#one(orgId, await this.redis.run((client) => client.get(endingCallKey(orgId, callId))));
   }
 
   async list(orgId: string, query: CallQuery): Promise<CallPage<CallInProgress>> {
@@ -39,6 +35,12 @@ export class RedisLiveCalls implements LiveCallLog {
       }));
     });
     return { calls: await this.#withAnswers(calls), next };
+  }
+
+  async #one(orgId: string, text: unknown): Promise<CallInProgress | null> {
+    if (typeof text !== 'string') return null;
+    const [call = null] = await this.#withAnswers([readLiveEntry(orgId, text)]);
+    return call;
   }
 
   /** What a call that was answered has more stands at its gateway's snapshots: one read a gateway. */

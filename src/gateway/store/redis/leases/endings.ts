@@ -1,0 +1,56 @@
+import type { CancelTimer, Clock } from '../../../../lib/clock.js';
+import type { LiveEntry } from '../../../ports/listing.js';
+import { endingCallKey, orgLeasesKey, orgLiveCallsKey, orgLiveKey } from '../keys.js';
+import type { RedisCommand } from '../redis.js';
+import type { TurnWrites } from '../turn-writes.js';
+
+const AGAIN_MS = 1_000;
+/** Longer than writing a record takes while Redis is up. */
+const ENDING_S = 30;
+
+/** Takes calls that are over out of the limits and lists, also where Redis is away when they end. */
+export class Endings {
+  #failed: { readonly commands: readonly RedisCommand[]; readonly untilMs: number }[] = [];
+  #cancel: CancelTimer | undefined;
+
+  constructor(
+    private readonly writes: TurnWrites,
+    private readonly leaseMs: number,
+    private readonly clock: Clock,
+  ) {}
+
+  /** @param commands may be repeated; they are sent until Redis has them, or what they take away has expired. */
+  write(commands: readonly RedisCommand[]): void {
+    this.#write(commands, this.clock.nowMs() + this.leaseMs);
+  }
+
+  /** What was not written expires by itself. */
+  close(): void {
+    this.#cancel?.();
+    this.#failed = [];
+  }
+
+  #write(commands: readonly RedisCommand[], untilMs: number): void {
+    this.writes.write(commands).catch(() => {
+      this.#failed.push({ commands, untilMs });
+      this.#cancel ??= this.clock.setTimer(AGAIN_MS, () => this.#writeAgain());
+    });
+  }
+
+  #writeAgain(): void {
+    this.#cancel = undefined;
+    const failed = this.#failed;
+    this.#failed = [];
+    for (const { commands, untilMs } of failed) if (this.clock.nowMs() < untilMs) this.#write(commands, untilMs);
+  }
+}
+
+/** The call is over: until its record is written it is known as one that ends. */
+export function endOfCall(orgId: string, { text, member, callId }: LiveEntry): readonly RedisCommand[] {
+  return [
+    ['set', endingCallKey(orgId, callId), text, 'EX', ENDING_S],
+    ['zrem', orgLeasesKey(orgId), callId],
+    ['zrem', orgLiveKey(orgId), member],
+    ['hdel', orgLiveCallsKey(orgId), callId],
+  ];
+}
