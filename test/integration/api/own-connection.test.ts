@@ -136,7 +136,10 @@ describe('the Redis connection of calls', () => {
     await api.stores.routes.lookup(own, call);
     expect(await state()).toBe('ringing');
     api.stores.snapshots.persist({ ...snapshotOf(call.call_id, orgId, own), call });
-    await eventually(state, (shown) => shown === 'in_progress');
+    await eventually(
+      () => api.stores.live.get(orgId, call.call_id),
+      (live) => live?.answer !== null,
+    );
     api.stores.routes.release(call.call_id);
     await eventually(
       () => api.stores.live.get(orgId, call.call_id),
