@@ -72,8 +72,17 @@ export class OutboundSite {
 
   /** Its record, when it is written. */
   async ended(callId: string, withinMs = 15_000): Promise<CallRecord> {
-    await expect.poll(async () => (await this.callOf(callId)).state, { timeout: withinMs }).toBe('ended');
+    const isEnded = expect.poll(async () => (await this.callOf(callId)).state, { timeout: withinMs }).toBe('ended');
+    await isEnded.catch(async (cause: unknown) => {
+      throw new Error(`no record of ${callId}; its gateway logged:\n${await this.#loggedOf(callId)}`, { cause });
+    });
     return this.callOf(callId);
+  }
+
+  /** What its gateway logged of the call, and what went wrong there. */
+  async #loggedOf(callId: string): Promise<string> {
+    const lines = (await this.gateway.log('gateway')).split('\n');
+    return lines.filter((line) => line.includes(callId) || /"level":"(?:warn|error)"/.test(line)).join('\n');
   }
 
   async destroy(): Promise<void> {
