@@ -10,8 +10,9 @@ import { PassingMap } from '../../lib/passing-map.js';
 import { systemClock } from '../../lib/system-clock.js';
 import type { EndpointCounters } from '../media/endpoint.js';
 import { KernelDropWatch, readKernelDrops } from '../media/kernel-drops.js';
+import { CALLS_PER_SOCKET_PAIR } from '../media/port-pair.js';
 import { WorkerHandle } from './worker-handle.js';
-import type { WorkerCommand, WorkerReply, WorkerSettings } from './worker-messages.js';
+import type { WorkerCommand, WorkerSettings } from './worker-messages.js';
 
 export interface MediaServiceOptions {
   /** A literal address of this machine, the destination of legs' packets. */
@@ -100,19 +101,30 @@ const FIRST_RESTART_DELAY_MS = 100;
 /** Sockets in total: enough for 16,384 calls. */
 const MAX_SOCKET_PAIRS = 256;
 
+/** An RTP port, and the legs that have it or are to have it. */
+interface Place {
+  readonly rtpPort: number;
+  isBound: boolean;
+  legs: number;
+}
+
 interface OpenLeg {
   readonly slot: WorkerSlot;
   onEvent: (event: LegEvent) => void;
   /** The agent was connected: if its worker dies, it is lost too. */
   hasAgent: boolean;
-  /** `waiting`: an agent or a reserved port pair exists. Only `open` reports the loss of the worker; `opening` fails by itself. */
-  state: 'waiting' | 'opening' | 'open';
+  /** `null`: it has none yet. */
+  readonly place: Place | null;
+  /** False: there is an agent, or a port is reserved. */
+  readonly isOpen: boolean;
 }
 
 /** A worker's share of the ports, and its current worker. */
 interface WorkerSlot {
   readonly settings: WorkerSettings;
   worker: WorkerHandle;
+  readonly places: readonly Place[];
+  /** 0: the worker starts, or has died. */
   capacity: number;
   legs: number;
   delays: MediaDelays;
@@ -167,7 +179,7 @@ class ThreadedMediaService implements MediaService {
     open: (leg) => {
       const slot = this.#slotOf(leg.localRtpPort);
       if (slot === undefined) throw new MediaUnavailableError(`no media worker has port ${String(leg.localRtpPort)}`);
-      this.#enter(leg.callId, { slot, onEvent: () => undefined, state: 'waiting', hasAgent: false });
+      this.#enter(leg.callId, { slot, onEvent: () => undefined, hasAgent: false, place: placeOf(slot, leg.localRtpPort), isOpen: false });
       slot.worker.send({ type: 'open-ahead', leg });
     },
     connectAgent: async (callId, agent) => {
@@ -194,6 +206,7 @@ class ThreadedMediaService implements MediaService {
     this.#slots = settings.map((share) => {
       const slot: Omit<WorkerSlot, 'worker'> = {
         settings: share,
+        places: share.rtpPorts.map((rtpPort) => ({ rtpPort, isBound: false, legs: 0 })),
         capacity: 0,
         legs: 0,
         delays: NO_DELAYS,
@@ -234,7 +247,7 @@ class ThreadedMediaService implements MediaService {
 
   async #bound(): Promise<void> {
     for (const slot of this.#slots) {
-      slot.capacity = await slot.worker.ready;
+      setBound(slot, await slot.worker.ready);
       slot.reportedMs = this.clock.nowMs();
     }
     this.log.info({ workers: this.#slots.length, capacity: this.capacity }, 'media.ready');
@@ -291,29 +304,33 @@ class ThreadedMediaService implements MediaService {
   async reserve(callId: string, beside: string | null = null): Promise<MediaAddress> {
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
     const slot = this.#waitingSlot(callId, () => undefined, beside);
-    const reply = await this.#ask(callId, slot, (requestId) => ({ type: 'reserve', requestId, callId }));
-    if (reply.type !== 'reserved') throw new MediaUnavailableError('unexpected reply');
-    return reply.address;
+    const leg = this.#legs.get(callId);
+    if (leg !== undefined && leg.place !== null) throw new MediaUnavailableError('the call has a media leg already');
+    const place = leastUsed(slot.places);
+    if (leg === undefined || place === undefined) return this.#refuse(callId, 'no media port pair is free');
+    this.#forget(callId);
+    this.#enter(callId, { ...leg, place });
+    const { rtpPort } = place;
+    return { address: slot.settings.address, rtpPort, rtcpPort: rtpPort + 1 };
   }
 
   async open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<void> {
-    const { callId } = leg;
+    const { callId, localRtpPort: rtpPort } = leg;
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
     const present = this.#legs.get(callId);
-    if (present !== undefined && present.state !== 'waiting') throw new MediaUnavailableError('the call has a media leg already');
+    if (present?.isOpen === true) throw new MediaUnavailableError('the call has a media leg already');
     this.#forget(callId);
-    const slot = present?.slot ?? (await this.#slotWith(leg.localRtpPort));
-    // Set before the reply: events may precede it.
-    const entry: OpenLeg = { slot, onEvent, state: 'opening', hasAgent: present?.hasAgent === true };
-    this.#enter(callId, entry);
-    const reply = await this.#ask(callId, slot, (requestId) => ({ type: 'open', requestId, leg }));
-    if (reply.type !== 'opened') throw new MediaUnavailableError('unexpected reply');
-    entry.state = 'open';
+    const slot = present?.slot ?? (await this.#slotWith(rtpPort));
+    const place = placeOf(slot, rtpPort);
+    this.#enter(callId, { slot, onEvent, hasAgent: present?.hasAgent === true, place, isOpen: true });
+    if (place?.isBound !== true || place.legs > CALLS_PER_SOCKET_PAIR)
+      return this.#refuse(callId, `port ${String(rtpPort)} of the media endpoint has no free slot`);
+    slot.worker.send({ type: 'open', leg });
   }
 
   async change(callId: string, change: LegChange): Promise<void> {
     const leg = this.#legs.get(callId);
-    if (leg?.state !== 'open') throw new MediaUnavailableError('the call has no media leg');
+    if (leg?.isOpen !== true) throw new MediaUnavailableError('the call has no media leg');
     const reply = await leg.slot.worker.request((requestId) => ({ type: 'change', requestId, callId, change }));
     if (reply.type === 'refused') throw new MediaUnavailableError(reply.message);
   }
@@ -410,10 +427,10 @@ class ThreadedMediaService implements MediaService {
   /** The worker that has the call's agent or port pair already, else one with capacity. */
   #waitingSlot(callId: string, onEvent: (event: LegEvent) => void, beside: string | null = null): WorkerSlot {
     const present = this.#legs.get(callId);
-    if (present !== undefined && present.state !== 'waiting') throw new MediaUnavailableError('the call has a media leg already');
+    if (present?.isOpen === true) throw new MediaUnavailableError('the call has a media leg already');
     if (present !== undefined) return present.slot;
     const slot = (beside === null ? undefined : this.#legs.get(beside)?.slot) ?? this.#chooseSlot();
-    this.#enter(callId, { slot, onEvent, state: 'waiting', hasAgent: false });
+    this.#enter(callId, { slot, onEvent, hasAgent: false, place: null, isOpen: false });
     return slot;
   }
 
@@ -450,29 +467,22 @@ class ThreadedMediaService implements MediaService {
     });
   }
 
-  /** Sends a command. If it fails, removes the call's entry and frees what the worker has of the call. */
-  async #ask(callId: string, slot: WorkerSlot, command: (requestId: number) => WorkerCommand): Promise<WorkerReply> {
-    try {
-      const reply = await slot.worker.request(command);
-      if (reply.type === 'refused') throw new MediaUnavailableError(reply.message);
-      return reply;
-    } catch (error) {
-      this.#forget(callId);
-      slot.worker.request((requestId) => ({ type: 'close', requestId, callId })).catch(() => undefined);
-      throw error;
-    }
+  /** Frees what there is of the call. */
+  async #refuse(callId: string, message: string): Promise<never> {
+    await this.close(callId);
+    throw new MediaUnavailableError(message);
   }
 
   #enter(callId: string, leg: OpenLeg): void {
     this.#legs.set(callId, leg);
-    leg.slot.legs += 1;
+    count(leg, 1);
   }
 
   #forget(callId: string): void {
     const leg = this.#legs.get(callId);
     if (leg === undefined) return;
     this.#legs.delete(callId);
-    leg.slot.legs -= 1;
+    count(leg, -1);
   }
 
   #startWorker(slot: Omit<WorkerSlot, 'worker'>, settings: WorkerSettings): WorkerHandle {
@@ -512,7 +522,7 @@ class ThreadedMediaService implements MediaService {
   }
 
   #onWorkerExit(slot: WorkerSlot): void {
-    slot.capacity = 0;
+    setBound(slot, []);
     slot.delays = NO_DELAYS;
     if (this.#isShuttingDown) return;
     const lost = [...this.#legs].filter(([, leg]) => leg.slot === slot);
@@ -522,7 +532,7 @@ class ThreadedMediaService implements MediaService {
     );
     for (const [callId, leg] of lost) {
       this.#forget(callId);
-      if (leg.state === 'open' || (leg.state === 'waiting' && leg.hasAgent)) leg.onEvent({ type: 'media-lost' });
+      if (leg.isOpen || leg.hasAgent) leg.onEvent({ type: 'media-lost' });
     }
     slot.restartTimer = setTimeout(() => void this.#restart(slot), slot.restartDelayMs);
     slot.restartDelayMs = Math.min(2 * slot.restartDelayMs, MAX_RESTART_DELAY_MS);
@@ -533,12 +543,12 @@ class ThreadedMediaService implements MediaService {
     const worker = this.#startWorker(slot, slot.settings);
     slot.worker = worker;
     try {
-      const capacity = await worker.ready;
+      const rtpPorts = await worker.ready;
       if (slot.worker !== worker || worker.hasExited) return;
       slot.reportedMs = this.clock.nowMs();
-      slot.capacity = capacity;
+      setBound(slot, rtpPorts);
       slot.restartDelayMs = FIRST_RESTART_DELAY_MS;
-      this.log.info({ capacity, waiting_legs: slot.waiting.size }, 'media.worker.replaced');
+      this.log.info({ capacity: slot.capacity, waiting_legs: slot.waiting.size }, 'media.worker.replaced');
       for (const proceed of [...slot.waiting]) proceed();
     } catch (error) {
       // Its exit follows, and with it the next attempt.
@@ -549,4 +559,29 @@ class ThreadedMediaService implements MediaService {
 
 function isFull({ worker, legs, capacity }: WorkerSlot): boolean {
   return worker.hasExited || legs >= capacity;
+}
+
+function setBound(slot: WorkerSlot, rtpPorts: readonly number[]): void {
+  for (const place of slot.places) place.isBound = rtpPorts.includes(place.rtpPort);
+  slot.capacity = rtpPorts.length * CALLS_PER_SOCKET_PAIR;
+}
+
+/** `null`: the port is not in its share. */
+function placeOf({ places }: Pick<WorkerSlot, 'places'>, rtpPort: number): Place | null {
+  return places.find((place) => place.rtpPort === rtpPort) ?? null;
+}
+
+/** The one with the fewest legs; `undefined`: all are full. */
+function leastUsed(places: readonly Place[]): Place | undefined {
+  let best: Place | undefined;
+  for (const place of places) {
+    if (place.isBound && place.legs < (best?.legs ?? CALLS_PER_SOCKET_PAIR)) best = place;
+    if (best?.legs === 0) break;
+  }
+  return best;
+}
+
+function count({ slot, place }: OpenLeg, change: 1 | -1): void {
+  slot.legs += change;
+  if (place !== null) place.legs += change;
 }

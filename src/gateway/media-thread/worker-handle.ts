@@ -26,7 +26,7 @@ export interface WorkerOwner {
 export class WorkerHandle {
   readonly #worker: Worker;
   readonly #pending = new PassingMap<number, PendingRequest>();
-  readonly #ready: Promise<number>;
+  readonly #ready: Promise<readonly number[]>;
   readonly #exited: Promise<void>;
   readonly #outgoing: TurnBatch<WorkerCommand>;
   #nextRequestId = 1;
@@ -56,8 +56,8 @@ export class WorkerHandle {
     this.#ready.catch(() => undefined);
   }
 
-  /** Resolves with the worker's capacity in calls once its sockets are bound. Rejects with `MediaUnavailableError`. */
-  get ready(): Promise<number> {
+  /** Resolves with the RTP ports of the worker's sockets once they are bound. Rejects with `MediaUnavailableError`. */
+  get ready(): Promise<readonly number[]> {
     return this.#ready;
   }
 
@@ -96,10 +96,10 @@ export class WorkerHandle {
     void this.#worker.terminate();
   }
 
-  #receive(message: WorkerMessage, ready: (capacity: number) => void, failed: (error: Error) => void): void {
+  #receive(message: WorkerMessage, ready: (rtpPorts: readonly number[]) => void, failed: (error: Error) => void): void {
     switch (message.type) {
       case 'ready':
-        ready(message.capacity);
+        ready(message.rtpPorts);
         break;
       case 'failed':
         failed(new MediaUnavailableError(message.message));

@@ -1,5 +1,5 @@
 import type { AgentAnswer, AgentConnectionLimits, AgentDescription, ForkSettings } from '../model/agent.js';
-import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDelays, MediaDirection } from '../model/media.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaDelays, MediaDirection } from '../model/media.js';
 import type { LogFields } from '../../lib/log.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import type { EndpointCounters } from '../media/endpoint.js';
@@ -23,7 +23,6 @@ export type WorkerCommand = { readonly type: 'bind'; readonly isWhenFree: boolea
 
 /** A request has an id, which its one reply repeats. */
 export type CallCommand =
-  | { readonly type: 'reserve'; readonly requestId: number; readonly callId: string }
   | {
       readonly type: 'connect-agent';
       readonly requestId: number;
@@ -35,7 +34,8 @@ export type CallCommand =
   | { readonly type: 'notify-agent'; readonly callId: string; readonly answer: AgentAnswer }
   | { readonly type: 'start-fork'; readonly callId: string; readonly fork: ForkSettings }
   | { readonly type: 'stop-fork'; readonly callId: string; readonly streamSid: string }
-  | { readonly type: 'open'; readonly requestId: number; readonly leg: LegDescription }
+  /** A leg that cannot be opened is lost at once. */
+  | { readonly type: 'open'; readonly leg: LegDescription }
   /** Another process still has the call. */
   | { readonly type: 'open-ahead'; readonly leg: LegDescription }
   | { readonly type: 'start'; readonly callId: string }
@@ -53,10 +53,8 @@ export type CallCommand =
   | { readonly type: 'shut-down' };
 
 export type WorkerReply =
-  | { readonly type: 'reserved'; readonly address: MediaAddress }
   | { readonly type: 'agent-connected' }
   | { readonly type: 'agent-unavailable'; readonly message: string }
-  | { readonly type: 'opened' }
   | { readonly type: 'changed' }
   | { readonly type: 'left' }
   | { readonly type: 'refused'; readonly message: string }
@@ -67,8 +65,8 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** From a worker. */
 export type WorkerMessage =
-  /** The sockets are bound; `capacity` in calls. */
-  | { readonly type: 'ready'; readonly capacity: number }
+  /** The sockets of these ports are bound. */
+  | { readonly type: 'ready'; readonly rtpPorts: readonly number[] }
   /** No socket could be bound; the worker ends. */
   | { readonly type: 'failed'; readonly message: string }
   | { readonly type: 'reply'; readonly requestId: number; readonly reply: WorkerReply }

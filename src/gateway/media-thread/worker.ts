@@ -52,12 +52,6 @@ function workerLog(bindings: object): Log {
 function handle(endpoint: RtpEndpoint, newFork: ThreadAgents['newFork'], command: CallCommand): void {
   const reply = (requestId: number, answer: WorkerReply): void => post({ type: 'reply', requestId, reply: answer });
   switch (command.type) {
-    case 'reserve':
-      reply(
-        command.requestId,
-        orRefused(() => ({ type: 'reserved', address: endpoint.reserve(command.callId) })),
-      );
-      break;
     case 'connect-agent':
       void connectAgent(endpoint, command).then((answer) => reply(command.requestId, answer));
       break;
@@ -74,13 +68,7 @@ function handle(endpoint: RtpEndpoint, newFork: ThreadAgents['newFork'], command
       endpoint.stopFork(command.callId, command.streamSid);
       break;
     case 'open':
-      reply(
-        command.requestId,
-        orRefused(() => {
-          open(endpoint, command.leg);
-          return { type: 'opened' };
-        }),
-      );
+      open(endpoint, command.leg);
       break;
     case 'open-ahead': {
       const { callId } = command.leg;
@@ -157,7 +145,13 @@ const ANSWERER_FORK = 'answerer';
 function open(endpoint: RtpEndpoint, leg: LegDescription): void {
   const { callId } = leg;
   const emit = (event: LegEvent): void => post({ type: 'leg-event', callId, event });
-  endpoint.openLeg(leg, emit);
+  try {
+    endpoint.openLeg(leg, emit);
+  } catch (error) {
+    workerLog({ call_id: callId }).error({ error: errorText(error) }, 'media.leg.not_opened');
+    endpoint.closeLeg(callId);
+    return emit({ type: 'media-lost' });
+  }
   if (leg.watchesAnswerer === true) {
     const watch = new AnswererWatch((event, isDone) => {
       emit({ type: 'answered-by', event });
@@ -216,7 +210,7 @@ async function run(): Promise<void> {
     }
     isBound = true;
     reportDelays(endpoint);
-    post({ type: 'ready', capacity: endpoint.capacity });
+    post({ type: 'ready', rtpPorts: endpoint.rtpPorts });
   };
   port.on('message', (commands: readonly WorkerCommand[]) => {
     for (const command of commands)

@@ -12,17 +12,7 @@ import { ConferenceParty } from './conference.js';
 import { EarlyMediaParty } from './early-media.js';
 import { MediaLeg } from './leg.js';
 import { noAgentCounters, type AgentCounters, type AgentHost, type LegAgent, type LegFork } from './leg-agent.js';
-import {
-  addressOf,
-  CALLS_PER_SOCKET_PAIR,
-  EndpointFullError,
-  isTaken,
-  leastUsed,
-  portPairFor,
-  RestingPeers,
-  type OpenLeg,
-  type PortPair,
-} from './port-pair.js';
+import { addressOf, EndpointFullError, isTaken, portPairFor, RestingPeers, type OpenLeg, type PortPair } from './port-pair.js';
 import { RTP_HEADER_BYTES, uint32At } from '../../rtp/rtp-packet.js';
 import type { ReceiveOutcome } from './rtp-receiver.js';
 import { FrameDelay, SlotClock } from './slot-clock.js';
@@ -82,8 +72,6 @@ interface LegAhead {
 export class RtpEndpoint {
   readonly #portPairs: PortPair[] = [];
   readonly #legs = new Map<string, OpenLeg>();
-  /** The reserved port pair of each call. */
-  readonly #reserved = new Map<string, PortPair>();
   /** Each call's agent, from before its leg opens until it closes. */
   readonly #agents = new Map<string, LegAgent>();
   /** Those that cannot be started yet. */
@@ -165,21 +153,9 @@ export class RtpEndpoint {
     this.#legsAhead.set(description.callId, { description, onEvent });
   }
 
-  /** Capacity of the sockets, in calls. */
-  get capacity(): number {
-    return this.#portPairs.length * CALLS_PER_SOCKET_PAIR;
-  }
-
-  /**
-   * Reserves a port pair for a leg whose peer is not known yet, until the leg opens or closes.
-   * @throws EndpointFullError without a free port pair
-   */
-  reserve(callId: string): MediaAddress {
-    if (this.#legs.has(callId) || this.#reserved.has(callId)) throw new EndpointFullError('the call has a leg already');
-    const portPair = leastUsed(this.#portPairs);
-    portPair.reserved += 1;
-    this.#reserved.set(callId, portPair);
-    return addressOf(portPair);
+  /** Those that are bound. */
+  get rtpPorts(): readonly number[] {
+    return this.#portPairs.map(({ pair }) => pair.rtp.port);
   }
 
   /** Connects the agent of a call that another process still has; `connectAgent` takes it. Rejects with `AgentUnavailableError`. */
@@ -284,7 +260,6 @@ export class RtpEndpoint {
     const { callId, sipCallId } = description;
     const { onRtcp } = this.dependencies;
     if (this.#legs.has(callId)) throw new EndpointFullError('the call has a leg already');
-    this.#unreserve(callId);
     const remote = checkedAddress(description.remote);
     const portPair = portPairFor(this.#portPairs, description.localRtpPort, remote);
     const { pair } = portPair;
@@ -368,9 +343,8 @@ export class RtpEndpoint {
     }
   }
 
-  /** Closes a leg, or frees its reserved port pair, and releases the agent; `null` if it is not open. */
+  /** Closes a leg and releases the agent; `null` if it is not open. */
   closeLeg(callId: string): LegFigures | null {
-    this.#unreserve(callId);
     this.#waitingForks.delete(callId);
     this.#agentsAhead.delete(callId);
     this.#legsAhead.delete(callId);
@@ -444,7 +418,7 @@ export class RtpEndpoint {
         (peer, datagram) => this.#receiveRtp(byRtp.get(peer), datagram),
         (peer, datagram) => this.#receiveRtcp(byRtcp.get(peer), datagram),
       );
-      this.#portPairs.push({ pair, byRtp, byRtcp, reserved: 0, resting: new RestingPeers() });
+      this.#portPairs.push({ pair, byRtp, byRtcp, resting: new RestingPeers() });
       return null;
     } catch (error) {
       return error;
@@ -519,14 +493,6 @@ export class RtpEndpoint {
   #count(outcome: ReceiveOutcome): void {
     if (outcome === 'not-authentic') this.#notAuthentic += 1;
     else if (outcome === 'not-rtp') this.#malformed += 1;
-  }
-
-  /** Removes the leg from its port pair. */
-  #unreserve(callId: string): void {
-    const portPair = this.#reserved.get(callId);
-    if (portPair === undefined) return;
-    this.#reserved.delete(callId);
-    portPair.reserved -= 1;
   }
 
   /** Adds the leg's peer to the tables. */

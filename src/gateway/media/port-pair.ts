@@ -32,8 +32,6 @@ export interface PortPair {
   /** By the number of the peer on the socket. */
   readonly byRtp: Map<number, OpenLeg>;
   readonly byRtcp: Map<number, OpenLeg>;
-  /** Slots reserved for future legs. */
-  reserved: number;
   /** Peers that left recently. */
   readonly resting: RestingPeers;
 }
@@ -45,25 +43,10 @@ export interface PortPair {
 export function portPairFor(portPairs: readonly PortPair[], localRtpPort: number, remote: MediaAddress): PortPair {
   const portPair = portPairs.find(({ pair }) => pair.rtp.port === localRtpPort);
   if (portPair === undefined) throw new EndpointFullError(`port ${String(localRtpPort)} is not one of the media endpoint's`);
-  if (usedOf(portPair) >= CALLS_PER_SOCKET_PAIR)
+  if (portPair.byRtp.size >= CALLS_PER_SOCKET_PAIR)
     throw new EndpointFullError(`port ${String(localRtpPort)} of the media endpoint has no free slot`);
   if (isTaken(portPair, remote, null)) throw new EndpointFullError('the peer has another leg on these sockets');
   return portPair;
-}
-
-/**
- * The one with the fewest legs.
- * @throws EndpointFullError
- */
-export function leastUsed(portPairs: readonly PortPair[]): PortPair {
-  let best: PortPair | undefined;
-  for (const portPair of portPairs) if (usedOf(portPair) < (best === undefined ? CALLS_PER_SOCKET_PAIR : usedOf(best))) best = portPair;
-  if (best === undefined) throw new EndpointFullError('no media port pair is free');
-  return best;
-}
-
-function usedOf({ byRtp, reserved }: PortPair): number {
-  return byRtp.size + reserved;
 }
 
 /** Whether another leg has the peer on these sockets. */

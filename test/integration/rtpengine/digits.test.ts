@@ -80,12 +80,12 @@ async function answered(type: number, otherType: number | null = null): Promise<
   const agent = { kind: 'test-line', firstSentence: callId, language: 'ENG', voice: null, pronunciationGuide: [] } as const;
   await endpoint.connectAgent(callId, agent, () => undefined);
   const { address, rtpPort, rtcpPort } = inside;
-  const local = endpoint.reserve(callId);
+  const [localRtpPort = 0] = endpoint.rtpPorts;
   endpoint.openLeg(
     {
       callId,
       sipCallId: callId,
-      localRtpPort: local.rtpPort,
+      localRtpPort,
       remote: { address, rtpPort, rtcpPort },
       codec: 'PCMU',
       payloadType: 0,
@@ -100,7 +100,7 @@ async function answered(type: number, otherType: number | null = null): Promise<
     payloads: `0 ${String(type)}`,
     rtpmap: ['0 PCMU/8000', `${String(type)} telephone-event/8000`],
     crypto: [],
-    port: local.rtpPort,
+    port: localRtpPort,
   });
   const outside = readRelaySdp((await pool.answer(call, answer)).sdp);
   if (outside?.crypto == null) throw new Error('rtpengine answers without a key');

@@ -4,7 +4,7 @@ import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import type { LegDescription, LegEvent, MediaAddress } from '../../../../src/gateway/model/media.js';
 import { silentLog } from '../../../../src/lib/log.js';
 import { RtpEndpoint } from '../../../../src/gateway/media/endpoint.js';
-import { CALLS_PER_SOCKET_PAIR, EndpointFullError } from '../../../../src/gateway/media/port-pair.js';
+import { CALLS_PER_SOCKET_PAIR } from '../../../../src/gateway/media/port-pair.js';
 import type { AgentHost, LegAgent } from '../../../../src/gateway/media/leg-agent.js';
 import { systemClock } from '../../../../src/lib/system-clock.js';
 import { rtpPacket } from '../../../support/media/packets.js';
@@ -61,7 +61,7 @@ async function newPeer(): Promise<TestPeer> {
 /** A peer that no packet needs to reach. */
 const far = (port: number): MediaAddress => ({ address: '127.0.0.9', rtpPort: port, rtcpPort: port + 1 });
 
-function open(callId: string, remote: MediaAddress, localRtpPort = endpoint.reserve(callId).rtpPort): MediaAddress {
+function open(callId: string, remote: MediaAddress, localRtpPort = FIRST): MediaAddress {
   const leg: LegDescription = {
     callId,
     sipCallId: `${callId}@carrier`,
@@ -84,46 +84,7 @@ const move = (callId: string, remote: MediaAddress): void =>
     format: { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: null },
   });
 
-describe('a reserved place', () => {
-  it('is where the fewest are', () => {
-    const [a, b] = [endpoint.reserve('a'), endpoint.reserve('b')];
-    expect([a.rtpPort, b.rtpPort].sort()).toEqual([FIRST, FIRST + 2]);
-    endpoint.closeLeg('b');
-    expect(endpoint.reserve('c')).toEqual(b);
-  });
-
-  it('counts as used, until it is opened or given back', () => {
-    const ports = Array.from({ length: 2 * CALLS_PER_SOCKET_PAIR }, (_, serial) => endpoint.reserve(String(serial)).rtpPort);
-    expect(() => endpoint.reserve('more')).toThrow(EndpointFullError);
-    expect(() => open('more', far(1_000), FIRST)).toThrow(EndpointFullError);
-    expect(endpoint.closeLeg('5')).toBeNull();
-    open('more', far(1_000));
-    expect(() => open('one more', far(1_002), FIRST)).toThrow(EndpointFullError);
-    open('6', far(1_004), ports[6]);
-    expect(endpoint.closeLeg('6')).toMatchObject({ packetsReceived: 0 });
-    endpoint.reserve('again');
-  });
-
-  it('is given back when the leg cannot be opened', () => {
-    for (let time = 0; time <= 2 * CALLS_PER_SOCKET_PAIR; time += 1) {
-      expect(() => open('a', { ...far(1_000), address: 'localhost' })).toThrow(RangeError);
-    }
-  });
-
-  it('is one for each call', () => {
-    const { rtpPort } = endpoint.reserve('a');
-    expect(() => endpoint.reserve('a')).toThrow('the call has a leg already');
-    open('a', far(1_000), rtpPort);
-    expect(() => endpoint.reserve('a')).toThrow('the call has a leg already');
-  });
-});
-
 describe('a leg on a port that the far side knows', () => {
-  it('gets it, however full the others are', () => {
-    for (let serial = 0; serial < 10; serial += 1) open(String(serial), far(1_000 + 2 * serial), FIRST + 2);
-    for (let serial = 10; serial < 20; serial += 1) expect(endpoint.reserve(String(serial)).rtpPort).toBe(FIRST);
-  });
-
   it('is refused when the port is not ours, is full, or has that peer already', () => {
     expect(() => open('a', far(1_000), FIRST + 1)).toThrow(`port ${String(FIRST + 1)} is not one of`);
     open('a', far(1_000), FIRST);
@@ -131,6 +92,8 @@ describe('a leg on a port that the far side knows', () => {
     for (let serial = 1; serial < CALLS_PER_SOCKET_PAIR; serial += 1) open(String(serial), far(1_000 + 2 * serial), FIRST);
     expect(() => open('c', far(9_000), FIRST)).toThrow('has no free slot');
     open('c', far(9_000), FIRST + 2);
+    expect(() => open('d', { ...far(1_000), address: 'localhost' }, FIRST + 2)).toThrow(RangeError);
+    expect(endpoint.counters().legs).toBe(CALLS_PER_SOCKET_PAIR + 1);
   });
 });
 
@@ -508,6 +471,6 @@ describe('a call that another process still has', () => {
     );
     expect(own.bindIfFree()).toBe(false);
     other.leave();
-    expect([own.bindIfFree(), own.capacity]).toEqual([true, 64]);
+    expect([own.bindIfFree(), own.rtpPorts]).toEqual([true, [FIRST + 4]]);
   });
 });
