@@ -25,8 +25,8 @@ const BATCH = 32;
 
 /** Longer than any packet of RTP or RTCP: no Ethernet frame carries more. */
 const PACKET_BYTES = 2_048;
-/** Longer than any UDP datagram. */
-export const LONGEST_BYTES = 65_536;
+/** The most that a UDP datagram over IPv4 carries. */
+export const LONGEST_BYTES = 65_507;
 
 /** Where datagrams of up to this length arrive: one batch at a time, of whichever socket of the thread. */
 class Slots {

@@ -66,8 +66,12 @@ class UdpClient extends BaseClient {
     this.#commands += 1;
     const cookie = this.#prefix + String(this.#commands).padStart(COOKIE_CHARACTERS - this.#prefix.length, '0');
     const datagram = Buffer.from(`${cookie} ${bencode({ ...args, command: name })}`);
-    this.messages.set(cookie, callback);
-    this.again(datagram);
+    if (datagram.length > LONGEST_BYTES)
+      queueMicrotask(() => callback(new Error(`${name} has ${String(datagram.length)} bytes, which no datagram has room for`)));
+    else {
+      this.messages.set(cookie, callback);
+      this.again(datagram);
+    }
     return datagram;
   }
 
@@ -89,7 +93,7 @@ class UdpClient extends BaseClient {
     try {
       reply = bdecode(message, COOKIE_CHARACTERS + 1);
     } catch (error) {
-      return callback(error);
+      return callback(new Error(`the reply of rtpengine cannot be read: ${errorText(error)}`));
     }
     callback(null, reply);
   }
@@ -217,7 +221,7 @@ export class RtpengineNode {
     };
     const datagram = this.#client.command(name, args, (error, data) => {
       if (!done()) return;
-      if (error !== null) reject(new RtpengineError('refused', `the reply of rtpengine cannot be read: ${errorText(error)}`));
+      if (error !== null) reject(new RtpengineError('refused', errorText(error)));
       else if (data?.['result'] === 'error') reject(new RtpengineError('refused', errorText(data['error-reason'])));
       else resolve(data ?? {});
     });

@@ -98,6 +98,17 @@ it('refuses a command whose reply cannot be read', async () => {
   });
 });
 
+it('refuses a command that no datagram has room for, and goes on', async () => {
+  server.isHolding = false;
+  const node = newNode(5_000);
+  await expect(node.command('ping', { pad: 'x'.repeat(65_507) })).rejects.toMatchObject({
+    kind: 'refused',
+    message: expect.stringMatching(/^ping has 65\d{3} bytes, which no datagram has room for$/) as string,
+  });
+  expect(node.outstanding).toBe(0);
+  expect(await node.command('ping')).toEqual({ result: 'pong' });
+});
+
 it('gives no command up for a stall of its own process: the reply is in the socket', async () => {
   server.isHolding = false;
   const node = newNode(250);
