@@ -148,7 +148,8 @@ function open(endpoint: RtpEndpoint, leg: LegDescription): void {
   try {
     endpoint.openLeg(leg, emit);
   } catch (error) {
-    workerLog({ call_id: callId }).error({ error: errorText(error) }, 'media.leg.not_opened');
+    const log = workerLog({ call_id: callId });
+    log.error({ error: errorText(error) }, 'media.leg.not_opened');
     endpoint.closeLeg(callId);
     return emit({ type: 'media-lost' });
   }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { E164 } from '../../../src/gateway/model/e164.js';
+import { Endings } from '../../../src/gateway/store/redis/leases/endings.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import { silentLog } from '../../../src/lib/log.js';
@@ -96,4 +97,18 @@ it.each(KINDS)('a call %s is given up when its lease is over: it has expired', a
   await isRefused();
   // In the time of Redis its lease lasts.
   expect(await stores.live.get(orgId, callId)).not.toBeNull();
+});
+
+it('sends nothing again once it is closed, whenever that failed', async () => {
+  let sent = 0;
+  const write = (): Promise<void> => Promise.reject(new Error(String((sent += 1))));
+  const endings = new Endings({ write } as never, LEASE_MS, clock);
+  endings.write([]);
+  await new Promise(setImmediate);
+  clock.advance(1_000);
+  expect(sent).toBe(2);
+  endings.close();
+  await new Promise(setImmediate);
+  clock.advance(1_000);
+  expect(sent).toBe(2);
 });

@@ -12,6 +12,7 @@ const ENDING_S = 30;
 export class Endings {
   #failed: { readonly commands: readonly RedisCommand[]; readonly untilMs: number }[] = [];
   #cancel: CancelTimer | undefined;
+  #isClosed = false;
 
   constructor(
     private readonly writes: TurnWrites,
@@ -26,12 +27,13 @@ export class Endings {
 
   /** What was not written expires by itself. */
   close(): void {
+    this.#isClosed = true;
     this.#cancel?.();
-    this.#failed = [];
   }
 
   #write(commands: readonly RedisCommand[], untilMs: number): void {
     this.writes.write(commands).catch(() => {
+      if (this.#isClosed) return;
       this.#failed.push({ commands, untilMs });
       this.#cancel ??= this.clock.setTimer(AGAIN_MS, () => this.#writeAgain());
     });
