@@ -31,11 +31,17 @@ describe('the record of an answered call', () => {
     await expect.poll(async () => (await sounded()).samples.at(-1), { timeout: 10_000 }).toEqual(sample);
     const during = await sounded();
     expect(during).toMatchObject({ status: 'success', live: true });
+    // On a slow machine the first sample is long over: nothing is heard in the last one of a caller who sends nothing.
+    await end.peer.speak(new Int16Array(1_600));
     await call.hangUp(ok);
     await end.close();
     const record = await gateway.record(call.callId);
-    // One more at the end.
-    expect(await sounded()).toEqual({ status: 'success', live: false, samples: [...during.samples, sample] });
+    const { samples, ...ended } = await sounded();
+    expect(ended).toEqual({ status: 'success', live: false });
+    // One more at the end, or two when a stretch of the call ended while the caller sent.
+    expect(samples.slice(0, during.samples.length)).toEqual(during.samples);
+    expect([1, 2]).toContain(samples.length - during.samples.length);
+    expect(samples.slice(during.samples.length)).toContainEqual(sample);
     expect(record).toMatchObject({
       org_id: gateway.ready.org_id,
       agent_id: gateway.ready.agent_id,
