@@ -36,12 +36,8 @@ describe('the record of an answered call', () => {
     await call.hangUp(ok);
     await end.close();
     const record = await gateway.record(call.callId);
-    const { samples, ...ended } = await sounded();
-    expect(ended).toEqual({ status: 'success', live: false });
-    // One more at the end, or two when a stretch of the call ended while the caller sent.
-    expect(samples.slice(0, during.samples.length)).toEqual(during.samples);
-    expect([1, 2]).toContain(samples.length - during.samples.length);
-    expect(samples.slice(during.samples.length)).toContainEqual(sample);
+    // One more at the end.
+    expect(await sounded()).toEqual({ status: 'success', live: false, samples: [...during.samples, sample] });
     expect(record).toMatchObject({
       org_id: gateway.ready.org_id,
       agent_id: gateway.ready.agent_id,
