@@ -271,7 +271,7 @@ class ThreadedMediaService implements MediaService {
     const present = this.#legs.get(callId);
     // A port pair reserved earlier has no listener.
     if (present !== undefined) present.onEvent = onEvent;
-    const slot = present?.slot ?? this.#waitingSlot(callId, onEvent);
+    const { slot } = present ?? this.#waitingLeg(callId, onEvent);
     await this.#askForAgent(slot, callId, agent, false);
     const leg = this.#legs.get(callId);
     if (leg !== undefined) leg.hasAgent = true;
@@ -289,7 +289,7 @@ class ThreadedMediaService implements MediaService {
 
   startFork(callId: string, fork: ForkSettings, onEvent: (event: LegEvent) => void): void {
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
-    const slot = this.#legs.get(callId)?.slot ?? this.#waitingSlot(callId, onEvent);
+    const { slot } = this.#legs.get(callId) ?? this.#waitingLeg(callId, onEvent);
     slot.worker.send({ type: 'start-fork', callId, fork });
   }
 
@@ -303,15 +303,15 @@ class ThreadedMediaService implements MediaService {
 
   async reserve(callId: string, beside: string | null = null): Promise<MediaAddress> {
     if (this.#isShuttingDown) throw new MediaUnavailableError('the media endpoint is shutting down');
-    const slot = this.#waitingSlot(callId, () => undefined, beside);
-    const leg = this.#legs.get(callId);
-    if (leg !== undefined && leg.place !== null) throw new MediaUnavailableError('the call has a media leg already');
-    const place = leastUsed(slot.places);
-    if (leg === undefined || place === undefined) return this.#refuse(callId, 'no media port pair is free');
+    const leg = this.#waitingLeg(callId, () => undefined, beside);
+    if (leg.place !== null) throw new MediaUnavailableError('the call has a media leg already');
+    const { places, settings } = leg.slot;
+    const place = leastUsed(places);
+    if (place === undefined) return this.#refuse(callId, 'no media port pair is free');
     this.#forget(callId);
     this.#enter(callId, { ...leg, place });
     const { rtpPort } = place;
-    return { address: slot.settings.address, rtpPort, rtcpPort: rtpPort + 1 };
+    return { address: settings.address, rtpPort, rtcpPort: rtpPort + 1 };
   }
 
   async open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<void> {
@@ -424,14 +424,15 @@ class ThreadedMediaService implements MediaService {
     this.#legs.clear();
   }
 
-  /** The worker that has the call's agent or port pair already, else one with capacity. */
-  #waitingSlot(callId: string, onEvent: (event: LegEvent) => void, beside: string | null = null): WorkerSlot {
+  /** Where the call has its agent or port pair already, else on a worker with capacity. */
+  #waitingLeg(callId: string, onEvent: (event: LegEvent) => void, beside: string | null = null): OpenLeg {
     const present = this.#legs.get(callId);
     if (present?.isOpen === true) throw new MediaUnavailableError('the call has a media leg already');
-    if (present !== undefined) return present.slot;
+    if (present !== undefined) return present;
     const slot = (beside === null ? undefined : this.#legs.get(beside)?.slot) ?? this.#chooseSlot();
-    this.#enter(callId, { slot, onEvent, hasAgent: false, place: null, isOpen: false });
-    return slot;
+    const leg: OpenLeg = { slot, onEvent, hasAgent: false, place: null, isOpen: false };
+    this.#enter(callId, leg);
+    return leg;
   }
 
   /** The worker with the fewest legs. */

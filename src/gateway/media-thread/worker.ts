@@ -76,13 +76,12 @@ function handle(endpoint: RtpEndpoint, newFork: ThreadAgents['newFork'], command
       break;
     }
     case 'change':
-      reply(
-        command.requestId,
-        orRefused(() => {
-          endpoint.changeLeg(command.callId, command.change);
-          return { type: 'changed' };
-        }),
-      );
+      try {
+        endpoint.changeLeg(command.callId, command.change);
+        reply(command.requestId, { type: 'changed' });
+      } catch (error) {
+        reply(command.requestId, { type: 'refused', message: error instanceof Error ? error.message : 'no leg' });
+      }
       break;
     case 'start':
       endpoint.start(command.callId);
@@ -159,14 +158,6 @@ function open(endpoint: RtpEndpoint, leg: LegDescription): void {
       if (isDone) endpoint.stopFork(callId, ANSWERER_FORK);
     });
     endpoint.startFork(callId, ANSWERER_FORK, watch);
-  }
-}
-
-function orRefused(work: () => WorkerReply): WorkerReply {
-  try {
-    return work();
-  } catch (error) {
-    return { type: 'refused', message: error instanceof Error ? error.message : 'no leg' };
   }
 }
 

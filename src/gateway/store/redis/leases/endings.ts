@@ -8,9 +8,14 @@ const AGAIN_MS = 1_000;
 /** Longer than writing a record takes while Redis is up. */
 const ENDING_S = 30;
 
+interface Ending {
+  readonly commands: readonly RedisCommand[];
+  readonly untilMs: number;
+}
+
 /** Takes calls that are over out of the limits and lists, also where Redis is away when they end. */
 export class Endings {
-  #failed: { readonly commands: readonly RedisCommand[]; readonly untilMs: number }[] = [];
+  #failed: Ending[] = [];
   #cancel: CancelTimer | undefined;
   #isClosed = false;
 
@@ -22,7 +27,7 @@ export class Endings {
 
   /** @param commands may be repeated; they are sent until Redis has them, or what they take away has expired. */
   write(commands: readonly RedisCommand[]): void {
-    this.#write(commands, this.clock.nowMs() + this.leaseMs);
+    this.#write([{ commands, untilMs: this.clock.nowMs() + this.leaseMs }]);
   }
 
   /** What was not written expires by itself. */
@@ -31,19 +36,21 @@ export class Endings {
     this.#cancel?.();
   }
 
-  #write(commands: readonly RedisCommand[], untilMs: number): void {
-    this.writes.write(commands).catch(() => {
+  /** All in one write: where Redis is still away, one failure a second tells. */
+  #write(endings: readonly Ending[]): void {
+    this.writes.write(endings.flatMap(({ commands }) => commands)).catch(() => {
       if (this.#isClosed) return;
-      this.#failed.push({ commands, untilMs });
+      for (const ending of endings) this.#failed.push(ending);
       this.#cancel ??= this.clock.setTimer(AGAIN_MS, () => this.#writeAgain());
     });
   }
 
   #writeAgain(): void {
     this.#cancel = undefined;
-    const failed = this.#failed;
+    const nowMs = this.clock.nowMs();
+    const going = this.#failed.filter(({ untilMs }) => nowMs < untilMs);
     this.#failed = [];
-    for (const { commands, untilMs } of failed) if (this.clock.nowMs() < untilMs) this.#write(commands, untilMs);
+    if (going.length > 0) this.#write(going);
   }
 }
 
