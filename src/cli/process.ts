@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { setTimeout } from 'node:timers/promises';
 import type { Config } from '../config/schema.js';
 import { ensureDataDir } from '../config/data-dir.js';
 import { FACTS_QUESTION, followerName, serveProcess, type ProcessAnswers } from '../config/process-socket.js';
@@ -25,7 +23,7 @@ export function answerProcesses(
 }
 
 /** The supervisor tells it by a signal, unless it has died too. */
-const FOLLOW_POLL_MS = 250;
+const FOLLOW_POLL_MS = 1_000;
 
 /**
  * Resolves when the process that this one follows has ended. Meanwhile it answers the supervisor that it has loaded.
@@ -37,8 +35,17 @@ export async function followed(config: Config, name: string, pid: number, log: L
     log.error({ reason }, 'process.socket.not_opened'),
   );
   const isThere = livenessOf(pid);
-  const told = once(process, FOLLOW_SIGNAL);
-  while (isThere()) await Promise.race([told, setTimeout(FOLLOW_POLL_MS)]);
+  await new Promise<void>((resolve) => {
+    const look = (): void => {
+      if (isThere()) return;
+      clearInterval(timer);
+      resolve();
+    };
+    const timer = setInterval(look, FOLLOW_POLL_MS);
+    // For good: a signal that comes later would end a process that does not listen for it.
+    process.on(FOLLOW_SIGNAL, look);
+    look();
+  });
   unserve();
 }
 
