@@ -2,6 +2,7 @@ import type { Config } from '../config/schema.js';
 import { ensureDataDir } from '../config/data-dir.js';
 import { FACTS_QUESTION, followerName, serveProcess, type ProcessAnswers } from '../config/process-socket.js';
 import type { Log } from '../lib/log.js';
+import { errorText } from '../lib/result.js';
 import { METRICS_QUESTION } from '../observability/metrics/peers.js';
 import type { Metrics } from '../observability/metrics/registry.js';
 import { FOLLOW_SIGNAL, livenessOf } from '../supervisor/running-process.js';
@@ -59,7 +60,7 @@ export function onStopSignal(log: Log, stops: Readonly<Record<'SIGTERM' | 'SIGIN
     stop().then(
       () => process.exit(0),
       (error: unknown) => {
-        log.error({ error: error instanceof Error ? error.message : String(error) }, 'process.stop_failed');
+        log.error({ error: errorText(error) }, 'process.stop_failed');
         process.exit(1);
       },
     );

@@ -80,7 +80,7 @@ function handle(endpoint: RtpEndpoint, newFork: ThreadAgents['newFork'], command
         endpoint.changeLeg(command.callId, command.change);
         reply(command.requestId, { type: 'changed' });
       } catch (error) {
-        reply(command.requestId, { type: 'refused', message: error instanceof Error ? error.message : 'no leg' });
+        reply(command.requestId, { type: 'refused', message: errorText(error) });
       }
       break;
     case 'start':

@@ -48,9 +48,9 @@ export class Endings {
   #writeAgain(): void {
     this.#cancel = undefined;
     const nowMs = this.clock.nowMs();
-    const going = this.#failed.filter(({ untilMs }) => nowMs < untilMs);
+    const failed = this.#failed;
     this.#failed = [];
-    if (going.length > 0) this.#write(going);
+    this.#write(failed.filter(({ untilMs }) => nowMs < untilMs));
   }
 }
 
