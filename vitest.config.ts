@@ -1,48 +1,50 @@
 import { defineConfig } from 'vitest/config';
 
-// unit: pure and fast, no other process. integration: the real redis-server, rtpengine, drachtio-srf, SIPp and baresip.
-// e2e: the console in a real headless Chromium, against the whole product.
-// A worker keeps the modules that it has loaded (`isolate: false`): half of the time of unit tests was loading them again for each file. No
-// test depends on the order of files.
-// How long a poll waits for what other processes do says nothing about them: where a time counts, the test has it.
-const POLL = { timeout: 10_000 };
+// `npm test` runs the projects unit and redis, `npm run test:system` the project system (docs/testing.md).
+
+/** A limit finds a test that hangs, and no more: nothing that a slow machine does reaches it. */
+const HANG_GUARD_MS = 120_000;
+const guarded = {
+  testTimeout: HANG_GUARD_MS,
+  hookTimeout: HANG_GUARD_MS,
+  // Below the guard, so that the failure names the state that did not come.
+  expect: { poll: { timeout: HANG_GUARD_MS - 10_000, interval: 20 } },
+  setupFiles: ['test/support/seed.ts'],
+  // A worker keeps the modules that it has loaded: half of the time of unit tests was loading them again for each file. No test depends on
+  // the order of files.
+  isolate: false,
+};
 
 export default defineConfig({
   test: {
     projects: [
       {
         test: {
+          ...guarded,
           name: 'unit',
           include: ['test/{unit,conformance,property,fuzz,scenario}/**/*.test.ts'],
-          testTimeout: 10_000,
           maxWorkers: 2,
-          isolate: false,
           sequence: { groupOrder: 0 },
         },
       },
       {
         test: {
-          name: 'integration',
-          include: ['test/integration/**/*.test.ts'],
-          setupFiles: ['test/support/carriers-closed.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          expect: { poll: POLL },
-          // Each file starts servers of its own, and waits for them a part of its time: three at a time keep two cores busy, and a fourth
-          // would make its neighbours' callers late.
-          maxWorkers: 3,
-          isolate: false,
+          ...guarded,
+          name: 'redis',
+          include: ['test/redis/**/*.test.ts'],
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
       },
       {
         test: {
-          name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
-          setupFiles: ['test/support/carriers-closed.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          expect: { poll: POLL },
+          ...guarded,
+          name: 'system',
+          include: ['test/system/**/*.test.ts'],
+          setupFiles: ['test/support/seed.ts', 'test/support/carriers-closed.ts'],
+          // Each file starts servers of its own, and waits for them a part of its time: three at a time keep two cores busy, and a fourth
+          // would make its neighbours' callers late.
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
         },
       },

@@ -154,7 +154,12 @@ async function runDialFault(fault: Fault, world: World, run: NonNullable<Fault['
   const leaks = left.map((what) => ({ expectation: 'nothing leaks' as const, what }));
   return {
     ...report,
-    ...{ fault, longestAnswerMs: 0, longestSilenceMs: 0, silenceP50Ms: 0, silenceP99Ms: 0, traces: [] },
+    fault,
+    longestAnswerMs: 0,
+    longestSilenceMs: 0,
+    silenceP50Ms: 0,
+    silenceP99Ms: 0,
+    traces: [],
     readyz: [...ready.seen],
     events: log.events(),
     broken: [...report.broken, ...leaks],

@@ -234,7 +234,13 @@ async function world(
   const { closing, ...rest } = parts;
   const listener = await CarrierListener.open();
   return {
-    ...{ relays: [], sentinels: null, lines: null, faults: null, sipServer: null, otherHost: null, isEcho: false },
+    relays: [],
+    sentinels: null,
+    lines: null,
+    faults: null,
+    sipServer: null,
+    otherHost: null,
+    isEcho: false,
     ...rest,
     gateway,
     listener,

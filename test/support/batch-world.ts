@@ -58,8 +58,12 @@ export class BatchGateway {
   ) {
     const { stores, clock } = world;
     const services: BatchServices = {
-      ...{ work: stores.batchWork, allowance: stores.dialAllowance, doNotCall: stores.doNotCall },
-      ...{ orgs: stores.orgs, numbers: stores.numbers, agents: stores.agents },
+      work: stores.batchWork,
+      allowance: stores.dialAllowance,
+      doNotCall: stores.doNotCall,
+      orgs: stores.orgs,
+      numbers: stores.numbers,
+      agents: stores.agents,
       calls: { get: (_orgId, callId) => Promise.resolve(world.records.get(callId) ?? null) },
       live: {
         get: (_orgId, callId) => Promise.resolve(world.open.has(callId) ? ({ call_id: callId } as CallInProgress) : null),
@@ -74,7 +78,9 @@ export class BatchGateway {
         },
       },
       isHere: (callId) => this.#leaving.has(callId) || world.open.get(callId)?.gateway === this,
-      ...{ instance, clock, log: silentLog },
+      instance,
+      clock,
+      log: silentLog,
     };
     this.dialler = new BatchDialler({
       ...services,
@@ -194,7 +200,10 @@ export class BatchWorld {
     if (reason === 'DIAL_AMBIGUOUS') this.inDoubt.add(call.to);
     const isAnswered = reason === 'CALLER_HANGUP' || reason === 'AGENT_HANGUP';
     const record = callOf(this.orgId, this.clock.wallMs(), {
-      ...{ call_id: callId, reason, direction: 'outbound', answered_at: isAnswered ? new Date(this.clock.wallMs()).toISOString() : null },
+      call_id: callId,
+      reason,
+      direction: 'outbound',
+      answered_at: isAnswered ? new Date(this.clock.wallMs()).toISOString() : null,
       ...fields,
     });
     this.records.set(callId, record);

@@ -177,7 +177,12 @@ export class JoinedWorld {
       const { hasLeg, sessions, hasDialog, unacknowledged, isRinging, reserved } = call;
       expect({ callId, hasLeg, sessions, hasDialog, unacknowledged, isRinging, reserved }).toEqual({
         callId,
-        ...{ hasLeg: false, sessions: 0, hasDialog: false, unacknowledged: 0, isRinging: false, reserved: 0 },
+        hasLeg: false,
+        sessions: 0,
+        hasDialog: false,
+        unacknowledged: 0,
+        isRinging: false,
+        reserved: 0,
       });
       expect(call.done.filter((kind) => kind === 'finish')).toHaveLength(1);
     }
@@ -186,8 +191,16 @@ export class JoinedWorld {
 
   #add(callId: string, state: CallState): void {
     this.calls.set(callId, {
-      ...{ state, done: [], timers: new Set<CallTimer>() },
-      ...{ hasLeg: false, isLegOpen: false, sessions: 0, hasDialog: false, unacknowledged: 0, isRinging: false, reserved: 0 },
+      state,
+      done: [],
+      timers: new Set<CallTimer>(),
+      hasLeg: false,
+      isLegOpen: false,
+      sessions: 0,
+      hasDialog: false,
+      unacknowledged: 0,
+      isRinging: false,
+      reserved: 0,
     });
   }
 

@@ -18,8 +18,16 @@ export class MemoryBatchRuns implements BatchRuns {
 
   begin(orgId: string, batchId: string, plan: BatchPlan, requested: number): Promise<void> {
     const counts = {
-      ...{ requested, validated: 0, waiting: 0, dialling: 0, dispatched: 0, successful: 0, failed: 0 },
-      ...{ ambiguous: 0, answered_today: 0, abandoned_today: 0 },
+      requested,
+      validated: 0,
+      waiting: 0,
+      dialling: 0,
+      dispatched: 0,
+      successful: 0,
+      failed: 0,
+      ambiguous: 0,
+      answered_today: 0,
+      abandoned_today: 0,
     };
     this.#runs.set(batchId, { batchId, orgId, state: 'validating', plan, counts, changedMs: this.#clock.wallMs() });
     this.#numbers.set(batchId, new Set());

@@ -9,7 +9,7 @@ import { NODE_OPTIONS } from '../../../src/supervisor/supervisor.js';
 import { readCompose, wordsOf, type Compose } from '../../support/compose-site.js';
 
 // Docker, Compose and Kubernetes do not run here: what their files say is held against the product, and compose.cluster.yaml is run by
-// test/integration/deployment without them.
+// test/system/deployment without them.
 
 const VARIABLES = {
   BIND_ADDRESS: '192.0.2.10',

@@ -221,14 +221,16 @@ describe('the HTML report', () => {
     const html = reportOf({ timeline });
     expect(drawnIn(html)).toEqual({
       Calls: {
-        ...{ x: [0, 1], marks: [] },
+        x: [0, 1],
+        marks: [],
         series: [
           { name: 'started', values: [10, 10] },
           { name: 'answered', values: [10, 10] },
         ],
       },
       'INVITE to 200': {
-        ...{ x: [0, 1], marks: [] },
+        x: [0, 1],
+        marks: [],
         series: [
           { name: 'p50', values: [2, 2] },
           { name: 'p90', values: [3, 3] },
@@ -239,21 +241,24 @@ describe('the HTML report', () => {
       'Lost packets': { x: [0, 1], marks: [], series: [{ name: 'lost', values: [null, 1] }] },
       'Failed calls': { x: [0, 1], marks: [], series: [{ name: 'timeout', values: [2, 0] }] },
       'Audio there and back': {
-        ...{ x: [0, 1], marks: [] },
+        x: [0, 1],
+        marks: [],
         series: [
           { name: 'p50', values: [null, 40] },
           { name: 'p99', values: [null, 55] },
         ],
       },
       'CPU of each process': {
-        ...{ x: [0, 1], marks: [] },
+        x: [0, 1],
+        marks: [],
         series: [
           { name: 'sipp', values: [null, 70] },
           { name: 'redis', values: [null, 10] },
         ],
       },
       'Memory of each process': {
-        ...{ x: [0, 1], marks: [] },
+        x: [0, 1],
+        marks: [],
         series: [
           { name: 'redis', values: [null, 300] },
           { name: 'sipp', values: [null, 25] },

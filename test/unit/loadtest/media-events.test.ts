@@ -10,16 +10,23 @@ import {
 } from '../../../src/loadtest/media-events.js';
 
 const CALL = {
-  ...{ event: 'call', slot: 2, seconds: 6, sent: 300, received: 290, expected: 300, lost: 10, out_of_order: 1, duplicates: 2, rejected: 0 },
-  ...{
-    jitter_ms: 1.5,
-    delay_ms: { p50: 40, p99: 55, max: 60 },
-    mos: 4.3,
-    tone: 'heard',
-    digits: '12',
-    digits_answered: 1,
-    rtcp_received: 1,
-  },
+  event: 'call',
+  slot: 2,
+  seconds: 6,
+  sent: 300,
+  received: 290,
+  expected: 300,
+  lost: 10,
+  out_of_order: 1,
+  duplicates: 2,
+  rejected: 0,
+  jitter_ms: 1.5,
+  delay_ms: { p50: 40, p99: 55, max: 60 },
+  mos: 4.3,
+  tone: 'heard',
+  digits: '12',
+  digits_answered: 1,
+  rtcp_received: 1,
 };
 const call = (over: object = {}): MediaCall => parseMediaEvent(JSON.stringify({ ...CALL, ...over })) as MediaCall;
 
@@ -98,9 +105,15 @@ describe("the media generator's protocol", () => {
 
   it('without a call there is nothing to tell', () => {
     expect(new MediaTally().figures()).toEqual({
-      ...{ calls: 0, unchecked: 0, tone: { heard: 0, silent: 0, wrong: 0 }, digits: { pressed: 0, answered: 0 } },
+      calls: 0,
+      unchecked: 0,
+      tone: { heard: 0, silent: 0, wrong: 0 },
+      digits: { pressed: 0, answered: 0 },
       packets: { sent: 0, received: 0, expected: 0, lost: 0, outOfOrder: 0, duplicates: 0, rejected: 0 },
-      ...{ delayMs: null, jitterMs: 0, mos: null, lateMs: 0 },
+      delayMs: null,
+      jitterMs: 0,
+      mos: null,
+      lateMs: 0,
     });
   });
 });

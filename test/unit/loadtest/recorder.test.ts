@@ -129,8 +129,16 @@ describe('the record of a stage', () => {
     stage.usage(RUN_START + 1_000, [usage({ cpuMs: 1_000, cpu: 100, threadBusy: 90, memoryMb: 150 })], 80, 800);
     const [gateway] = stage.processes();
     expect(gateway).toEqual({
-      ...{ name: 'gateway', side: 'gateway', pid: 7, cpuMean: 75, cpuPeak: 100, threadBusy: 90, cpuMsPerCall: 150 },
-      ...{ memoryMb: 150, openFiles: 20, maxOpenFiles: 1_000 },
+      name: 'gateway',
+      side: 'gateway',
+      pid: 7,
+      cpuMean: 75,
+      cpuPeak: 100,
+      threadBusy: 90,
+      cpuMsPerCall: 150,
+      memoryMb: 150,
+      openFiles: 20,
+      maxOpenFiles: 1_000,
     });
     expect([stage.machineBusy, stage.memoryFreeMb]).toEqual([80, 800]);
     expect(stage.seconds()[1]?.processes).toEqual({ gateway: { cpu: 100, memoryMb: 150 } });

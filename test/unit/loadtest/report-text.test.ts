@@ -55,8 +55,11 @@ it('has turns, interruptions, silences and what was said of a call, then of all 
 
 it('numbers several calls, and tells of one that failed', () => {
   const none: SimulationSummary = {
-    ...{ calls: 2, ok: 1, turns: { count: 0, p50Ms: null, p95Ms: null, talkedOver: 0 } },
-    ...{ interruptions: { made: 0, taken: 0, p50Ms: null, p95Ms: null }, silences: { kept: 0, prompted: 0 } },
+    calls: 2,
+    ok: 1,
+    turns: { count: 0, p50Ms: null, p95Ms: null, talkedOver: 0 },
+    interruptions: { made: 0, taken: 0, p50Ms: null, p95Ms: null },
+    silences: { kept: 0, prompted: 0 },
   };
   const silent = { firstAudioMs: null, audioMs: 0, turnMs: [], interruptions: [], silences: [], transcript: [], hungUpByAgentMs: null };
   const failed = { ...CALL, ...silent, ok: false, connected: false, bot: null, errors: ['refused: 486'] };

@@ -6,7 +6,11 @@ import { MEDIA_OF_RUN, processOfRun, RUN, STAGE_OF_RUN } from '../../support/loa
 
 const PASSED: StageFigures = {
   ...STAGE_OF_RUN,
-  ...{ answered: 20, successful: 20, failed: 0, failures: [], processes: [] },
+  answered: 20,
+  successful: 20,
+  failed: 0,
+  failures: [],
+  processes: [],
   verdict: { passed: true, faults: [], limit: null },
 };
 const linesOf = (over: Partial<RunFigures>): string[] => resultText({ ...RUN, ...over }).split('\n');
@@ -24,7 +28,11 @@ it('names a failure by its status, and the gateway’s own code where there is o
 describe('the line of a run in progress', () => {
   const START = 1_000_000;
   const counted = (second: number, created: number) => ({
-    ...{ atMs: START + second * 1_000, created, current: 3, successful: created - 3, failed: 0 },
+    atMs: START + second * 1_000,
+    created,
+    current: 3,
+    successful: created - 3,
+    failed: 0,
   });
   const lost = (packets: number) => ({ calls: 3, received: 9, lost: packets, jitterMs: 0, delay50: null, delay99: null, lateMs: 0 });
   const recorder = (mediaCalls: number): StageRecorder => new StageRecorder(1, START, { cps: 10, calls: 30, holdMs: 1_000, mediaCalls });

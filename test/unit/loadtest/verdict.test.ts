@@ -4,8 +4,16 @@ import { limitOf, verdictOf, type StageFacts, type Thresholds } from '../../../s
 
 const thresholds: Thresholds = { maxFailures: 0, maxP99: 10, maxLossPercent: 0.1, echoes: true };
 const process = (over: Partial<ProcessFigures> = {}): ProcessFigures => ({
-  ...{ name: 'gateway', side: 'gateway', pid: 1, cpuMean: 40, cpuPeak: 60, threadBusy: 50, cpuMsPerCall: 1 },
-  ...{ memoryMb: 100, openFiles: 100, maxOpenFiles: 1_000 },
+  name: 'gateway',
+  side: 'gateway',
+  pid: 1,
+  cpuMean: 40,
+  cpuPeak: 60,
+  threadBusy: 50,
+  cpuMsPerCall: 1,
+  memoryMb: 100,
+  openFiles: 100,
+  maxOpenFiles: 1_000,
   ...over,
 });
 const facts = (over: Partial<StageFacts> = {}): StageFacts => ({

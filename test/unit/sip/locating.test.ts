@@ -79,7 +79,11 @@ describe('the locator', () => {
 
   it('[3263 §4.1] asks for the services of SIPS+D2T by their order, nothing in clear, and then for _sips._tcp', async () => {
     const naptr = (order: number, preference: number, service: string, replacement: string, flags = 's'): NaptrRecord => ({
-      ...{ order, preference, flags, service, replacement },
+      order,
+      preference,
+      flags,
+      service,
+      replacement,
     });
     naptrs['a.test'] = [
       naptr(30, 1, 'SIPS+D2T', '_sips._tcp.third.test'),

@@ -65,13 +65,18 @@ describe('POST /v2/batches with numbers', () => {
   it('has hours, a pace and nothing else by default', async () => {
     const { made } = await post({ numbers: ['+4930123456'] });
     expect(made.plan).toEqual({
-      ...{ from: FROM, agent_id: null, calls_per_second: 1, max_concurrent_calls: 10, retries: {}, do_not_call_digit: null },
-      ...{
-        hours: { from: '09:00', to: '20:00', days: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat'] },
-        ring_timeout: 60,
-        detect_answerer: false,
-      },
-      ...{ max_duration: null, metadata: null, webhook: null },
+      from: FROM,
+      agent_id: null,
+      calls_per_second: 1,
+      max_concurrent_calls: 10,
+      retries: {},
+      do_not_call_digit: null,
+      hours: { from: '09:00', to: '20:00', days: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat'] },
+      ring_timeout: 60,
+      detect_answerer: false,
+      max_duration: null,
+      metadata: null,
+      webhook: null,
     });
   });
 

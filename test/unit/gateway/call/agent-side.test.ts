@@ -21,11 +21,17 @@ const HOME: AgentSide = { local: { address: '127.0.0.1', rtpPort: 11_000, rtcpPo
 const THERE: RelaySide = { address: '127.0.0.1', rtpPort: 35_000, rtcpPort: 35_001, crypto: null };
 const AWAY: AgentSide = { local: { address: '127.0.0.1', rtpPort: 35_000, rtcpPort: 35_001 }, key: null };
 const JOINS: JoinedCall = {
-  ...{ callId: 'first', legId: 'leg', side: THERE, briefing: null },
+  callId: 'first',
+  legId: 'leg',
+  side: THERE,
+  briefing: null,
   format: { codec: { name: 'PCMU', payloadType: 0 }, telephoneEvent: 101, events: '0-15' },
 };
 const second = (phase: SecondLeg['phase'], afterwards: SecondLeg['afterwards'] = 'end'): SecondLeg => ({
-  ...{ callId: 'leg', requestId: null, afterwards, phase },
+  callId: 'leg',
+  requestId: null,
+  afterwards,
+  phase,
 });
 const at = (change: Partial<CallState>): CallState => ({ ...TALKING, local: HOME.local, agentSideKey: HOME.key, ...change });
 const joining = (change: Partial<CallState> = {}): CallState => at({ facts: { ...TALKING.facts, joins: JOINS }, ...change });
@@ -116,7 +122,10 @@ describe('a change of sides that is through', () => {
     const there = at({ local: AWAY.local, agentSideKey: null, wantedSide: AWAY, second: second('joining'), agentFacing, isLegDue: true });
     const { state, effects } = sideTaken(there, TOLD);
     expect(state).toEqual({
-      ...{ ...there, wantedSide: null, isLegDue: false, second: second('joined') },
+      ...there,
+      wantedSide: null,
+      isLegDue: false,
+      second: second('joined'),
       agent: { ...there.agent, isConnected: false },
     });
     expect(effects).toEqual([
@@ -141,7 +150,10 @@ describe('a change of sides that is through', () => {
     const briefed = joining({ isBriefing: true, local: AWAY.local, agentSideKey: null, agentFacing, isLegDue: true });
     const { state, effects } = sideTaken(briefed, TOLD);
     expect(state).toEqual({
-      ...{ ...briefed, wantedSide: null, isBriefing: false, isLegDue: false },
+      ...briefed,
+      wantedSide: null,
+      isBriefing: false,
+      isLegDue: false,
       agent: { ...briefed.agent, isConnected: false },
     });
     expect(effects).toEqual([

@@ -172,8 +172,12 @@ it('says a briefing once, to whoever answers', () => {
 describe('an agent at a provider', () => {
   const provider = { name: 'openai-realtime', model: null, url: null, audio: 'g711', api_key: null } as const;
   const OPENAI = {
-    ...{ url: 'wss://operator.example/', apiKey: 'operator-key', voice: 'alloy' },
-    ...{ model: 'big', turboModel: 'small', transcriptionModel: 'writer' },
+    url: 'wss://operator.example/',
+    apiKey: 'operator-key',
+    voice: 'alloy',
+    model: 'big',
+    turboModel: 'small',
+    transcriptionModel: 'writer',
   };
   const operator = { ...OPERATOR, providers: { ...OPERATOR.providers, 'openai-realtime': OPENAI } };
   const conversation = [{ speaker: 'caller', text: 'Hello?' }] as const;
@@ -211,9 +215,18 @@ describe('an agent at a provider', () => {
     const texts = { prompt: 'Be kind.', first_sentence: 'Hello.', wait_for_greeting: true, voice: 'marin', language: 'GER' };
     const settings = { ...texts, pronunciation_guide: guide, interruption_threshold: 50, provider: own };
     expect(describeAgent(operator, { ...call(settings), codec: 'PCMA' }, 'own').agent).toMatchObject({
-      ...{ url: 'wss://mine.example/', apiKey: 'key', model: 'mine', audio: 'pcm-24000', codec: 'PCMA' },
-      ...{ prompt: 'Be kind.', firstSentence: 'Hello.', waitsForGreeting: true, voice: 'marin', language: 'GER' },
-      ...{ pronunciationGuide: guide, endOfSpeechMs: 250 },
+      url: 'wss://mine.example/',
+      apiKey: 'key',
+      model: 'mine',
+      audio: 'pcm-24000',
+      codec: 'PCMA',
+      prompt: 'Be kind.',
+      firstSentence: 'Hello.',
+      waitsForGreeting: true,
+      voice: 'marin',
+      language: 'GER',
+      pronunciationGuide: guide,
+      endOfSpeechMs: 250,
     });
   });
 
@@ -254,7 +267,7 @@ describe('the key for a provider', () => {
     ['none of others to an address of its own', { url: OWN_URL }, ORG, true, null],
     [
       'the organization’s for what an application hears, whatever the application’s own',
-      { ...{ name: 'conversation-relay' as const }, api_key: 'own', url: OWN_URL },
+      { name: 'conversation-relay' as const, api_key: 'own', url: OWN_URL },
       ORG,
       true,
       'org-listens',
@@ -425,9 +438,17 @@ describe('what an agent is told', () => {
 
   it('has the texts of the metadata under their own names, where those are free: 50 of 500 bytes', () => {
     const metadata = {
-      ...{ FirstName: 'Ann', empty: '', age: 7, nested: { a: 'b' } },
-      ...{ from: 'me', prompt: 'no', stir_verdict: 'valid', reconnects: '9', tools: 'none' },
-      ...{ fits: 'x'.repeat(496), tooLong: 'x'.repeat(494) },
+      FirstName: 'Ann',
+      empty: '',
+      age: 7,
+      nested: { a: 'b' },
+      from: 'me',
+      prompt: 'no',
+      stir_verdict: 'valid',
+      reconnects: '9',
+      tools: 'none',
+      fits: 'x'.repeat(496),
+      tooLong: 'x'.repeat(494),
     };
     const parameters = told(call({ metadata }));
     expect(parameters).toMatchObject({ FirstName: 'Ann', empty: '', fits: metadata.fits, from: '+15550100200' });

@@ -13,9 +13,16 @@ import {
 } from '../../../../src/gateway/call/invite.js';
 
 const HEAD: InviteHead = {
-  ...{ uri: 'sip:+15550100100@h', contactUri: 'sip:a@b', body: 'v=0', contentType: 'application/sdp' },
-  ...{ require: undefined, supported: undefined, accept: undefined, sessionExpires: undefined },
-  ...{ contentDisposition: undefined, contentEncoding: undefined },
+  uri: 'sip:+15550100100@h',
+  contactUri: 'sip:a@b',
+  body: 'v=0',
+  contentType: 'application/sdp',
+  require: undefined,
+  supported: undefined,
+  accept: undefined,
+  sessionExpires: undefined,
+  contentDisposition: undefined,
+  contentEncoding: undefined,
 };
 
 describe('what an INVITE accepts', () => {

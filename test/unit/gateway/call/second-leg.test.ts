@@ -27,8 +27,12 @@ const SIDE = { address: '127.0.0.1', rtpPort: 35_000, rtcpPort: 35_001, crypto: 
 const FORMAT = { codec: { name: 'PCMA' as const, payloadType: 8 }, telephoneEvent: 96, events: '0-15' };
 const RULES: LegRules = { callId: LEG, from: null, ringTimeoutMs: 60_000, timeLimitMs: null, briefing: null, afterwards: 'end' };
 const DIALLING = {
-  ...{ prices: { '+49': 0.02 }, callers: [ROUTE.number.phone_number] },
-  ...{ max_calls_per_second: 1, max_concurrent_calls: 1, max_calls_per_day: 1, max_cost_per_day: 1 },
+  prices: { '+49': 0.02 },
+  callers: [ROUTE.number.phone_number],
+  max_calls_per_second: 1,
+  max_concurrent_calls: 1,
+  max_calls_per_day: 1,
+  max_cost_per_day: 1,
 };
 const MAY_DIAL: Route = {
   ...ROUTE,

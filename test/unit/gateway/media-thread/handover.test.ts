@@ -16,8 +16,16 @@ it('the ports and legs of another one are taken as soon as that has left them', 
   const next = await createMediaService({ ...options, bindAfter: new Promise(() => undefined) }, silentLog);
   const peer = await TestPeer.open();
   const leg: LegDescription = {
-    ...{ callId: 'x', sipCallId: 'x@carrier', localRtpPort: portMin, remote: peer.address, codec: 'PCMU', payloadType: 0 },
-    ...{ telephoneEventPayloadType: null, srtp: null, carrierSuite: null, startsAs: 'sendrecv' },
+    callId: 'x',
+    sipCallId: 'x@carrier',
+    localRtpPort: portMin,
+    remote: peer.address,
+    codec: 'PCMU',
+    payloadType: 0,
+    telephoneEventPayloadType: null,
+    srtp: null,
+    carrierSuite: null,
+    startsAs: 'sendrecv',
   };
   await other.open(leg, () => undefined);
   peer.connect({ address: '127.0.0.1', rtpPort: portMin, rtcpPort: portMin + 1 });

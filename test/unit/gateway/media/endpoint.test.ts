@@ -394,8 +394,16 @@ describe('the next call of a peer on the same sockets', () => {
 
 describe('a call that another process still has', () => {
   const LEG: LegDescription = {
-    ...{ callId: 'a', sipCallId: 'a', localRtpPort: FIRST + 4, remote: far(1_000), codec: 'PCMU', payloadType: 0 },
-    ...{ telephoneEventPayloadType: null, srtp: null, carrierSuite: null, startsAs: 'sendrecv' },
+    callId: 'a',
+    sipCallId: 'a',
+    localRtpPort: FIRST + 4,
+    remote: far(1_000),
+    codec: 'PCMU',
+    payloadType: 0,
+    telephoneEventPayloadType: null,
+    srtp: null,
+    carrierSuite: null,
+    startsAs: 'sendrecv',
   };
   const DESCRIPTION = { kind: 'test-line' } as AgentDescription;
   let clock: VirtualClock;

@@ -82,8 +82,14 @@ describe('the agent of one call', () => {
   it('is the default of the operator, unless the call has settings: then it is in no store', () => {
     expect(of(null)).toBeNull();
     expect(of(null, { metadata: { a: 1 } })).toMatchObject({
-      ...{ agent_id: '', org_id: 'o', name: '', language: 'ENG', max_duration: 30 },
-      ...{ metadata: { a: 1 }, created_at: BEFORE, updated_at: BEFORE },
+      agent_id: '',
+      org_id: 'o',
+      name: '',
+      language: 'ENG',
+      max_duration: 30,
+      metadata: { a: 1 },
+      created_at: BEFORE,
+      updated_at: BEFORE,
     });
   });
 });

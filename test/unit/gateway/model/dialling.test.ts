@@ -3,7 +3,12 @@ import { costMicros, dialPermit, limitedTrunk, microsOf, type Dialling } from '.
 import { brokenProviderLimit, NO_PROVIDER_USAGE } from '../../../../src/gateway/model/provider-usage.js';
 
 const DIALLING: Dialling = {
-  ...{ prices: {}, callers: [], max_calls_per_second: 1, max_concurrent_calls: 1, max_calls_per_day: 1, max_cost_per_day: 1 },
+  prices: {},
+  callers: [],
+  max_calls_per_second: 1,
+  max_concurrent_calls: 1,
+  max_calls_per_day: 1,
+  max_cost_per_day: 1,
   per_trunk: {},
 };
 

@@ -5,8 +5,13 @@ import { ROUTE } from '../../../support/route.js';
 
 const OWN = { certificate: 'PEM certificate', key: 'PEM key' };
 const TRUNK: OutboundTrunk = {
-  ...{ sip_endpoint: 'sips:trunk.example', username: 'acme', password: 's3cret', registrar: 'Reg.Example' },
-  ...{ ca: 'PEM CA', tls_names: ['trunk.example'], client_certificate: OWN },
+  sip_endpoint: 'sips:trunk.example',
+  username: 'acme',
+  password: 's3cret',
+  registrar: 'Reg.Example',
+  ca: 'PEM CA',
+  tls_names: ['trunk.example'],
+  client_certificate: OWN,
 };
 const numberOf = (outbound: OutboundTrunk | null, orgId = 'o'): NumberRecord => ({ ...ROUTE.number, org_id: orgId, outbound });
 

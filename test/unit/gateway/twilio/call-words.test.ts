@@ -54,8 +54,15 @@ describe('CallStatus', () => {
 
 describe('the parameters of a request', () => {
   const CALLER: CallerIdentity = {
-    ...{ number: '+15550100999', display_name: null, asserted: [], remote_party: null, diversions: [] },
-    ...{ history: [], privacy: [], user_to_user: null, headers: {} },
+    number: '+15550100999',
+    display_name: null,
+    asserted: [],
+    remote_party: null,
+    diversions: [],
+    history: [],
+    privacy: [],
+    user_to_user: null,
+    headers: {},
   };
   const FACTS: VoiceFacts = {
     callId: '01234567-89ab-cdef-0123-456789abcdef',
@@ -77,7 +84,11 @@ describe('the parameters of a request', () => {
     Called: '+15550100100',
   };
   const identity = (changes: Partial<VerifiedIdentity>): VerifiedIdentity => ({
-    ...{ verdict: 'valid', detail: null, attestation: 'A', origid: null, signer: null },
+    verdict: 'valid',
+    detail: null,
+    attestation: 'A',
+    origid: null,
+    signer: null,
     ...changes,
   });
 

@@ -11,14 +11,27 @@ import { PeerFlow } from '../../../support/user-agent-bench.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
 const STATE: Dialog = {
-  ...{ role: 'uas', callId: 'c', localTag: 'ours', remoteTag: 'theirs', local: '<sip:us>;tag=ours', remote: '<sip:them>;tag=theirs' },
-  ...{ remoteTarget: 'sip:them@198.51.100.1', routeSet: ['<sip:198.51.100.2;lr>'], localSeq: 1, remoteSeq: 1 },
+  role: 'uas',
+  callId: 'c',
+  localTag: 'ours',
+  remoteTag: 'theirs',
+  local: '<sip:us>;tag=ours',
+  remote: '<sip:them>;tag=theirs',
+  remoteTarget: 'sip:them@198.51.100.1',
+  routeSet: ['<sip:198.51.100.2;lr>'],
+  localSeq: 1,
+  remoteSeq: 1,
 };
 const KEY = 'c|ours|theirs';
 const ANSWER = { cseq: 1, text: 'SIP/2.0 200 OK\r\nVia: SIP/2.0/TLS them:5061;branch=z9hG4bK1\r\n\r\n', isInitial: true };
 const CORE: CoreHeaders = {
-  ...{ topVia: parseVia('SIP/2.0/TLS them:5061;branch=z9hG4bK1')!, callId: 'c', cseq: { number: 1, method: 'INVITE' } },
-  ...{ from: STATE.remote, fromTag: 'theirs', to: STATE.local, toTag: undefined },
+  topVia: parseVia('SIP/2.0/TLS them:5061;branch=z9hG4bK1')!,
+  callId: 'c',
+  cseq: { number: 1, method: 'INVITE' },
+  from: STATE.remote,
+  fromTag: 'theirs',
+  to: STATE.local,
+  toTag: undefined,
 };
 const HOUR_S = 3_600;
 
@@ -77,7 +90,10 @@ class Bench {
 
 const flowFrom = (address: string, tlsIdentity?: string): PeerFlow => Object.assign(new PeerFlow(address), { tlsIdentity });
 const invite = (contact: string | null, body: string): SipRequest => ({
-  ...{ kind: 'request', method: 'INVITE', uri: 'sip:a@b', body },
+  kind: 'request',
+  method: 'INVITE',
+  uri: 'sip:a@b',
+  body,
   headers: contact === null ? [] : [header('Contact', contact)],
 });
 
@@ -144,10 +160,29 @@ describe('the record of a dialog', () => {
       [
         ...['write', KEY],
         {
-          ...{ role: 'uas', callId: 'c', localTag: 'ours', remoteTag: 'theirs', local: STATE.local, remote: STATE.remote },
-          ...{ remoteTarget: 'sip:them@198.51.100.1', routeSet: STATE.routeSet, remoteSeq: 1, reservedSeq: 101, userData: 'mine' },
-          ...{ transport: 'TLS', sourceAddress: '192.0.2.1', sourcePort: 5_061, actors: ['192.0.2.1'], lastSdp: '', lastContact: null },
-          ...{ sessionTimer: null, sessionDueMs: 0, unacknowledged: null, ownInviteSeq: 0, ackBody: '', isPublicOnly: false },
+          role: 'uas',
+          callId: 'c',
+          localTag: 'ours',
+          remoteTag: 'theirs',
+          local: STATE.local,
+          remote: STATE.remote,
+          remoteTarget: 'sip:them@198.51.100.1',
+          routeSet: STATE.routeSet,
+          remoteSeq: 1,
+          reservedSeq: 101,
+          userData: 'mine',
+          transport: 'TLS',
+          sourceAddress: '192.0.2.1',
+          sourcePort: 5_061,
+          actors: ['192.0.2.1'],
+          lastSdp: '',
+          lastContact: null,
+          sessionTimer: null,
+          sessionDueMs: 0,
+          unacknowledged: null,
+          ownInviteSeq: 0,
+          ackBody: '',
+          isPublicOnly: false,
         },
         'now',
       ],
@@ -269,8 +304,18 @@ describe('a dialog', () => {
     const bench = new Bench();
     const dialog = bench.restored(own);
     expect(dialog).toMatchObject({
-      ...{ isConfirmed: true, wasAcknowledged: true, isRestored: true, userData: 'mine', lastSdp: 'v=0', lastContact: '<sip:us>' },
-      ...{ ownInviteSeq: 7, isPublicOnly: true, isWritten: true, usage: 'invite', mergeKey: null, key: KEY },
+      isConfirmed: true,
+      wasAcknowledged: true,
+      isRestored: true,
+      userData: 'mine',
+      lastSdp: 'v=0',
+      lastContact: '<sip:us>',
+      ownInviteSeq: 7,
+      isPublicOnly: true,
+      isWritten: true,
+      usage: 'invite',
+      mergeKey: null,
+      key: KEY,
     });
     expect(dialog.state).toEqual({ ...STATE, localSeq: 101 });
     expect([bench.table.byKey(KEY), dialog.record.reservedSeq]).toEqual([dialog, 201]);

@@ -158,11 +158,18 @@ describe('the quick reader', () => {
 
   it('gives a request its own parts, and a response its own', () => {
     expect(parseFast(text(PLAIN), PEER, RECEPTION)?.message).toMatchObject({
-      ...{ kind: 'request', method: 'INVITE', uri: 'sip:+15550100100@gw.example:5061;transport=tls' },
-      ...{ status: 0, reason: '' },
+      kind: 'request',
+      method: 'INVITE',
+      uri: 'sip:+15550100100@gw.example:5061;transport=tls',
+      status: 0,
+      reason: '',
     });
     expect(parseFast(response('CSeq: 1 BYE'), PEER, RECEPTION)?.message).toMatchObject({
-      ...{ kind: 'response', method: '', uri: '', status: 200, reason: 'OK' },
+      kind: 'response',
+      method: '',
+      uri: '',
+      status: 200,
+      reason: 'OK',
     });
   });
 

@@ -26,8 +26,12 @@ beforeEach(async () => {
   [clock, received, closes] = [new VirtualClock(), '', 0];
   const { port } = server.address() as AddressInfo;
   const limits = {
-    ...{ maxHeadBytes: 16_384, maxBodyBytes: 65_536, messageTimeoutMs: 5_000, maxUnsentBytes: 1 << 20 },
-    ...{ connectTimeoutMs: 5_000, idleTimeoutMs: 0 },
+    maxHeadBytes: 16_384,
+    maxBodyBytes: 65_536,
+    messageTimeoutMs: 5_000,
+    maxUnsentBytes: 1 << 20,
+    connectTimeoutMs: 5_000,
+    idleTimeoutMs: 0,
   };
   const accepted = once(server, 'connection') as Promise<[Socket]>;
   const endpoint = { address: '127.0.0.1', port };

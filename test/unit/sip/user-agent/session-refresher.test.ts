@@ -13,10 +13,18 @@ const REFRESH_MS = 900_000;
 const EXPIRY_MS = 1_768_000;
 
 const response = (status: number, headers: readonly Header[] = []): SipResponse => ({
-  ...{ kind: 'response', status, reason: '', headers, body: '' },
+  kind: 'response',
+  status,
+  reason: '',
+  headers,
+  body: '',
 });
 const request = (headers: readonly Header[] = []): SipRequest => ({
-  ...{ kind: 'request', method: 'INVITE', uri: 'sip:a@b', headers, body: '' },
+  kind: 'request',
+  method: 'INVITE',
+  uri: 'sip:a@b',
+  headers,
+  body: '',
 });
 const settling = (sessionExpires: string): SipResponse => response(200, [header('Session-Expires', sessionExpires)]);
 

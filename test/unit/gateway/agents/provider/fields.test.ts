@@ -31,7 +31,12 @@ function sent(
   const chosen = { name: provider, model: null, url: null, audio: 'g711', api_key: 'key' } as const;
   const relay = { ...chosen, url: 'wss://app.example/' };
   const agent = {
-    ...{ ...DEFAULT_AGENT_SETTINGS, agent_id: 'a', org_id: 'o', name: '', created_at: '', updated_at: '' },
+    ...DEFAULT_AGENT_SETTINGS,
+    agent_id: 'a',
+    org_id: 'o',
+    name: '',
+    created_at: '',
+    updated_at: '',
     ...settings,
     provider: provider === 'conversation-relay' ? relay : chosen,
   };

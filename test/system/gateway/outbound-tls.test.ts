@@ -27,7 +27,11 @@ beforeAll(async () => {
   );
   pem = { carrierCa: theirs!.ca, certificate: ours!.cert, key: ours!.key };
   carrier = await OutboundTrunk.open({
-    ...{ cert: theirs!.cert, key: theirs!.key, ca: ours!.ca, requestCert: true, rejectUnauthorized: true },
+    cert: theirs!.cert,
+    key: theirs!.key,
+    ca: ours!.ca,
+    requestCert: true,
+    rejectUnauthorized: true,
     onConnection: (socket: TLSSocket) => void shown.push(socket.getPeerCertificate().subjectaltname),
   });
   site = await OutboundSite.start(true, { TRUNKLINE_TRUNKS_TRUSTED_HOSTS: '[127.0.0.1]' });

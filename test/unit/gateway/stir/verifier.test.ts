@@ -1,12 +1,22 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { VerifiedIdentity } from '../../../src/gateway/model/verified-identity.js';
-import { CertificateRepository } from '../../../src/gateway/stir/certificate-repository.js';
-import { certificatesOf } from '../../../src/gateway/stir/credential.js';
-import { StirVerifier } from '../../../src/gateway/stir/verifier.js';
-import { NUMBER } from '../../support/route.js';
-import { CALLED, CALLER, identityHeader, oneNumber, signatureOf, SPC, StirAuthority, type Said, type Signer } from '../../support/stir.js';
-import { VirtualClock } from '../../support/virtual-clock.js';
+import type { VerifiedIdentity } from '../../../../src/gateway/model/verified-identity.js';
+import { CertificateRepository } from '../../../../src/gateway/stir/certificate-repository.js';
+import { certificatesOf } from '../../../../src/gateway/stir/credential.js';
+import { StirVerifier } from '../../../../src/gateway/stir/verifier.js';
+import { NUMBER } from '../../../support/route.js';
+import {
+  CALLED,
+  CALLER,
+  identityHeader,
+  oneNumber,
+  signatureOf,
+  SPC,
+  StirAuthority,
+  type Said,
+  type Signer,
+} from '../../../support/stir.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
 
 // Certificates by OpenSSL, signatures by Node.js, a real HTTP server; time is the test's own.
 

@@ -37,8 +37,10 @@ const RETRIES = { BUSY: { times: 2, after_seconds: 1 }, TRUNK_UNREACHABLE: { tim
 const steps = fc.array(
   fc.oneof(
     fc.record({
-      ...{ do: fc.constant('tick' as const), who: fc.nat({ max: 1 }) },
-      ...{ afterMs: fc.constantFrom(1_000, 6_000, 11_000), standsStill: fc.boolean() },
+      do: fc.constant('tick' as const),
+      who: fc.nat({ max: 1 }),
+      afterMs: fc.constantFrom(1_000, 6_000, 11_000),
+      standsStill: fc.boolean(),
     }),
     fc.record({ do: fc.constant('end' as const), which: fc.nat({ max: 3 }), how: fc.constantFrom(...ENDS) }),
     fc.record({ do: fc.constant('start' as const), who: fc.nat({ max: 1 }), death: deaths }),

@@ -36,8 +36,15 @@ it('the test line through rtpengine: the own tone comes back, a digit is answere
   const said = await generator.stop(0);
   await call.hangUp(ok);
   expect(said).toMatchObject({
-    ...{ tone: 'heard', digits: '7', digits_answered: 1 },
-    ...{ lost: 0, out_of_order: 0, duplicates: 0, rejected: 0, strangers: 0, remote_lost: 0 },
+    tone: 'heard',
+    digits: '7',
+    digits_answered: 1,
+    lost: 0,
+    out_of_order: 0,
+    duplicates: 0,
+    rejected: 0,
+    strangers: 0,
+    remote_lost: 0,
   });
   expect(said['received']).toBe(said['expected']);
   expect(said['rtcp_received']).toBeGreaterThan(0);

@@ -7,7 +7,7 @@ import { CHANGES_CHANNEL, numberKey, orgKey } from '../../../src/gateway/store/r
 import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/gateway/store/redis/redis-stores.js';
 import { startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
 import { freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
-import { eventually } from '../api/http-fixture.js';
+import { eventually } from '../../redis/api/http-fixture.js';
 
 // What the contracts do not ask: nodes that come and go, and what one of them tells of another.
 

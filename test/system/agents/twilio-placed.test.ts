@@ -58,8 +58,12 @@ describe('a call that is placed through Twilio’s API', () => {
     webhook.pages.set('/voice', first.toString());
     const api = client();
     const created = await api.calls.create({
-      ...{ to: TO, from: FROM, url: `${webhook.url}/voice`, sendDigits: 'w12' },
-      ...{ statusCallback: `${webhook.url}/status`, statusCallbackEvent: EVENTS },
+      to: TO,
+      from: FROM,
+      url: `${webhook.url}/voice`,
+      sendDigits: 'w12',
+      statusCallback: `${webhook.url}/status`,
+      statusCallbackEvent: EVENTS,
     });
     expect([created.status, created.direction, created.to, created.from]).toEqual(['queued', 'outbound-api', TO, FROM]);
     const call = await site.trunk.call();
@@ -120,7 +124,11 @@ describe('a call that is placed through Twilio’s API', () => {
     webhook.pages.set('/one.wav', muLawWav(played));
     webhook.pages.set('/voice', '<Response><Play>/one.wav</Play></Response>');
     const { sid } = await client().calls.create({
-      ...{ to: TO, from: FROM, url: `${webhook.url}/voice`, machineDetection, statusCallback: `${webhook.url}/status` },
+      to: TO,
+      from: FROM,
+      url: `${webhook.url}/voice`,
+      machineDetection,
+      statusCallback: `${webhook.url}/status`,
     });
     const call = await site.trunk.call();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
@@ -141,7 +149,11 @@ describe('a call that is placed through Twilio’s API', () => {
   ])('begins after MachineDetectionTimeout all the same, with MachineDetection %s', async (machineDetection, greeting, answeredBy) => {
     webhook.pages.set('/voice', '<Response><Hangup/></Response>');
     const { sid } = await client().calls.create({
-      ...{ to: TO, from: FROM, url: `${webhook.url}/voice`, machineDetection, machineDetectionTimeout: greeting.length === 0 ? 3 : 6 },
+      to: TO,
+      from: FROM,
+      url: `${webhook.url}/voice`,
+      machineDetection,
+      machineDetectionTimeout: greeting.length === 0 ? 3 : 6,
     });
     const call = await site.trunk.call();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
@@ -160,7 +172,9 @@ describe('a call that is placed through Twilio’s API', () => {
   ])('is refused in Twilio’s form: %s', async (message, more) => {
     const given = { to: TO, from: FROM, twiml: '<Response/>', machineDetection: 'Enable', ...more };
     await expect(client().calls.create(given)).rejects.toMatchObject({
-      ...{ status: 400, code: 20_001, message: expect.stringContaining(message) as string },
+      status: 400,
+      code: 20_001,
+      message: expect.stringContaining(message) as string,
       moreInfo: 'https://www.twilio.com/docs/errors/20001',
     });
   });

@@ -70,7 +70,9 @@ it('transcript, analysis and marks go on where they were; the bot and the record
   expect(shown.transcript[0]?.at_ms).toBe(10);
   expect(shown.transcript[1]?.at_ms).toBeGreaterThan(10 + Math.floor(killedMs - keptMs));
   expect(shown).toMatchObject({
-    ...{ resumed: 1, transcript_state: 'partial', transcript_error: 'the gateway was restarted during the call' },
+    resumed: 1,
+    transcript_state: 'partial',
+    transcript_error: 'the gateway was restarted during the call',
     analysis: { stream_1: 'seen', stream_2: 'seen' },
   });
   call.close();

@@ -61,7 +61,10 @@ for (const cluster of [false, true]) {
       one.orgs.change(orgId, { dialling: { ...AMPLE, callers: [from], ...change } });
     const reserveFrom = (number: E164, stores: RedisStores, callId = newUuid()): Promise<Result<PermittedDial, DialRefusal>> =>
       stores.ofCalls.dials.reserve({
-        ...{ orgId, from: number, to: TO, maxDurationMs: MINUTES * 60_000 },
+        orgId,
+        from: number,
+        to: TO,
+        maxDurationMs: MINUTES * 60_000,
         endpoint: endpoints.get(number) ?? 'a.example',
         call: begun(callId, { direction: 'outbound' }),
       });
@@ -80,7 +83,12 @@ for (const cluster of [false, true]) {
       await allow({ max_concurrent_calls: 1, max_calls_per_day: 5, max_cost_per_day: 0.3, per_trunk: { max_concurrent_calls: 1 } });
       const referred = (callId: string): Promise<Result<PermittedDial, DialRefusal>> =>
         one.ofCalls.dials.reserve({
-          ...{ orgId, from, to: TO, maxDurationMs: MINUTES * 60_000, endpoint: 'a.example', isReferred: true },
+          orgId,
+          from,
+          to: TO,
+          maxDurationMs: MINUTES * 60_000,
+          endpoint: 'a.example',
+          isReferred: true,
           call: begun(callId, { direction: 'outbound' }),
         });
       const [call, failed, done] = [newUuid(), newUuid(), newUuid()];
@@ -353,7 +361,12 @@ for (const cluster of [false, true]) {
       };
       const reserveFor = (callId: string): Promise<Result<PermittedDial, DialRefusal>> =>
         other.ofCalls.dials.reserve({
-          ...{ orgId, from, to: TO, maxDurationMs: MINUTES * 60_000, endpoint: 'a.example', idempotencyKey: 'k' },
+          orgId,
+          from,
+          to: TO,
+          maxDurationMs: MINUTES * 60_000,
+          endpoint: 'a.example',
+          idempotencyKey: 'k',
           call: begun(callId, { direction: 'outbound' }),
         });
 

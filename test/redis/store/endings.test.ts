@@ -38,7 +38,11 @@ const KINDS: readonly (readonly [string, (callId: string) => Promise<unknown>, (
     'that we placed',
     (callId) =>
       stores.ofCalls.dials.reserve({
-        ...{ orgId, from: number, to: '+4930123456' as E164, maxDurationMs: 60_000, endpoint: 'a.example' },
+        orgId,
+        from: number,
+        to: '+4930123456' as E164,
+        maxDurationMs: 60_000,
+        endpoint: 'a.example',
         call: begun(callId, { direction: 'outbound' }),
       }),
     (callId) => stores.ofCalls.dials.settle(callId, 1_000),

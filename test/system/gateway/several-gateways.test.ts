@@ -85,7 +85,9 @@ describe('two gateways on one SIP server, one Redis and one rtpengine', () => {
       const call = (await listed()).find(({ sip_call_id: id }) => id === other?.signalling.callId);
       const path = `/v1/calls/${String(call?.['call_id'])}`;
       expect((await site.api(instance, 'GET', path)).json['call']).toMatchObject({
-        ...{ state: 'in_progress', codec: 'PCMU', reason: null },
+        state: 'in_progress',
+        codec: 'PCMU',
+        reason: null,
         agent_error: expect.stringContaining('ECONNREFUSED') as string,
       });
       // One of the two is asked for a call of the other.

@@ -11,7 +11,7 @@ import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { startRedisSentinels, type TestSentinels } from '../../support/redis.js';
 import { callOf, endedCall, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
-import { eventually } from '../api/http-fixture.js';
+import { eventually } from '../../redis/api/http-fixture.js';
 
 /** What the product promises: service is back by itself within 5 s of the loss. */
 const FAILOVER_LIMIT_MS = 5_000;

@@ -60,7 +60,15 @@ describe('the call-completion webhook', () => {
     const record = await recordOf(call);
     const { call_id, from, to, reason, started_at, answered_at, ended_at, quality, transcript } = record;
     expect(webhook!.body).toEqual({
-      ...{ call_id, from, to, reason, started_at, answered_at, ended_at, quality, transcript },
+      call_id,
+      from,
+      to,
+      reason,
+      started_at,
+      answered_at,
+      ended_at,
+      quality,
+      transcript,
       analysis: { guests: 2 },
       metadata: { campaign: 7 },
     });

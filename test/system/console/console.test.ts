@@ -1,13 +1,13 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { silentLog } from '../../src/lib/log.js';
-import { systemClock } from '../../src/lib/system-clock.js';
-import { openRedisStores, type RedisStores } from '../../src/gateway/store/redis/redis-stores.js';
-import { hasFocus, openBrowser, sidewaysScroll, tabTo, visit, type Visit } from '../support/browser.js';
-import type { E164 } from '../../src/gateway/model/e164.js';
-import { CarrierCall, until } from '../support/carrier-call.js';
-import { RunningGateway } from '../support/gateway.js';
-import { callOf, endedCall } from '../unit/gateway/store/store-contract.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { hasFocus, openBrowser, sidewaysScroll, tabTo, visit, type Visit } from '../../support/browser.js';
+import type { E164 } from '../../../src/gateway/model/e164.js';
+import { CarrierCall, until } from '../../support/carrier-call.js';
+import { RunningGateway } from '../../support/gateway.js';
+import { callOf, endedCall } from '../../unit/gateway/store/store-contract.js';
 
 // The console in a browser, against the whole product.
 
@@ -126,11 +126,10 @@ describe('the console', () => {
     const sample = (at_ms: number) => ({ at_ms, from_caller: figures, to_caller: at_ms === 5_000 ? null : figures, round_trip_ms: 12 });
     const identity = { verdict: 'valid', detail: null, attestation: 'A', origid: null, signer: 'CN=Carrier' } as const;
     const record = callOf(await orgOf(), Date.now(), {
-      ...{ samples: [sample(5_000), sample(10_000)], identity },
-      ...{
-        reason: 'AGENT_LOST',
-        agent_error: 'deepgram (agent.deepgram.com): the provider sent an error: INVALID_AUTH (the key is wrong)',
-      },
+      samples: [sample(5_000), sample(10_000)],
+      identity,
+      reason: 'AGENT_LOST',
+      agent_error: 'deepgram (agent.deepgram.com): the provider sent an error: INVALID_AUTH (the key is wrong)',
     });
     await stores.calls.write(endedCall(record));
     await page.goto(`/console/calls/${record.call_id}`);

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { RunFigures, Second } from '../../src/loadtest/figures.js';
-import { htmlReport } from '../../src/loadtest/html-report.js';
-import { openBrowser, visit } from '../support/browser.js';
+import type { RunFigures, Second } from '../../../src/loadtest/figures.js';
+import { htmlReport } from '../../../src/loadtest/html-report.js';
+import { openBrowser, visit } from '../../support/browser.js';
 
 const [script, style] = ['uPlot.iife.min.js', 'uPlot.min.css'].map((name) => readFileSync(`node_modules/uplot/dist/${name}`, 'utf8'));
 let browser: Browser;
@@ -13,15 +13,34 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 const second = (at: number): Second => ({
-  ...{ at, stage: 1, started: 10, answered: 10 + (at % 3), failed: 0, inProgress: at, p50: 2, p90: 3, p99: at === 5 ? null : 4 },
+  at,
+  stage: 1,
+  started: 10,
+  answered: 10 + (at % 3),
+  failed: 0,
+  inProgress: at,
+  p50: 2,
+  p90: 3,
+  p99: at === 5 ? null : 4,
   failures: { '503 <b>OVERLOADED': at % 2 },
   media: null,
   processes: { gateway: { cpu: 40, memoryMb: 100 } },
 });
 const RUN: RunFigures = {
-  ...{ target: '127.0.0.1:5061', number: '+15550100100', scenario: 'built-in', sipp: 'v3.6.1', measured: 'INVITE to 200', connections: 1 },
-  ...{ startedAt: '2026-01-01T00:00:00.000Z', seconds: 30, interrupted: false, passed: true, batchId: null },
-  ...{ notes: [], ramps: [], stages: [] },
+  target: '127.0.0.1:5061',
+  number: '+15550100100',
+  scenario: 'built-in',
+  sipp: 'v3.6.1',
+  measured: 'INVITE to 200',
+  connections: 1,
+  startedAt: '2026-01-01T00:00:00.000Z',
+  seconds: 30,
+  interrupted: false,
+  passed: true,
+  batchId: null,
+  notes: [],
+  ramps: [],
+  stages: [],
   timeline: Array.from({ length: 30 }, (_, at) => second(at)),
 };
 
