@@ -1,4 +1,4 @@
-# Shared by scripts/up and scripts/test. Sourced, never run.
+# What the scripts beside it share. Sourced, never run.
 # Every step prints one line with the time it took, asks nothing, and does nothing when nothing is missing.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -250,8 +250,8 @@ build_typescript() {
   # The console beside it is built by itself.
   mkdir -p "$ROOT/dist"
   find "$ROOT/dist" -mindepth 1 -maxdepth 1 ! -name console ! -name .client-types -exec rm -rf {} +
-  # `npm test` checks the types.
-  (cd "$ROOT" && node node_modules/typescript/bin/tsc -p tsconfig.build.json --noCheck) || return 1
+  # `npm run check` checks the types.
+  (cd "$ROOT" && node node_modules/typescript-7/bin/tsc -p tsconfig.build.json --noCheck) || return 1
   # Lua scripts are read beside the compiled file that names them.
   (cd "$ROOT/src" && find . -name '*.lua' -exec cp --parents {} "$ROOT/dist/" \;)
   (cd "$ROOT" && node_modules/.bin/tsx scripts/bundle.ts) || return 1
@@ -260,8 +260,11 @@ build_typescript() {
   ln -sf ../../dist/cli/main.js "$ROOT/node_modules/.bin/trunkline"
 }
 
-RUNTIME_PACKAGES=(redis-server rtpengine-daemon libsrtp2-dev espeak-ng openssl g++ make python3 pkg-config)
+# What the build needs; what the product starts; what else each test run and tool needs.
+BUILD_PACKAGES=(libsrtp2-dev g++ make python3 pkg-config)
+RUNTIME_PACKAGES=("${BUILD_PACKAGES[@]}" redis-server rtpengine-daemon espeak-ng openssl)
+TEST_PACKAGES=(redis-server espeak-ng openssl)
 LOAD_PACKAGES=(sip-tester stunnel4)
 BALANCER_PACKAGES=(kamailio kamailio-tls-modules)
-TEST_PACKAGES=("${LOAD_PACKAGES[@]}" "${BALANCER_PACKAGES[@]}" baresip chromium prometheus)
+SYSTEM_TEST_PACKAGES=("${LOAD_PACKAGES[@]}" "${BALANCER_PACKAGES[@]}" baresip chromium prometheus)
 BENCH_PACKAGES=("${BALANCER_PACKAGES[@]}" kamailio-redis-modules)

@@ -36,7 +36,6 @@ interface Rule {
   readonly wrong: readonly [file: string, text: string];
 }
 
-export const MOST_WORDS = 39_000;
 const CODE_BLOCK = /^( *)```(\w*)[^\n]*\n([\s\S]*?)^\1```/gm;
 const GENERATED = /<!-- ([\w-]+): made by npm run \w+ -->[\s\S]*?<!-- \1: end -->/g;
 const HAND_WRITTEN = /^(?!CHANGELOG)/;
@@ -58,8 +57,6 @@ export const PAGES: readonly Page[] = [
 ]
   .filter((file) => file.endsWith('.md'))
   .map((file) => pageOf(file, read(file)));
-
-const wordsOf = ({ written }: Page): number => written.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
 
 /** Anchors of a page's headings, as GitHub makes them. */
 export const anchorsOf = (text: string): readonly string[] =>
@@ -308,16 +305,6 @@ export const RULES: readonly Rule[] = [
     wrong: ['src/rtp/README.md', 'Imports: everything.\n'],
   },
   {
-    name: 'pages keep their length: README 130 lines, the README of a room 60',
-    pages: /^(?:README|src\/[^/]+\/README)\.md$/,
-    least: 10,
-    check: ({ file, text }) => {
-      const most = file === 'README.md' ? 130 : 60;
-      return [{ at: text.length - 1, fault: unless(text.trimEnd().split('\n').length <= most, `more than ${String(most)} lines`) }];
-    },
-    wrong: ['README.md', '\n'.repeat(200) + 'end'],
-  },
-  {
     name: 'the words of docs/style.md',
     pages: /^(?!CHANGELOG|docs\/style)/,
     least: 0,
@@ -341,6 +328,3 @@ export function faultsOf(rule: Rule, pages: readonly Page[]): { readonly inspect
   );
   return { inspected: found.length, faults };
 }
-
-/** Words that people wrote: tokens with a letter or digit outside generated sections and CHANGELOG.md. */
-export const writtenWords = (): number => PAGES.filter(({ file }) => HAND_WRITTEN.test(file)).reduce((sum, page) => sum + wordsOf(page), 0);

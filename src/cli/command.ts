@@ -117,7 +117,11 @@ export function overStores(
     orFail(command, async () => {
       try {
         const stores = await connect();
-        await work(stores, command.opts<never>(), ...(command.processedArgs as never[])).finally(() => stores.close());
+        try {
+          await work(stores, command.opts<never>(), ...(command.processedArgs as never[]));
+        } finally {
+          await stores.close();
+        }
       } catch (error) {
         if (!(error instanceof StoreUnavailableError)) throw error;
         throw new CommandFailure(`${error.message}. Is Trunkline running? Start it with: trunkline up`);

@@ -12,7 +12,11 @@ export function doctorCommand(config: () => Config, connect: () => Promise<Redis
     .action(async ({ json }: { json?: true }) => {
       const findings = await examine(config(), async () => {
         const stores = await connect();
-        return stores.storedCallBytes().finally(() => stores.close());
+        try {
+          return await stores.storedCallBytes();
+        } finally {
+          await stores.close();
+        }
       });
       if (json === true) console.log(JSON.stringify(snakeKeys(findings), null, 2));
       else {

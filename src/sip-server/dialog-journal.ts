@@ -208,7 +208,7 @@ function parseLine(line: string): Line | undefined {
     const [key, changes] = parsed as unknown[];
     if (typeof key === 'number' && parsed.length === 1) return { livedMs: key };
     if (typeof key !== 'string' || (changes !== undefined && (typeof changes !== 'object' || changes === null))) return undefined;
-    return { key, changes: changes as Partial<DialogRecord> | undefined };
+    return { key, changes };
   } catch {
     return undefined;
   }

@@ -9,9 +9,9 @@ import { UpgradeAnswer } from '../../src/gateway/agents/stream/upgrade.js';
 
 const MAX_BYTES = 2_000;
 
-type Receiver = new (options: object) => Writable;
+type ReceiverClass = new (options: object) => Writable;
 type Frame = (data: Buffer, options: object) => Buffer[];
-const { Receiver, Sender } = ws as unknown as { Receiver: Receiver; Sender: { frame: Frame } };
+const { Receiver, Sender } = ws as unknown as { Receiver: ReceiverClass; Sender: { frame: Frame } };
 
 function ours(chunks: readonly Buffer[]): string[] {
   const seen: string[] = [];
