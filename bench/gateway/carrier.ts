@@ -194,7 +194,14 @@ async function place(order: PlacingOrder): Promise<LoadResult> {
   for (const one of connections) one.close();
   const sorted = Float64Array.from(latencies).sort();
   return {
-    ...{ started, completed, failed, refused: 0, seconds, wholeSeconds: (performance.now() - begun) / 1_000, refusalMs: 0, maxLateMs: 0 },
+    started,
+    completed,
+    failed,
+    refused: 0,
+    seconds,
+    wholeSeconds: (performance.now() - begun) / 1_000,
+    refusalMs: 0,
+    maxLateMs: 0,
     latencyMs: { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99), p999: percentile(sorted, 0.999) },
   };
 }

@@ -84,7 +84,9 @@ function addDial(batch: Command, io: ApiIo): void {
       throw new CommandFailure(`${flags.csv}: ${errorText(error)}`);
     });
     const body = {
-      ...{ name, from, csv },
+      name,
+      from,
+      csv,
       ...(agent === undefined ? {} : { agent_id: agent }),
       ...(callsPerSecond === undefined ? {} : { calls_per_second: callsPerSecond }),
       ...(maxConcurrentCalls === undefined ? {} : { max_concurrent_calls: maxConcurrentCalls }),

@@ -85,7 +85,8 @@ function addPlace(calls: Command, io: ApiIo): void {
     const { status, message, call_id } = await api.POST('/v1/calls', {
       params: { header: key === undefined ? {} : { 'idempotency-key': key } },
       body: {
-        ...{ phone_number, from },
+        phone_number,
+        from,
         ...(agent === undefined ? {} : { agent_id: agent }),
         ...(maxDuration === undefined ? {} : { max_duration: maxDuration }),
         ...(ringTimeout === undefined ? {} : { ring_timeout: ringTimeout }),

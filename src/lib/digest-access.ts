@@ -105,7 +105,11 @@ function challengeOf(parameters: ReadonlyMap<string, string>): DigestChallenge |
   // `auth-int` alone covers the body, which a proxy may change: not supported. A session key needs a cnonce.
   if ((qop !== undefined && !hasQop) || (session !== undefined && !hasQop)) return undefined;
   return {
-    ...{ realm, nonce, algorithm, hasQop, isSession: session !== undefined },
+    realm,
+    nonce,
+    algorithm,
+    hasQop,
+    isSession: session !== undefined,
     opaque: parameters.get('opaque') ?? null,
     isStale: parameters.get('stale')?.toLowerCase() === 'true',
   };

@@ -60,6 +60,14 @@ export async function makeBatch(stores: { readonly batches: BatchLog; readonly b
 }
 
 const NOTHING: BatchCounts = {
-  ...{ requested: 0, validated: 0, waiting: 0, dialling: 0, dispatched: 0, successful: 0 },
-  ...{ failed: 0, ambiguous: 0, answered_today: 0, abandoned_today: 0 },
+  requested: 0,
+  validated: 0,
+  waiting: 0,
+  dialling: 0,
+  dispatched: 0,
+  successful: 0,
+  failed: 0,
+  ambiguous: 0,
+  answered_today: 0,
+  abandoned_today: 0,
 };

@@ -188,7 +188,13 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
   const reads = new ScopedReads(stores);
   const { voices, ...agents } = options.agents;
   const context: RouteContext = {
-    ...{ stores, reads, check, placeCall, runner, clock, voices },
+    stores,
+    reads,
+    check,
+    placeCall,
+    runner,
+    clock,
+    voices,
     control: new CallControl(deps.liveCalls, stores, reads),
     note: auditRecorder(stores.audit, log),
     agentPolicy: { ...agents, voices: voices.map(({ name }) => name) },

@@ -37,7 +37,13 @@ export async function writeEnd(
   const record = callRecord(origin, progress, state, seen, notes, end);
   const { sip_status: sipStatus, direction, from, to, source, quality, timings, stale_route: stale } = record;
   const facts = {
-    ...{ reason: end.reason, sip_status: sipStatus, from: pii(from), to: pii(to), source: source.ip, quality, timings },
+    reason: end.reason,
+    sip_status: sipStatus,
+    from: pii(from),
+    to: pii(to),
+    source: source.ip,
+    quality,
+    timings,
     ...(direction === 'outbound' ? { direction } : {}),
     ...(stale ? { stale } : {}),
   };

@@ -117,7 +117,7 @@ export class CallLegs {
     const { org, number } = route;
     const call = { ...this.owner.call, call_id: newUuid() };
     const longestMs = maxDurationMs({ facts, route });
-    const request = { ...{ orgId: org.org_id, from: number.phone_number, to: target.number, endpoint: trunk.sip_endpoint }, call };
+    const request = { orgId: org.org_id, from: number.phone_number, to: target.number, endpoint: trunk.sip_endpoint, call };
     const refuse = (why: string): void => {
       this.owner.log.warn({ detail: why }, 'call.refer.not_permitted');
       this.owner.dispatch({ type: 'refer-answered', status: FORBIDDEN, referId, isOurs: true });
@@ -190,7 +190,14 @@ export class CallLegs {
     if (this.owner.state().second?.callId !== leg.callId) return null;
     const { callId, to, ringTimeoutMs, timeLimitMs } = leg;
     const request = {
-      ...{ callId, orgId: org.org_id, from, to, trunk, agent: null, ringTimeoutMs, detectAnswerer: false },
+      callId,
+      orgId: org.org_id,
+      from,
+      to,
+      trunk,
+      agent: null,
+      ringTimeoutMs,
+      detectAnswerer: false,
       timeLimitMs: Math.min(timeLimitMs ?? Infinity, this.owner.remainingMs()),
     };
     return this.services.others.placeLeg(request, { ...joins, callId: this.owner.call.call_id });

@@ -266,7 +266,9 @@ interface LegSides {
 
 function legOf(callId: string, sipCallId: string, { media, agentFacing, agentSideKey }: LegSides, localRtpPort: number): LegDescription {
   return {
-    ...{ callId, sipCallId, localRtpPort },
+    callId,
+    sipCallId,
+    localRtpPort,
     remote: addressOf(agentFacing),
     ...formatOf(media),
     srtp: keysOf(agentFacing, agentSideKey),

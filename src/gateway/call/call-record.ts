@@ -166,7 +166,9 @@ export function callRecord(
 /** One that goes on when the call ends is ended with it. */
 function legOf({ callId, to, answeredAtMs, endedAtMs, reason }: LegNote, callEndedAtMs: number): CallLeg {
   return {
-    ...{ call_id: callId, to, reason: reason ?? 'PEER_HANGUP' },
+    call_id: callId,
+    to,
+    reason: reason ?? 'PEER_HANGUP',
     answered_at: answeredAtMs === null ? null : isoTime(answeredAtMs),
     ended_at: isoTime(endedAtMs ?? callEndedAtMs),
   };

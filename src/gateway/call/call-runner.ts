@@ -95,7 +95,9 @@ export class CallRunner {
         this.#progress = { ...this.#progress, signallingError };
         this.#keep();
       },
-      ...{ onDialled: () => this.#keep(), onTaken: () => this.#drop(), dialledId: placed?.target.dialogId ?? null },
+      onDialled: () => this.#keep(),
+      onTaken: () => this.#drop(),
+      dialledId: placed?.target.dialogId ?? null,
     };
     this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
     this.#requests = new AgentRequests(

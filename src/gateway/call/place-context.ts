@@ -31,7 +31,12 @@ export async function permission(context: PlaceContext, dials: DialLedger, log: 
   const { origin, orgId, from, to, endpoint, agent, facts, idempotencyKey } = context;
   const longestMs = maxDurationMs({ facts, route: agent === null ? null : { agent } });
   const permitted = await dials.reserve({
-    ...{ orgId, from, to, endpoint, call: beginningOf(origin), maxDurationMs: longestMs },
+    orgId,
+    from,
+    to,
+    endpoint,
+    call: beginningOf(origin),
+    maxDurationMs: longestMs,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   });
   if (!permitted.ok) {

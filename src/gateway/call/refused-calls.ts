@@ -18,8 +18,15 @@ interface Refused {
 }
 
 const NOBODY: CallerIdentity = {
-  ...{ number: '', display_name: null, asserted: [], remote_party: null, diversions: [], history: [] },
-  ...{ privacy: [], user_to_user: null, headers: {} },
+  number: '',
+  display_name: null,
+  asserted: [],
+  remote_party: null,
+  diversions: [],
+  history: [],
+  privacy: [],
+  user_to_user: null,
+  headers: {},
 };
 
 /**
@@ -73,9 +80,25 @@ async function orgOf({ routes }: Services, number: E164 | undefined): Promise<st
 
 function recordOf(orgId: string | null, to: string, calls: number, at: string): CallRecord {
   return {
-    ...{ call_id: newUuid(), org_id: orgId, agent_id: null, direction: 'inbound', parent_call_id: null, sip_call_id: '' },
-    ...{ from: '', to, caller: NOBODY, source: { ip: '', port: 0, transport: '', tls_version: null, tls_cipher: null } },
-    ...{ ...NO_OUTCOME, samples: [], transcript: [], analysis_rejected: null, stale_route: false },
-    ...{ reason: 'OVERLOADED', sip_status: REASONS.OVERLOADED.sipStatus, started_at: at, ended_at: at, summed_calls: calls },
+    call_id: newUuid(),
+    org_id: orgId,
+    agent_id: null,
+    direction: 'inbound',
+    parent_call_id: null,
+    sip_call_id: '',
+    from: '',
+    to,
+    caller: NOBODY,
+    source: { ip: '', port: 0, transport: '', tls_version: null, tls_cipher: null },
+    ...NO_OUTCOME,
+    samples: [],
+    transcript: [],
+    analysis_rejected: null,
+    stale_route: false,
+    reason: 'OVERLOADED',
+    sip_status: REASONS.OVERLOADED.sipStatus,
+    started_at: at,
+    ended_at: at,
+    summed_calls: calls,
   };
 }

@@ -111,9 +111,7 @@ export class TrunkRegistrar {
     const isSame =
       known !== undefined && JSON.stringify([known.trunk, known.number.phone_number]) === JSON.stringify([trunk, number.phone_number]);
     const fresh = { callId: newUuid(), tag: newTag(), cseq: randomInt(1, 2 ** 30), failures: 0, isBusy: false, isRegistered: false };
-    const own = isSame
-      ? known
-      : { ...fresh, ...known, ...{ account, number, trunk, dueMs: 0, failures: 0, expiresSeconds: EXPIRES_SECONDS } };
+    const own = isSame ? known : { ...fresh, ...known, account, number, trunk, dueMs: 0, failures: 0, expiresSeconds: EXPIRES_SECONDS };
     this.#own.set(account, own);
     if (!own.isBusy && this.services.clock.nowMs() >= own.dueMs) this.#register(own);
   }

@@ -177,10 +177,21 @@ export type CallQuality = Readonly<z.output<typeof qualitySchema>>;
 
 /** What a record says of a call of which nothing has come yet, or never came. */
 export const NO_OUTCOME = {
-  ...{ identity: null, codec: null, crypto_suite: null, answered_at: null },
+  identity: null,
+  codec: null,
+  crypto_suite: null,
+  answered_at: null,
   timings: { ring_ms: null, answer_ms: null, first_audio_ms: null, talk_ms: null },
   turns: NO_TURNS,
   quality: { endpoint: null, relay: null },
-  ...{ transcript_state: null, transcript_error: null, analysis: null, analysis_error: null },
-  ...{ agent_error: null, signalling_error: null, answered_by: null, legs: [], resumed: 0, summed_calls: null },
+  transcript_state: null,
+  transcript_error: null,
+  analysis: null,
+  analysis_error: null,
+  agent_error: null,
+  signalling_error: null,
+  answered_by: null,
+  legs: [],
+  resumed: 0,
+  summed_calls: null,
 } as const satisfies Partial<CallRecord>;

@@ -39,8 +39,13 @@ export function callDryRun(routes: Pick<RouteStore, 'lookup'>, edge: DryRunEdge,
     const own = route?.org.org_id === orgId ? route : null;
     const { relayAddress } = edge;
     const decision = decide({
-      ...{ route: own, sourceAddress: sourceIp, identity: null, refusedVerdicts: [] },
-      ...{ sdp: sdp ?? '', relayAddress, load },
+      route: own,
+      sourceAddress: sourceIp,
+      identity: null,
+      refusedVerdicts: [],
+      sdp: sdp ?? '',
+      relayAddress,
+      load,
     });
     if (!decision.ok) return rejected(decision.error);
     const limit = own === null || !hasProvider(own) ? null : brokenProviderLimit(own.org, await agents.usage(own.org.org_id));

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from '../../../scripts/docs/generate.js';
@@ -31,10 +31,6 @@ function alternatives(pattern: string): string[] {
 }
 
 const list = (paths: string | readonly string[] | undefined): readonly string[] => (typeof paths === 'string' ? [paths] : (paths ?? []));
-
-it('the composition root is wiring of at most 100 lines', () => {
-  expect(readFileSync(`${ROOT}src/gateway/main.ts`, 'utf8').split('\n').length - 1).toBeLessThanOrEqual(100);
-});
 
 describe('the rules of npm run rules', () => {
   const patterns = forbidden.flatMap(({ name, from, to }) =>

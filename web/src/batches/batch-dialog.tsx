@@ -21,9 +21,12 @@ export function BatchDialog({ onClose, onDone }: BatchDialogProps): JSX.Element 
   const agents = useLoaded(() => readAgents(MOST_AGENTS), []).value?.agents ?? [];
   const { submit, isBusy, failure } = useSubmit(async () => {
     const body = {
-      ...{ name: name.value, from: from.value, csv: csv.value },
+      name: name.value,
+      from: from.value,
+      csv: csv.value,
       ...(agent.value === '' ? {} : { agent_id: agent.value }),
-      ...{ calls_per_second: Number(rate.value), max_concurrent_calls: Number(calls.value) },
+      calls_per_second: Number(rate.value),
+      max_concurrent_calls: Number(calls.value),
       hours: {
         from: opens.value,
         to: closes.value,

@@ -294,8 +294,18 @@ async function planOf(
     detect_answerer,
   } = body;
   return {
-    ...{ from, agent_id: agentId, calls_per_second, max_concurrent_calls, hours, retries, do_not_call_digit, ring_timeout, webhook },
-    ...{ max_duration: max_duration ?? null, metadata: metadata ?? null, detect_answerer },
+    from,
+    agent_id: agentId,
+    calls_per_second,
+    max_concurrent_calls,
+    hours,
+    retries,
+    do_not_call_digit,
+    ring_timeout,
+    webhook,
+    max_duration: max_duration ?? null,
+    metadata: metadata ?? null,
+    detect_answerer,
   };
 }
 

@@ -65,7 +65,14 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
       const { callId } = wanted;
       const { ring_timeout: ringTimeoutS, detect_answerer: detectAnswerer } = body;
       const placed = placeCall.place({
-        ...{ callId, orgId, from, to, trunk, agent: agent.settings, ringTimeoutMs: ringTimeoutS * 1_000, detectAnswerer },
+        callId,
+        orgId,
+        from,
+        to,
+        trunk,
+        agent: agent.settings,
+        ringTimeoutMs: ringTimeoutS * 1_000,
+        detectAnswerer,
         ...(key === null ? {} : { idempotencyKey: key }),
       });
       if (!placed.ok) {

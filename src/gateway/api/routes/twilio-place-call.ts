@@ -58,7 +58,14 @@ export function twilioPlaceCallRoute(app: ZodApp, { stores, sipPolicy, placeCall
       const callId = newUuid();
       const startedAtMs = clock.wallMs();
       const placed = placeCall.place({
-        ...{ callId, orgId, from, to, trunk, voice, agent: null, detectAnswerer: body.MachineDetection !== undefined },
+        callId,
+        orgId,
+        from,
+        to,
+        trunk,
+        voice,
+        agent: null,
+        detectAnswerer: body.MachineDetection !== undefined,
         ...limitsOf(body),
       });
       if (!placed.ok) throw new TwilioFailure(503, TWILIO_CODES.internal, REASONS[placed.error].explanation);

@@ -223,9 +223,16 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
     const number = (name: string): number => Number(fields.get(name) ?? 0);
     const day = dayOf(this.parts.clock.wallMs());
     const counts: BatchCounts = {
-      ...{ requested: number('requested'), validated: number('validated'), waiting, dialling, dispatched: number('dispatched') },
-      ...{ successful: number('successful'), failed: number('failed'), ambiguous: number('ambiguous') },
-      ...{ answered_today: number(`answered:${day}`), abandoned_today: number(`abandoned:${day}`) },
+      requested: number('requested'),
+      validated: number('validated'),
+      waiting,
+      dialling,
+      dispatched: number('dispatched'),
+      successful: number('successful'),
+      failed: number('failed'),
+      ambiguous: number('ambiguous'),
+      answered_today: number(`answered:${day}`),
+      abandoned_today: number(`abandoned:${day}`),
     };
     const state = fields.get('state') as BatchState;
     return {
