@@ -37,7 +37,7 @@ const changed = fc
   .map(([lines, changes]) =>
     changes.reduce((whole, { at, cut, insert }) => whole.slice(0, at) + insert + whole.slice(at + cut), text(lines)),
   );
-const RUNS = { numRuns: 5_000, interruptAfterTimeLimit: 8_000 };
+const RUNS = { numRuns: 5_000 };
 const CORPUS = corpus('sip-message');
 
 describe('the quick reader', () => {

@@ -9,7 +9,7 @@ export class Arrivals<T> {
   }
 
   /** Resolves with what `look` returns as soon as that is not `undefined`; looks at each arrival. */
-  async until<R>(look: (all: readonly T[]) => R | undefined, limitMs: number): Promise<R> {
+  async until<R>(look: (all: readonly T[]) => R | undefined, limitMs = 110_000): Promise<R> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(once);
@@ -28,7 +28,7 @@ export class Arrivals<T> {
   }
 
   /** The one at this place, once it is there. */
-  at(index: number, limitMs: number): Promise<T> {
+  at(index: number, limitMs?: number): Promise<T> {
     return this.until((all) => all[index], limitMs);
   }
 }

@@ -70,6 +70,17 @@ export class VirtualClock implements Clock {
   }
 }
 
+/**
+ * Moves time on in steps until the state is there. Between two steps real files, sockets and processes do their part: however long they take, no step is
+ * lost, for another one follows.
+ */
+export async function passUntil(clock: VirtualClock, holds: () => boolean, stepMs = 100): Promise<void> {
+  while (!holds()) {
+    await clock.advanceAsync(stepMs);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
 }

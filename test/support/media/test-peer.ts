@@ -164,6 +164,11 @@ export class TestPeer {
     }
   }
 
+  /** RTP packets of all kinds. */
+  get packetsSent(): number {
+    return this.#packetsSent;
+  }
+
   /** The timestamp of the next packet of audio. */
   get rtpTimestamp(): number {
     return this.#rtpTimestamp;
@@ -208,7 +213,7 @@ export class TestPeer {
   }
 
   /** Resolves when the condition holds, looked at after each packet. */
-  until(condition: () => boolean, limitMs: number): Promise<void> {
+  until(condition: () => boolean, limitMs = 110_000): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(look);

@@ -69,7 +69,7 @@ describe('espeak-ng', () => {
       const text = language === 'HEB' ? 'שלום' : '123';
       expect(levelDbfs(await speech.synthesize({ text, language }, [])), language).toBeGreaterThan(-45);
     }
-  }, 20_000);
+  });
 
   it('runs the program once for a text that is asked for many times at once, and again when it was evicted', async () => {
     const count = join(directory, 'count');
@@ -107,7 +107,7 @@ describe('espeak-ng', () => {
       false,
       false,
     ]);
-  }, 20_000);
+  });
 
   it('says what went wrong: missing, failed, no WAV, too slow, too long, too many', async () => {
     const say = (options: ConstructorParameters<typeof EspeakSpeech>[0], text = 'Hello.') =>

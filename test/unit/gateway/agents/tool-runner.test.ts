@@ -5,8 +5,8 @@ import { HttpToolRunner } from '../../../../src/gateway/agents/tool-runner.js';
 import { fillBody, fillUrl, inputProblem } from '../../../../src/gateway/agents/tool-template.js';
 import type { ToolDefinition } from '../../../../src/gateway/model/tool-definition.js';
 import { parseResultPath } from '../../../../src/gateway/model/result-path.js';
-import { systemClock } from '../../../../src/lib/system-clock.js';
 import { toolOf } from '../../../support/tool.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
 
 interface Received {
   readonly method: string;
@@ -21,12 +21,14 @@ const ongoing = new AbortController().signal;
 let server: Server;
 let received: Received[];
 let answer: (response: ServerResponse) => void;
+let clock: VirtualClock;
 let runner: HttpToolRunner;
 
 beforeEach(async () => {
   received = [];
   answer = (response) => response.end('{"id":7,"items":[{"n":1},{"n":2}]}');
-  runner = new HttpToolRunner({ allowPrivate: true, clock: systemClock });
+  clock = new VirtualClock();
+  runner = new HttpToolRunner({ allowPrivate: true, clock });
   server = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
@@ -147,9 +149,9 @@ describe('a tool over HTTP', () => {
   });
 
   it('has the time that its owner gave it', async () => {
-    answer = () => undefined;
+    answer = () => clock.advance(50);
     expect(await codeOf(run(tool({ timeout: 50 })))).toBe('TOOL_TIMEOUT');
-    answer = (response) => void response.writeHead(200).write('{');
+    answer = (response) => void response.writeHead(200).write('{', () => setImmediate(() => clock.advance(50)));
     expect(await codeOf(run(tool({ timeout: 50 })))).toBe('TOOL_TIMEOUT');
   });
 
@@ -173,7 +175,7 @@ describe('a tool over HTTP', () => {
   });
 
   it('is not called at an address that is not public, by whatever name, unless the operator allows it', async () => {
-    const guarded = new HttpToolRunner({ allowPrivate: false, clock: systemClock });
+    const guarded = new HttpToolRunner({ allowPrivate: false, clock });
     const { port } = server.address() as AddressInfo;
     for (const host of ['127.0.0.1', '0x7f.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '10.0.0.1'])
       expect([host, await guarded.run({ ...tool(), url: `http://${host}:${String(port)}/` }, INPUT, ongoing)]).toMatchObject([

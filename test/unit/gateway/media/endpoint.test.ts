@@ -9,11 +9,12 @@ import type { AgentHost, LegAgent } from '../../../../src/gateway/media/leg-agen
 import { systemClock } from '../../../../src/lib/system-clock.js';
 import { rtpPacket } from '../../../support/media/packets.js';
 import { TestPeer } from '../../../support/media/test-peer.js';
+import { freeRange } from '../../../support/ports.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
 // The endpoint's sockets on loopback, in this thread, with an agent that says silence.
 
-const FIRST = 23_430;
+const FIRST = await freeRange(6);
 const AGENT = {
   connect: () => Promise.resolve(),
   notify: () => undefined,
@@ -104,14 +105,14 @@ describe('a leg whose far side moves', () => {
     for (const peer of [before, after]) peer.connect(at);
     endpoint.with('a', (leg) => leg.start());
     before.sendPacket(new Uint8Array(160));
-    await before.until(() => before.received.length > 3, 2_000);
+    await before.until(() => before.received.length > 3);
     move('a', after.address);
     for (let packet = 0; packet < 3; packet += 1) {
       before.sendPacket(new Uint8Array(160));
       after.sendPacket(new Uint8Array(160));
     }
     after.sendReport();
-    await after.until(() => after.received.length > 3 && after.reports.length > 0, 3_000);
+    await after.until(() => after.received.length > 3 && after.reports.length > 0);
     // One stream, whose frames go to one place each: what the old one still got was on its way.
     const sequence = (packet: { readonly packet: RtpPacket } | undefined): number => packet!.packet.header.sequenceNumber;
     expect((sequence(after.received[0]) - sequence(before.received.at(-1))) & 0xffff).toBe(1);
@@ -208,7 +209,7 @@ it('a leg whose agent asks for it sends from then on 5 ms later: the sequence an
   expect(sent()).toBe(before + 1);
   clock.advance(81);
   expect(sent()).toBe(before + 6);
-  await peer.until(() => peer.received.length === sent(), 2_000);
+  await peer.until(() => peer.received.length === sent());
   const headers = peer.received.map(({ packet }) => packet.header);
   const steps = headers.slice(1).map(({ sequenceNumber, timestamp }, index) => {
     const last = headers[index]!;
@@ -286,7 +287,7 @@ describe('held legs', () => {
 
   it('[3550 §5.1] send again at once: the sequence goes on, the timestamp is that of the time, with the marker', async () => {
     const { clock, peer, sent } = await openHeld();
-    await peer.until(() => peer.received.length === sent(), 2_000);
+    await peer.until(() => peer.received.length === sent());
     const last = peer.received.at(-1)!.packet.header;
     // The last frame went out at 1,000 ms.
     expect(sent()).toBe(51);
@@ -297,7 +298,7 @@ describe('held legs', () => {
     expect(sent()).toBe(52);
     clock.advance(100);
     expect(sent()).toBe(57);
-    await peer.until(() => peer.received.length === 57, 2_000);
+    await peer.until(() => peer.received.length === 57);
     const after = peer.received.slice(51).map(({ packet }) => packet.header);
     expect(after.map(({ sequenceNumber }) => (sequenceNumber - last.sequenceNumber) & 0xffff)).toEqual([1, 2, 3, 4, 5, 6]);
     const ticks = after.map(({ timestamp }) => (timestamp - last.timestamp) >>> 0);
@@ -314,7 +315,7 @@ describe('held legs', () => {
     for (let packet = 1; packet <= 10; packet += 1) {
       clock.advance(20);
       peer.sendPacket(new Uint8Array(160));
-      await expect.poll(() => endpoint.figures('a')?.packetsReceived, { timeout: 2_000 }).toBe(packet);
+      await expect.poll(() => endpoint.figures('a')?.packetsReceived).toBe(packet);
     }
     expect(passed).toEqual(Array(10).fill(1));
   });
@@ -343,7 +344,7 @@ describe('the next call of a peer on the same sockets', () => {
     };
     const before = seen();
     for (let packet = 0; packet < packets; packet += 1) peer.sendPacket(new Uint8Array(160));
-    await expect.poll(() => seen() - before, { timeout: 2_000 }).toBe(packets);
+    await expect.poll(() => seen() - before).toBe(packets);
     let taken = 0;
     endpoint.with(callId, (leg) => (taken = leg.figures().packetsReceived));
     return taken;
@@ -360,7 +361,7 @@ describe('the next call of a peer on the same sockets', () => {
     expect(endpoint.counters()).toMatchObject({ earlierCallPackets: 4, strangerPackets: 0 });
     // The new call's own source, from the same port.
     peer.rtpSocket.send(rtpPacket({ sequenceNumber: 1, ssrc: 99 }), at.rtpPort, at.address);
-    await expect.poll(() => received('b'), { timeout: 2_000 }).toBe(1);
+    await expect.poll(() => received('b')).toBe(1);
     // 2 s later the same source is nothing strange: a caller may use one for all calls.
     clock.advance(1_999);
     expect(await send('b', peer, 2)).toBe(1);

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../src/lib/log.js';
 import { KernelDropWatch, readKernelDrops } from '../../../../src/gateway/media/kernel-drops.js';
 import { droppedDatagrams } from '../../../../src/gateway/media/udp-table.js';
+import { freeRange } from '../../../support/ports.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
 const TABLE = [
@@ -49,7 +50,7 @@ describe('the kernel’s table of UDP sockets', () => {
 
 describe('datagrams that the kernel drops', () => {
   it('are counted for a socket that is not read, and for no other', async () => {
-    const port = 23_470;
+    const port = await freeRange(4);
     // A thread that binds and then sleeps in a lock: nothing of what comes is read.
     const lock = new Int32Array(new SharedArrayBuffer(4));
     const sleeper = new Worker(

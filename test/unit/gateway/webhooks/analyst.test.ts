@@ -4,9 +4,9 @@ import type { OrgRecord } from '../../../../src/gateway/model/records.js';
 import { GuardedClient } from '../../../../src/gateway/net/guarded-client.js';
 import { analysisRequest } from '../../../../src/gateway/webhooks/analysis-request.js';
 import { Analyst, type Findings } from '../../../../src/gateway/webhooks/analyst.js';
-import { systemClock } from '../../../../src/lib/system-clock.js';
 import { FakeTextModel, type TextModelAnswer } from '../../../support/provider/fake-text-model.js';
 import { ROUTE } from '../../../support/route.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
 
 const SCHEMA = { name: 'string', guests: 'integer', day: 'YYYY-MM-DD', mood: 'how the caller felt' };
 const TRANSCRIPT = [
@@ -18,7 +18,7 @@ let model: FakeTextModel;
 let client: GuardedClient;
 beforeEach(async () => {
   model = await FakeTextModel.start();
-  client = new GuardedClient({ allowPrivate: true, clock: systemClock, maxResponseBytes: 65_536 });
+  client = new GuardedClient({ allowPrivate: true, clock: new VirtualClock(), maxResponseBytes: 65_536 });
 });
 afterEach(async () => {
   await client.close();

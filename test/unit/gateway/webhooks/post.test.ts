@@ -2,14 +2,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../../src/lib/system-clock.js';
 import { Poster, type Attempt } from '../../../../src/gateway/webhooks/post.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
 
 const never = new AbortController().signal;
 let server: Server;
 let origin: string;
 let requests: { readonly url: string; readonly method: string; readonly headers: IncomingMessage['headers']; readonly body: string }[];
 let answer: (response: ServerResponse) => void;
+let clock: VirtualClock;
 let poster: Poster;
 
 beforeEach(async () => {
@@ -26,7 +27,8 @@ beforeEach(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   origin = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
-  poster = new Poster({ allowPrivate: true, timeoutMs: 300, clock: systemClock });
+  clock = new VirtualClock();
+  poster = new Poster({ allowPrivate: true, timeoutMs: 300, clock });
 });
 afterEach(async () => {
   await poster.close();
@@ -79,7 +81,7 @@ describe('Poster', () => {
   });
 
   it('waits no longer than its limit', async () => {
-    answer = () => undefined;
+    answer = () => clock.advance(300);
     expect(await post()).toEqual({ kind: 'failed', error: 'it did not answer within 300 ms', retryAfterMs: null });
   });
 
@@ -100,7 +102,7 @@ describe('Poster', () => {
   it.each(['http://127.0.0.1:9/', 'http://[::1]:9/', 'http://10.0.0.1/', 'http://169.254.169.254/latest', 'http://localhost:9/'])(
     'refuses %s for good unless it is allowed',
     async (url) => {
-      const strict = new Poster({ allowPrivate: false, timeoutMs: 2_000, clock: systemClock });
+      const strict = new Poster({ allowPrivate: false, timeoutMs: 2_000, clock });
       expect(await strict.post(url, '{}', {}, never)).toEqual({ kind: 'refused', error: 'it is not at an address of the public internet' });
       await strict.close();
     },

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { createMediaService, type MediaService } from '../../../../src/gateway/media-thread/media-service.js';
-import { MediaUnavailableError } from '../../../../src/gateway/ports/ports.js';
-import { silentLog } from '../../../../src/lib/log.js';
-import { AGENT_LIMITS } from '../../../support/media/agent-limits.js';
-import { freeRange } from '../../../support/ports.js';
+import type { MediaService } from '../../../src/gateway/media-thread/media-service.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { createMediaService, MediaUnavailableError } from '../../support/built.js';
+import { AGENT_LIMITS } from '../../support/media/agent-limits.js';
+import { freeRange } from '../../support/ports.js';
 
 // Real sockets on loopback and a real worker thread. No packet needs to reach the far side.
 

@@ -1,11 +1,10 @@
 import { expect, it } from 'vitest';
-import { createMediaService } from '../../../../src/gateway/media-thread/media-service.js';
-import type { LegDescription } from '../../../../src/gateway/model/media.js';
-import { MediaUnavailableError } from '../../../../src/gateway/ports/ports.js';
-import { silentLog } from '../../../../src/lib/log.js';
-import { AGENT_LIMITS } from '../../../support/media/agent-limits.js';
-import { TestPeer } from '../../../support/media/test-peer.js';
-import { freeRange } from '../../../support/ports.js';
+import type { LegDescription } from '../../../src/gateway/model/media.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { createMediaService, MediaUnavailableError } from '../../support/built.js';
+import { AGENT_LIMITS } from '../../support/media/agent-limits.js';
+import { TestPeer } from '../../support/media/test-peer.js';
+import { freeRange } from '../../support/ports.js';
 
 // Real sockets on loopback and real worker threads: two services with the same ports, as two processes.
 
@@ -31,7 +30,7 @@ it('the ports and legs of another one are taken as soon as that has left them', 
   peer.connect({ address: '127.0.0.1', rtpPort: portMin, rtcpPort: portMin + 1 });
   const heardMore = (): Promise<void> => {
     const before = peer.received.length;
-    return peer.until(() => peer.received.length > before + 10, 10_000);
+    return peer.until(() => peer.received.length > before + 10);
   };
   await heardMore();
   expect(() => next.ahead.open({ ...leg, callId: 'y', localRtpPort: portMin + 2 })).toThrow(MediaUnavailableError);
@@ -45,4 +44,4 @@ it('the ports and legs of another one are taken as soon as that has left them', 
   await next.shutdown();
   await other.shutdown();
   await peer.close();
-}, 15_000);
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ThreadedAudioFiles } from '../../../../src/gateway/agents/audio-file.js';
+import { ThreadedAudioFiles } from '../../support/built.js';
 
 /** MPEG 1 layer III, 128 kbit/s, 44.1 kHz: a header, and nothing but zeros is silence. */
 const MP3_FRAME = Buffer.concat([Buffer.from([0xff, 0xfb, 0x90, 0xc4]), Buffer.alloc(413)]);
