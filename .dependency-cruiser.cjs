@@ -140,6 +140,13 @@ module.exports = {
       to: { path: `node_modules/${pkg}/` },
     })),
     {
+      name: 'build-needs-no-test',
+      comment: 'The image is built without test/, bench/ and docs/ (.dockerignore).',
+      severity: 'error',
+      from: { path: '^(src/|scripts/(bundle|client-types)\\.ts)' },
+      to: { path: '^(test|bench|docs)/' },
+    },
+    {
       name: 'no-package-imported-later',
       comment: 'The bundle loses the names of a package that is imported by import(): import a module of ours that imports it.',
       severity: 'error',

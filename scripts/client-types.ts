@@ -1,4 +1,3 @@
-import { NO_CALLS_PLACED, NO_LIVE_CALLS } from '../test/support/no-calls-placed.js';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
@@ -27,17 +26,17 @@ function mapValues<T, U>(record: Readonly<Record<string, T>>, change: (value: T)
 }
 
 /** Nothing asks them: only the document is read. */
-const NO_STORES = {} as ApiDeps['stores'];
+const NOTHING = {} as never;
 
 /** No setting changes what it says but for the version. */
 async function document(): Promise<ApiDocument> {
   const nothing = () => Promise.reject(new Error('only the document is asked for'));
   const api = await createApiServer(
     {
-      stores: NO_STORES,
+      stores: NOTHING,
+      placeCall: NOTHING,
+      liveCalls: NOTHING,
       check: nothing,
-      placeCall: NO_CALLS_PLACED,
-      liveCalls: NO_LIVE_CALLS,
       toolRunner: { run: nothing },
       readiness: nothing,
       clock: systemClock,

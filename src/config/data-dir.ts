@@ -1,13 +1,14 @@
-import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Config } from './schema.js';
 import { newToken } from '../lib/ids.js';
 
-/** The directory of all files of an instance, mode 0700. */
+/** The directory of all files of an instance, mode 0700 unless it belongs to somebody else. */
 export function ensureDataDir(config: Config): string {
   const directory = resolve(config.data_dir);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  chmodSync(directory, 0o700);
+  // A mounted volume may belong to root, with a group that may write: its mode is not ours to change. Our files in it are ours alone (0600).
+  if (statSync(directory).uid === process.geteuid?.()) chmodSync(directory, 0o700);
   return directory;
 }
 

@@ -94,6 +94,16 @@ describe.skipIf(!needsRoot)('run_as, started by root', () => {
     expect(statSync(instance.dataDir).uid).toBe(12_345);
   });
 
+  it('a data_dir of root that the user may write to, as a mounted volume is, is used with the mode that it has', async () => {
+    mkdirSync(instance.dataDir);
+    chmodSync(instance.dataDir, 0o2777);
+    const running = start({}, NOBODY);
+    await running.printed('Trunkline is ready.');
+    expect([statSync(instance.dataDir).uid, statSync(instance.dataDir).mode & 0o7777]).toEqual([0, 0o2777]);
+    const secret = statSync(join(instance.dataDir, 'control-secret'), { throwIfNoEntry: false });
+    expect([secret?.uid ?? NOBODY, (secret?.mode ?? 0o600) & 0o777]).toEqual([NOBODY, 0o600]);
+  });
+
   it('a data_dir that the user cannot come to is refused', async () => {
     chmodSync(instance.directory, 0o700);
     const refused = start({ TRUNKLINE_RUN_AS: 'nobody' });

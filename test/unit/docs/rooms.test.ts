@@ -10,7 +10,7 @@ interface Rule {
 }
 
 const { forbidden } = createRequire(import.meta.url)(`${ROOT}.dependency-cruiser.cjs`) as { forbidden: readonly Rule[] };
-const files = ['src', 'native', 'node_modules', 'node_modules/@fastify'].flatMap((folder) =>
+const files = ['src', 'native', 'scripts', 'test', 'bench', 'docs', 'node_modules', 'node_modules/@fastify'].flatMap((folder) =>
   readdirSync(`${ROOT}${folder}`, { recursive: folder === 'src', encoding: 'utf8' }).flatMap((file) => [
     `${folder}/${file}`,
     `${folder}/${file}/`,

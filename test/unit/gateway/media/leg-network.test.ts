@@ -86,17 +86,13 @@ function truth(sent: readonly SentPacket[], arrivals: readonly Arrival[], atMs: 
 }
 
 describe('a media leg behind a network', () => {
-  it.each([100, -100])(
-    'hears an hour of a clock that is %d ppm fast, with no more delay at the end than at the beginning',
-    (driftPpm) => {
-      const { heard, figures } = run(60 * MINUTE, { driftPpm }, 1);
-      expect(figures).toMatchObject({ packetsReceived: 60 * MINUTE, packetsLost: 0 });
-      // Silent before the first packet alone.
-      expect(heard.silent).toBeLessThanOrEqual(4);
-      expect(heard.mostBufferedMs).toBeLessThanOrEqual(60);
-    },
-    20_000,
-  );
+  it.each([100, -100])('hears an hour of a clock that is %d ppm fast, with no more delay at the end than at the beginning', (driftPpm) => {
+    const { heard, figures } = run(60 * MINUTE, { driftPpm }, 1);
+    expect(figures).toMatchObject({ packetsReceived: 60 * MINUTE, packetsLost: 0 });
+    // Silent before the first packet alone.
+    expect(heard.silent).toBeLessThanOrEqual(4);
+    expect(heard.mostBufferedMs).toBeLessThanOrEqual(60);
+  });
 
   it.each<[string, Partial<NetworkOptions>]>([
     ['5 % of loss in bursts', { lossRate: 0.05, meanLossBurst: 3 }],

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { expect, it } from 'vitest';
-import { stressInThreads } from '../support/media/native-stress.mjs';
+import { stressInThreads } from '../../support/media/native-stress.mjs';
 
 // Several media workers load the addon at once. `npm run sanitize` runs this under the address sanitizer.
 
