@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
-import { createApiServer, type ApiDeps } from '../src/gateway/api/server.js';
+import { createApiServer } from '../src/gateway/api/server.js';
 import { silentLog } from '../src/lib/log.js';
 import { systemClock } from '../src/lib/system-clock.js';
 

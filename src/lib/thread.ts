@@ -11,9 +11,11 @@ const YOUNG_OBJECTS = '--max-semi-space-size=8';
 /**
  * Starts a worker thread of the built program: a thread does not inherit the loader of a process that runs the sources.
  * @param module URL of its module beside the caller's, without its extension
+ * @param maxMemoryMb of objects that last; a thread that needs more ends with an error
  */
-export function startThread(module: URL, workerData: unknown): Worker {
+export function startThread(module: URL, workerData: unknown, maxMemoryMb?: number): Worker {
   setFlagsFromString(YOUNG_OBJECTS);
+  const limits = maxMemoryMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: maxMemoryMb } };
   const address = isBundled ? module.href.replace('/dist/', '/dist/bundle/') : module.href;
-  return new Worker(new URL(`${address}.js`), { workerData });
+  return new Worker(new URL(`${address}.js`), { workerData, ...limits });
 }

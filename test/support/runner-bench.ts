@@ -281,7 +281,7 @@ export class RunnerBench {
       tools: { find: () => this.#wait('tools', () => [], new StoreUnavailableError('away')) },
       voiceServer: NO_VOICE_SERVER,
       toolRunner: {
-        run: (_tool, input) => this.#wait('tool', () => ok({ result: input, httpStatus: 200 }), new Error('a bug of the runner')),
+        run: (_orgId, _tool, input) => this.#wait('tool', () => ok({ result: input, httpStatus: 200 }), new Error('a bug of the runner')),
       },
       isTraced: true,
       operatorAgent: OPERATOR,

@@ -1,11 +1,12 @@
 import type { ToolDefinition } from '../model/tool-definition.js';
-import { parseResultPath } from '../model/result-path.js';
 import { publish } from '../ports/events.js';
 import type { ToolOutcome, ToolRunner } from '../ports/ports.js';
 import type { Clock } from '../../lib/clock.js';
-import { err, ok } from '../../lib/result.js';
+import { parseJson } from '../../lib/bounded-json.js';
+import { err, ok, type Result } from '../../lib/result.js';
 import { GuardedClient, type GuardedAnswer, type GuardedFailure, type GuardedRequest } from '../net/guarded-client.js';
-import { fillBody, fillHeaders, fillUrl, inputProblem, type ToolInput } from './tool-template.js';
+import type { ResultPaths } from './result-paths.js';
+import { fillBody, fillHeaders, fillUrl, inputProblem, TooLongError, type ToolInput } from './tool-template.js';
 
 const MAX_RESPONSE_BYTES = 1_024 * 1_024;
 
@@ -13,43 +14,99 @@ export interface ToolRunnerOptions {
   /** Tools at private and loopback addresses too. */
   readonly allowPrivate: boolean;
   readonly clock: Clock;
+  readonly resultPaths: ResultPaths;
 }
 
 /** Calls custom tools over HTTP: addresses guarded, redirects not followed, time and answers limited. */
 export class HttpToolRunner implements ToolRunner {
   readonly #client: GuardedClient;
   private readonly clock: Clock;
+  readonly #resultPaths: ResultPaths;
 
-  constructor({ allowPrivate, clock }: ToolRunnerOptions) {
+  constructor({ allowPrivate, clock, resultPaths }: ToolRunnerOptions) {
     this.clock = clock;
+    this.#resultPaths = resultPaths;
     this.#client = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_RESPONSE_BYTES });
   }
 
-  async run(tool: ToolDefinition, given: unknown, ended: AbortSignal, more: Readonly<Record<string, string>> = {}): Promise<ToolOutcome> {
+  async run(
+    orgId: string,
+    tool: ToolDefinition,
+    given: unknown,
+    ended: AbortSignal,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<ToolOutcome> {
     const startedMs = this.clock.nowMs();
-    const outcome = await this.#run(tool, given, ended, more);
+    const outcome = await this.#run(orgId, tool, given, ended, more);
     publish('tool.run', { outcome: outcome.ok ? 'ok' : outcome.error.code, tookMs: this.clock.nowMs() - startedMs });
     return outcome;
   }
 
-  async #run(tool: ToolDefinition, given: unknown, ended: AbortSignal, more: Readonly<Record<string, string>>): Promise<ToolOutcome> {
+  async #run(
+    orgId: string,
+    tool: ToolDefinition,
+    given: unknown,
+    ended: AbortSignal,
+    more: Readonly<Record<string, string>>,
+  ): Promise<ToolOutcome> {
     const input = given ?? {};
     const problem = inputProblem(tool.input_schema, input);
     if (problem !== null) return err({ code: 'TOOL_BAD_INPUT', message: problem });
-    const url = fillUrl(tool.url, input as ToolInput);
-    if (url === undefined)
-      return err({ code: 'TOOL_BAD_INPUT', message: "The input would change the host or the path depth of the tool's URL." });
-    const headers = fillHeaders(tool.headers, input as ToolInput);
-    if (headers === undefined) return err({ code: 'TOOL_BAD_INPUT', message: 'The input has characters that a header cannot contain.' });
-    const request = requestOf({ ...tool, headers: { ...more, ...headers } }, input as ToolInput, ended);
-    const answer = await this.#client.send(url, request);
-    return answer.ok ? resultOf(tool, answer.value) : failedWith(answer.error);
+    try {
+      const filled = filledRequest(tool, input as ToolInput, ended, more);
+      if (!filled.ok) return err({ code: 'TOOL_BAD_INPUT', message: filled.error });
+      const answer = await this.#client.send(filled.value.url, filled.value.request);
+      if (!answer.ok) return failedWith(answer.error);
+      return await this.#resultOf(orgId, tool, answer.value, ended);
+    } catch (error) {
+      if (error instanceof TooLongError) return err({ code: 'TOOL_BAD_INPUT', message: error.message });
+      throw error;
+    }
   }
 
-  close(): Promise<void> {
-    return this.#client.close();
+  /** What the tool's owner wants of the answer; all of it when the tool refused, or when nothing is said. */
+  async #resultOf(orgId: string, { response }: ToolDefinition, { status, text }: GuardedAnswer, ended: AbortSignal): Promise<ToolOutcome> {
+    if (status >= 300 && status < 400)
+      return toolFailed(`The tool redirects its callers (HTTP ${String(status)}), which the gateway does not follow.`);
+    if (status >= 300 || Object.keys(response).length === 0) {
+      const answer = parseJson(text);
+      if (!answer.ok && answer.error === 'too-deep')
+        return toolFailed("The tool's response has arrays and objects that are nested too deep.");
+      return ok({ result: answer.ok ? answer.value : text, httpStatus: status });
+    }
+    const picked = await Promise.race([this.#resultPaths.pick(orgId, response, text), end(ended)]);
+    return picked.ok ? ok({ result: picked.value, httpStatus: status }) : toolFailed(`The tool's response is of no use: ${picked.error}.`);
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+    await this.#resultPaths.close();
   }
 }
+
+function filledRequest(
+  tool: ToolDefinition,
+  input: ToolInput,
+  ended: AbortSignal,
+  more: Readonly<Record<string, string>>,
+): Result<{ readonly url: URL; readonly request: GuardedRequest }, string> {
+  const url = fillUrl(tool.url, input);
+  if (url === undefined) return err("The input would change the host or the path depth of the tool's URL.");
+  const headers = fillHeaders(tool.headers, input);
+  if (headers === undefined) return err('The input has characters that a header cannot contain.');
+  return ok({ url, request: requestOf({ ...tool, headers: { ...more, ...headers } }, input, ended) });
+}
+
+/** Settles when nobody waits for the result any more. */
+function end(ended: AbortSignal): Promise<Result<never, string>> {
+  return new Promise((resolve) => {
+    const settle = (): void => resolve(err('nobody waits for it'));
+    if (ended.aborted) settle();
+    else ended.addEventListener('abort', settle, { once: true });
+  });
+}
+
+const toolFailed = (message: string): ToolOutcome => err({ code: 'TOOL_FAILED', message });
 
 function requestOf({ method, headers, body, timeout }: ToolDefinition, input: ToolInput, signal: AbortSignal): GuardedRequest {
   const sent = method === 'GET' ? null : JSON.stringify(body === null ? input : fillBody(body, input));
@@ -61,40 +118,6 @@ function requestOf({ method, headers, body, timeout }: ToolDefinition, input: To
     timeoutMs: timeout,
     signal,
   };
-}
-
-/** What the tool's owner wants of the answer; all of it when the tool refused, or when nothing is said. */
-function resultOf({ response }: ToolDefinition, { status, text }: GuardedAnswer): ToolOutcome {
-  const paths = Object.entries(response);
-  if (status >= 300 && status < 400)
-    return err({
-      code: 'TOOL_FAILED',
-      message: `The tool redirects its callers (HTTP ${String(status)}), which the gateway does not follow.`,
-    });
-  const answer = json(text);
-  if (status >= 300 || paths.length === 0) return ok({ result: answer === undefined ? text : answer, httpStatus: status });
-  if (answer === undefined) return err({ code: 'TOOL_FAILED', message: "The tool's response is not JSON." });
-  const result = Object.fromEntries(paths.map(([name, path]) => [name, found(path, answer)]));
-  // What a path repeats may be more than there was.
-  if (Buffer.byteLength(JSON.stringify(result)) > MAX_RESPONSE_BYTES) return err({ code: 'TOOL_FAILED', message: TOO_LARGE });
-  return ok({ result, httpStatus: status });
-}
-
-/** `undefined`: it is none. */
-function json(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
-/** One value as it is, several as a list, none as null. */
-function found(path: string, answer: unknown): unknown {
-  const query = parseResultPath(path);
-  if (query === undefined) throw new Error(`${path} is not a result path`);
-  const values = query.query(answer as never).values();
-  return values.length > 1 ? values : (values[0] ?? null);
 }
 
 const TOO_LARGE = `The tool's response has more than ${String(MAX_RESPONSE_BYTES)} bytes.`;

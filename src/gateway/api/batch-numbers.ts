@@ -2,6 +2,7 @@ import { parse, CsvError } from 'csv-parse';
 import type { BatchNumber } from '../model/batch.js';
 import { isTimeZone } from '../model/calling-hours.js';
 import { parseE164 } from '../model/e164.js';
+import { parseJson } from '../../lib/bounded-json.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import type { ApiErrorEntry } from './schemas/api-error.js';
 
@@ -61,11 +62,8 @@ export function fieldsOfQuery(query: Readonly<Record<string, unknown>>): Readonl
 function fromJson(value: unknown): unknown {
   // As in bodies of JSON: nothing that changes what objects are.
   if (typeof value !== 'string' || /__proto__|constructor/.test(value)) return value;
-  try {
-    return JSON.parse(value) as unknown;
-  } catch {
-    return value;
-  }
+  const parsed = parseJson(value);
+  return parsed.ok ? parsed.value : value;
 }
 
 /** Reads a piece at a time, so that calls go on meanwhile. An error names line and column. */

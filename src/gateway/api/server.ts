@@ -15,6 +15,7 @@ import type { PlaceCall } from '../ports/place-call.js';
 import type { CallCheck } from './schemas/sip-check.js';
 import { publish } from '../ports/events.js';
 import type { ToolRunner } from '../ports/ports.js';
+import { isNestedDeeper, MAX_NESTING } from '../../lib/bounded-json.js';
 import { newUuid } from '../../lib/ids.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
@@ -159,6 +160,10 @@ function takeJson(app: FastifyInstance): void {
   const read = app.getDefaultJsonParser('error', 'error');
   app.removeContentTypeParser('application/json');
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (isNestedDeeper(body, MAX_NESTING)) {
+      done(new ApiFailure('VALIDATION', `The body has arrays and objects that are nested more than ${String(MAX_NESTING)} levels deep.`));
+      return;
+    }
     void read(request, body, (error, value) => {
       const isForbidden = error !== null && isJson(body);
       const message = 'The body has a field named __proto__, or a prototype within constructor: rename it';

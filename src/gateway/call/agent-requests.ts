@@ -196,7 +196,7 @@ export class AgentRequests {
     if (tool === undefined) return refused('TOOL_UNKNOWN', 'The agent has no tool of this name.');
     if (this.#hasEnded) return refused('TOOL_FAILED', CALL_ENDED.message);
     this.#running ??= new AbortController();
-    const outcome = await this.services.toolRunner.run(tool, input, this.#running.signal);
+    const outcome = await this.services.toolRunner.run(this.route()?.org.org_id ?? '', tool, input, this.#running.signal);
     if (!outcome.ok) {
       this.log.warn({ tool: name, code: outcome.error.code }, 'call.tool.failed');
       return refused(outcome.error.code, outcome.error.message);
@@ -211,5 +211,5 @@ export function tracedTools(
   callId: string,
 ): ToolRunner {
   if (traceparent === undefined) return toolRunner;
-  return { run: (tool, input, ended) => toolRunner.run(tool, input, ended, { traceparent: traceparent(callId) }) };
+  return { run: (orgId, tool, input, ended) => toolRunner.run(orgId, tool, input, ended, { traceparent: traceparent(callId) }) };
 }

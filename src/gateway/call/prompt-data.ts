@@ -32,12 +32,13 @@ export async function withPromptData(
   const requests = dynamicRequests(agent.dynamic_data) ?? [];
   const pathway = pathwayRequest(route, agent);
   if (requests.length === 0 && pathway === null) return { route, warnings: [] };
+  const { org_id: orgId } = route.org;
   const limit = new AbortController();
   const cancel = clock.setTimer(DYNAMIC_DATA_MS, () => limit.abort());
   try {
     const [text, ...answers] = await Promise.all([
-      pathway === null ? null : fetched(runner, pathway, { pathway_id: agent.pathway_id }, limit.signal),
-      ...requests.map((request) => fetched(runner, request, facts, limit.signal)),
+      pathway === null ? null : fetched(runner, orgId, pathway, { pathway_id: agent.pathway_id }, limit.signal),
+      ...requests.map((request) => fetched(runner, orgId, request, facts, limit.signal)),
     ]);
     if (pathway !== null && text === undefined) throw new AgentUnavailableError('the text of the pathway could not be fetched');
     const values = new Map<string, unknown>();
@@ -57,8 +58,8 @@ export async function withPromptData(
 }
 
 /** `undefined`: there is none. */
-async function fetched(runner: ToolRunner, request: ToolDefinition, input: object, ended: AbortSignal): Promise<unknown> {
-  const outcome = await runner.run(request, input, ended);
+async function fetched(runner: ToolRunner, orgId: string, request: ToolDefinition, input: object, ended: AbortSignal): Promise<unknown> {
+  const outcome = await runner.run(orgId, request, input, ended);
   return outcome.ok && outcome.value.httpStatus < 300 ? outcome.value.result : undefined;
 }
 

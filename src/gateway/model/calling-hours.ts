@@ -26,7 +26,10 @@ const STEP_MS = 5 * 60_000;
 /** A week, and a day in which the clocks change. */
 const SEARCHED_MS = 8 * 86_400_000;
 
+/** By the name in lower case, in which they are the same: as many as the time zone database has names. */
 const formats = new Map<string, Intl.DateTimeFormat>();
+/** `+01:00` and the like, which Intl takes too: no names, and no summer time. */
+const OFFSET = /^[+-]/;
 
 /** Whether a text names a time zone (IANA). */
 export function isTimeZone(zone: string): boolean {
@@ -63,10 +66,12 @@ function isOpen(zone: string, { from, to, days }: CallingHours, atMs: number): b
 }
 
 function formatOf(zone: string): Intl.DateTimeFormat {
-  let format = formats.get(zone);
+  const name = zone.toLowerCase();
+  let format = formats.get(name);
   if (format === undefined) {
+    if (OFFSET.test(zone)) throw new RangeError(`${zone} is an offset, not a time zone`);
     format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, weekday: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-    formats.set(zone, format);
+    formats.set(name, format);
   }
   return format;
 }

@@ -43,8 +43,10 @@ export function fillTexts<T extends Pick<AgentSettings, 'prompt' | 'first_senten
   settings: T,
   values: ReadonlyMap<string, unknown>,
 ): T {
+  // Written once: a text may name a value thousands of times.
+  const shown = new Map([...values].map(([name, value]) => [name, shownValue(value)]));
   const fill = (text: string | null): string | null =>
-    text?.replace(/\{\{\s*([^{}\s]{1,64})\s*\}\}/g, (all, name: string) => (values.has(name) ? shownValue(values.get(name)) : all)) ?? null;
+    text?.replace(/\{\{\s*([^{}\s]{1,64})\s*\}\}/g, (all, name: string) => shown.get(name) ?? all) ?? null;
   return { ...settings, prompt: fill(settings.prompt), first_sentence: fill(settings.first_sentence) };
 }
 

@@ -163,10 +163,17 @@ export type ToolOutcome = Result<
 export interface ToolRunner {
   /**
    * Calls a tool; never rejects.
+   * @param orgId whose work it is
    * @param ended the call is over, and nobody waits for the result
    * @param headers beside those of the tool
    */
-  run(tool: ToolDefinition, input: unknown, ended: AbortSignal, headers?: Readonly<Record<string, string>>): Promise<ToolOutcome>;
+  run(
+    orgId: string,
+    tool: ToolDefinition,
+    input: unknown,
+    ended: AbortSignal,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<ToolOutcome>;
 }
 
 /** A request to the server of a voice webhook, signed with the organization's Twilio token. */

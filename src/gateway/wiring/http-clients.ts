@@ -1,5 +1,6 @@
 import type { Config } from '../../config/schema.js';
 import type { Clock } from '../../lib/clock.js';
+import { ThreadedResultPaths } from '../agents/result-paths.js';
 import { HttpToolRunner } from '../agents/tool-runner.js';
 import type { ToolRunner, VoiceServer } from '../ports/ports.js';
 import { HttpVoiceServer } from '../twilio/voice-client.js';
@@ -12,7 +13,7 @@ export interface HttpClients {
 }
 
 export function openHttpClients({ tools, webhooks }: Config, clock: Clock): HttpClients {
-  const toolRunner = new HttpToolRunner({ allowPrivate: tools.allow_private, clock });
+  const toolRunner = new HttpToolRunner({ allowPrivate: tools.allow_private, clock, resultPaths: new ThreadedResultPaths(clock) });
   const voiceServer = new HttpVoiceServer({ allowPrivate: webhooks.allow_private, timeoutMs: webhooks.timeout_ms, clock });
   return {
     toolRunner,

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../lib/bounded-json.js';
 import { z } from 'zod';
 import type { CallerInput } from '../../model/conversation.js';
 import type { ConversationSettings } from '../../model/agent.js';
@@ -42,21 +43,14 @@ export type FromApplication = z.output<typeof fromApplication>;
 
 /** Reads a message; the error is a sentence for the person who wrote the application. */
 export function readMessage(text: string): FromApplication | { readonly type: 'invalid'; readonly problem: string } {
-  const parsed = fromApplication.safeParse(parsedJson(text));
+  const read = parseJson(text);
+  const parsed = fromApplication.safeParse(read.ok ? read.value : undefined);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   return {
     type: 'invalid',
     problem: `The message is not valid: ${issue === undefined ? 'unknown' : `${issue.path.join('.')}: ${issue.message}`}`,
   };
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** What is sent to an application. */

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../lib/bounded-json.js';
 import type { ProviderAction, WireMessage } from './adapter.js';
 
 // Messages of a provider: JSON that may hold anything.
@@ -8,12 +9,8 @@ const NO_FIELDS: Fields = {};
 
 /** `null`: no JSON object. */
 export function fieldsOfMessage(message: WireMessage): Fields | null {
-  try {
-    const parsed: unknown = JSON.parse(typeof message === 'string' ? message : Buffer.from(message).toString());
-    return isObject(parsed) ? parsed : null;
-  } catch {
-    return null;
-  }
+  const parsed = parseJson(typeof message === 'string' ? message : Buffer.from(message).toString());
+  return parsed.ok && isObject(parsed.value) ? parsed.value : null;
 }
 
 /** An object in a field; empty when it is none. */
@@ -41,13 +38,10 @@ export function tokensOf(value: unknown): readonly ProviderAction[] {
   return tokens > 0 ? [{ do: 'used', tokens }] : [];
 }
 
-/** A text of JSON; `undefined`: it is none. */
+/** A text of JSON; `undefined`: it is none, or nested too deep. */
 export function parsedText(text: string): unknown {
-  try {
-    return JSON.parse(text === '' ? '{}' : text) as unknown;
-  } catch {
-    return undefined;
-  }
+  const parsed = parseJson(text === '' ? '{}' : text);
+  return parsed.ok ? parsed.value : undefined;
 }
 
 /** What a provider says of an error, for a person: one short line, printable. */

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../lib/bounded-json.js';
 import type { Answerer } from '../../../rtp/answerer/answerer-detector.js';
 import type { AgentAnswer, StreamSettings, StreamTrack } from '../../model/agent.js';
 import type { StreamFormat } from '../../../agent-protocol/stream-format.js';
@@ -24,12 +25,9 @@ const MAX_SHOWN_EVENT = 40;
 
 /** Reads a text message of an agent. */
 export function readMessage(text: string): ReadMessage {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    return { ok: false, isKnown: false, event: '', message: 'not JSON' };
-  }
+  const read = parseJson(text);
+  if (!read.ok) return { ok: false, isKnown: false, event: '', message: read.error === 'not-json' ? 'not JSON' : 'nested too deep' };
+  const parsed = read.value;
   // Fifty a second and call, of a bot whose messages are never written alike: no schema for these.
   if (isMedia(parsed)) return { ok: true, message: parsed };
   const result = fromAgentMessage.safeParse(parsed);

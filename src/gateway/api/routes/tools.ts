@@ -126,7 +126,7 @@ export function toolRoutes(app: ZodApp, { stores, reads, runner, clock, note }: 
       const missing = record.tool.input_schema.required.filter((name) => !Object.hasOwn(input, name));
       if (missing.length > 0) throw validationFailure(missing.map((name) => badInput('is required', name)));
       const startedMs = clock.nowMs();
-      const outcome = await running.run(orgId, () => runner.run(record.tool, input, goneSignal(reply)));
+      const outcome = await running.run(orgId, () => runner.run(orgId, record.tool, input, goneSignal(reply)));
       const { result, httpStatus } = resultOf(outcome);
       return { status: 'success' as const, result, http_status: httpStatus, took_ms: Math.round(clock.nowMs() - startedMs) };
     },

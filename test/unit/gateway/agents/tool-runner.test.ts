@@ -2,9 +2,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HttpToolRunner } from '../../../../src/gateway/agents/tool-runner.js';
-import { fillBody, fillUrl, inputProblem } from '../../../../src/gateway/agents/tool-template.js';
+import { fillBody, fillHeaders, fillUrl, inputProblem, TooLongError } from '../../../../src/gateway/agents/tool-template.js';
 import type { ToolDefinition } from '../../../../src/gateway/model/tool-definition.js';
 import { parseResultPath } from '../../../../src/gateway/model/result-path.js';
+import { RESULT_PATHS } from '../../../support/result-paths.js';
 import { toolOf } from '../../../support/tool.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
@@ -28,7 +29,7 @@ beforeEach(async () => {
   received = [];
   answer = (response) => response.end('{"id":7,"items":[{"n":1},{"n":2}]}');
   clock = new VirtualClock();
-  runner = new HttpToolRunner({ allowPrivate: true, clock });
+  runner = new HttpToolRunner({ allowPrivate: true, clock, resultPaths: RESULT_PATHS });
   server = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
@@ -51,7 +52,7 @@ function tool(fields: Partial<ToolDefinition> = {}, path = '/book'): ToolDefinit
   return { ...toolOf('o').tool, url: `http://127.0.0.1:${String(port)}${path}`, response: {}, ...fields };
 }
 
-const run = (one: ToolDefinition, input: unknown = INPUT, ended = ongoing) => runner.run(one, input, ended);
+const run = (one: ToolDefinition, input: unknown = INPUT, ended = ongoing) => runner.run('org', one, input, ended);
 const codeOf = async (work: ReturnType<typeof run>): Promise<string> => {
   const outcome = await work;
   return outcome.ok ? 'ok' : outcome.error.code;
@@ -68,7 +69,7 @@ describe('a tool over HTTP', () => {
 
   it('gets the headers of the call too, and its own win', async () => {
     const more = { traceparent: '00-a', authorization: 'of the call' };
-    await runner.run(tool({ headers: { authorization: 'of the tool' } }), INPUT, ongoing, more);
+    await runner.run('org', tool({ headers: { authorization: 'of the tool' } }), INPUT, ongoing, more);
     expect(received[0]?.headers).toMatchObject({ traceparent: '00-a', authorization: 'of the tool' });
   });
 
@@ -175,10 +176,10 @@ describe('a tool over HTTP', () => {
   });
 
   it('is not called at an address that is not public, by whatever name, unless the operator allows it', async () => {
-    const guarded = new HttpToolRunner({ allowPrivate: false, clock });
+    const guarded = new HttpToolRunner({ allowPrivate: false, clock, resultPaths: RESULT_PATHS });
     const { port } = server.address() as AddressInfo;
     for (const host of ['127.0.0.1', '0x7f.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '10.0.0.1'])
-      expect([host, await guarded.run({ ...tool(), url: `http://${host}:${String(port)}/` }, INPUT, ongoing)]).toMatchObject([
+      expect([host, await guarded.run('org', { ...tool(), url: `http://${host}:${String(port)}/` }, INPUT, ongoing)]).toMatchObject([
         host,
         { ok: false, error: { code: 'TOOL_FAILED', message: 'The tool is not at an address of the public internet.' } },
       ]);
@@ -214,6 +215,15 @@ describe('a template', () => {
     expect(fillUrl('https://a.example/x?q={{input.day}}', { day: 'a&b=c' })?.href).toBe('https://a.example/x?q=a%26b%3Dc');
     expect(fillUrl('https://a.example/{{input.day}}', { day: '.' })).toBeDefined();
     expect(fillUrl('https://a.example/x/{{input.day}}', { day: '..' })).toBeUndefined();
+  });
+
+  it('is not filled with more than a request may have, however often a template names the input', () => {
+    const input = { text: 'x'.repeat(50_000) };
+    expect(fillBody({ five: '{{input.text}}'.repeat(5) }, input)).toMatchObject({ five: 'x'.repeat(250_000) });
+    expect(() => fillBody({ six: '{{input.text}}'.repeat(6) }, input)).toThrow(TooLongError);
+    expect(() => fillBody(Array(7_000).fill('{{input}}'), input)).toThrow('more than 262144 characters');
+    expect(() => fillUrl(`https://a.example/?q=${'{{input.text}}'.repeat(6)}`, input)).toThrow(TooLongError);
+    expect(() => fillHeaders({ a: '{{input.text}}'.repeat(6) }, input)).toThrow(TooLongError);
   });
 
   it('counts what the agent gives in bytes', () => {

@@ -95,6 +95,7 @@ describe('failures of every route', () => {
     ['null', 'null', 'application/json', 400, 'VALIDATION'],
     ['an array', '[]', 'application/json', 400, 'VALIDATION'],
     ['a prototype', '{"__proto__":{"a":1}}', 'application/json', 400, 'VALIDATION'],
+    ['arrays nested a hundred thousand deep', '['.repeat(100_000) + ']'.repeat(100_000), 'application/json', 400, 'VALIDATION'],
     ['text', JSON.stringify(body), 'text/plain', 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['a form', 'a=1', 'application/x-www-form-urlencoded', 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['of a made up type', '{}', 'nonsense', 415, 'UNSUPPORTED_MEDIA_TYPE'],

@@ -5,6 +5,7 @@ import { HttpToolRunner } from '../../../../src/gateway/agents/tool-runner.js';
 import type { ToolRecord } from '../../../../src/gateway/model/agent-record.js';
 import { newUuid } from '../../../../src/lib/ids.js';
 import { systemClock } from '../../../../src/lib/system-clock.js';
+import { RESULT_PATHS } from '../../../support/result-paths.js';
 import { toolOf } from '../../../support/tool.js';
 import { openApi, type Answer, type ApiFixture } from './api-fixture.js';
 
@@ -140,7 +141,7 @@ describe('POST /v1/tools/{tool_id}/invoke', () => {
   beforeEach(async () => {
     server = createServer((request, response) => answer(request, response));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    runner = new HttpToolRunner({ allowPrivate: true, clock: systemClock });
+    runner = new HttpToolRunner({ allowPrivate: true, clock: systemClock, resultPaths: RESULT_PATHS });
     api = await openApi({ toolRunner: runner });
   });
   afterEach(async () => {

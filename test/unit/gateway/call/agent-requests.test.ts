@@ -36,7 +36,7 @@ function requests(settings: Partial<AgentSettings> = {}): AgentRequests {
     listed.push([orgId, ...numbers]);
     return Promise.resolve(1);
   };
-  const run = (tool: ToolDefinition, _input: unknown, ended: AbortSignal): Promise<ToolOutcome> =>
+  const run = (_orgId: string, tool: ToolDefinition, _input: unknown, ended: AbortSignal): Promise<ToolOutcome> =>
     new Promise((settle) => running.push({ tool, ended, settle }));
   return new AgentRequests(
     { tools: { find }, toolRunner: { run }, doNotCall: { add } },

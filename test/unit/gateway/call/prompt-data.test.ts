@@ -19,7 +19,7 @@ function open(settings: Partial<AgentSettings>, org: Partial<OrgRecord> = {}) {
   const clock = new VirtualClock();
   const asked: { readonly tool: ToolDefinition; readonly input: unknown; readonly answer: (outcome: ToolOutcome) => void }[] = [];
   const runner = {
-    run: (tool: ToolDefinition, input: unknown, ended: AbortSignal): Promise<ToolOutcome> =>
+    run: (_orgId: string, tool: ToolDefinition, input: unknown, ended: AbortSignal): Promise<ToolOutcome> =>
       new Promise((answer) => {
         asked.push({ tool, input, answer });
         ended.addEventListener('abort', () => answer(err({ code: 'TOOL_FAILED', message: 'aborted' })));

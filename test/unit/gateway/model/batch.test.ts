@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   completeEvent,
   dayOf,
@@ -93,6 +93,16 @@ describe('the hours in which people are called', () => {
 
   it('are in zones that there are', () => {
     expect(['Europe/Berlin', 'UTC', 'Mars/Olympus', ''].map(isTimeZone)).toEqual([true, true, false, false]);
+    // An offset has no summer time, and there are thousands of them to remember.
+    expect(['+01:00', '-0330', 'europe/BERLIN'].map(isTimeZone)).toEqual([false, false, true]);
+  });
+
+  it('is made ready once for all spellings of a time zone', () => {
+    const made = vi.spyOn(Intl, 'DateTimeFormat');
+    const name = 'Pacific/Chatham';
+    for (let at = 0; at < name.length; at += 1) isTimeZone(name.slice(0, at) + name.slice(at).toUpperCase());
+    expect(made.mock.calls.length).toBeLessThanOrEqual(1);
+    made.mockRestore();
   });
 
   it('may be the whole day', () => {
