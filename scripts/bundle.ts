@@ -9,7 +9,12 @@ import { build } from 'esbuild';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = `${ROOT}dist`;
 /** Threads have entry points of their own; src/lib/thread.ts looks for them here. */
-const ENTRIES = ['cli/program.js', 'gateway/media-thread/worker.js', 'gateway/agents/audio-file-thread.js', 'gateway/agents/result-paths-thread.js'];
+const ENTRIES = [
+  'cli/program.js',
+  'gateway/media-thread/worker.js',
+  'gateway/agents/audio-file-thread.js',
+  'gateway/agents/result-paths-thread.js',
+];
 /** These read files beside their modules. */
 const EXTERNAL = ['@echogarden/fvad-wasm', '@fastify/swagger-ui'];
 /** What a module of CommonJS expects. */
