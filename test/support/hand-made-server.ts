@@ -20,6 +20,8 @@ export class HandMadeServer {
   /** Written in the same read as the answer to `authenticate`. */
   greeting: readonly string[] = [];
   onFrame: (frame: AppFrame) => void = () => undefined;
+  answersPings = true;
+  pings = 0;
   #socket: Socket | undefined;
 
   private constructor(
@@ -41,6 +43,11 @@ export class HandMadeServer {
 
   write(...payloads: readonly string[]): void {
     this.#socket?.write(payloads.map(encodeFrame).join(''), 'latin1');
+  }
+
+  /** Any bytes, whether a frame or not. */
+  writeBytes(bytes: string): void {
+    this.#socket?.write(bytes, 'latin1');
   }
 
   /** Breaks the connection; the application dials again. */
@@ -68,6 +75,7 @@ export class HandMadeServer {
     const [id = '', verb, transaction = '', dialog = ''] = head.split('|');
     if (verb === 'authenticate')
       this.write(`${newUuid()}|response|${id}|OK|tls/[::1]:5061|${this.version}|tls/[::1]:5061`, ...this.greeting);
+    else if (verb === 'ping' && (this.pings += 1) > 0 && !this.answersPings) return;
     else if (verb !== 'sip') this.write(`${newUuid()}|response|${id}|OK`);
     else {
       const frame = { id, transaction, dialog, text: payload.slice(head.length + 2) };

@@ -5,7 +5,7 @@ import { Inbound, type InboundServices } from '../../src/gateway/drachtio/inboun
 import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
 import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import type { SrfApp } from '../../src/gateway/ports/signalling.js';
-import { silentLog } from '../../src/lib/log.js';
+import { silentLog, type Log } from '../../src/lib/log.js';
 import { systemClock } from '../../src/lib/system-clock.js';
 import { INSIDE, LOCAL, OUTSIDE } from './call-machine.js';
 import { ROUTE } from './route.js';
@@ -17,7 +17,13 @@ export type Played = {
 };
 
 /** A gateway's calls on drachtio-srf: store, relay, media and agents say yes to everything at once. */
-export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<InboundServices> = {}, route: Route = ROUTE): Inbound {
+export function playedInbound(
+  srf: SrfApp,
+  played: Played = {},
+  more: Partial<InboundServices> = {},
+  route: Route = ROUTE,
+  log: Log = silentLog,
+): Inbound {
   return new Inbound(
     { ...playedServices(srf, played, route), ...more },
     {
@@ -34,7 +40,7 @@ export function playedInbound(srf: SrfApp, played: Played = {}, more: Partial<In
       edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
     },
     () => ({ isOverloaded: false, isRelayUp: true, mediaHeadroom: null }),
-    silentLog,
+    log,
   );
 }
 

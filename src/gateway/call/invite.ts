@@ -88,7 +88,7 @@ function demanded(reason: Reason, { require, accepted }: RefusalContext): Readon
   switch (reason) {
     // RFC 3261 §8.2.2.3
     case 'BAD_EXTENSION':
-      return { Unsupported: unsupportedOptions(require).join(', ') };
+      return { Unsupported: namedBack(unsupportedOptions(require)) };
     // RFC 3261 §8.2.3
     case 'BAD_BODY':
       return { Accept: accepted, 'Accept-Encoding': 'identity' };
@@ -102,6 +102,16 @@ function demanded(reason: Reason, { require, accepted }: RefusalContext): Readon
       return {};
   }
 }
+
+const MAX_NAMED_BACK = 5;
+const MAX_OPTION_TAG = 32;
+
+/** What a stranger sent does not come back at any length: a drachtio-server never reads a frame that is longer than its buffer. */
+const namedBack = (options: readonly string[]): string =>
+  options
+    .slice(0, MAX_NAMED_BACK)
+    .map((option) => option.slice(0, MAX_OPTION_TAG))
+    .join(', ');
 
 /** The headers of an INVITE, re-INVITE or UPDATE that RFC 4028 looks at. */
 export interface SessionTimerHead {

@@ -1,4 +1,5 @@
 import Srf from 'drachtio-srf';
+import WireProtocol from 'drachtio-srf/lib/wire-protocol.js';
 import { isOwnServer, PUBLIC_ONLY_HEADER, TRUNK_TLS_HEADER } from '../../lib/own-headers.js';
 import { PassingMap } from '../../lib/passing-map.js';
 import { errorText } from '../../lib/result.js';
@@ -65,7 +66,31 @@ interface RawSrf {
   removeDialog(dialog: SrfDialog): void;
   _dialogs: object;
   /** What waits on each connection, in maps. */
-  readonly _app: { readonly client: { readonly mapServer: ReadonlyMap<unknown, Record<string, unknown>> } };
+  readonly _app: { readonly client: RawClient };
+}
+
+interface RawClient {
+  /** By connection. */
+  readonly mapServer: ReadonlyMap<ControlSocket, Record<string, unknown>>;
+  readonly wp: RawWire;
+  on(event: 'ping', sent: SentPing): void;
+}
+
+interface SentPing {
+  readonly msgId: string;
+  readonly socket: ControlSocket;
+}
+
+/** A connection to the control port. */
+interface ControlSocket {
+  destroy(error: Error): void;
+}
+
+/** The package's reader and writer of control connections. */
+interface RawWire {
+  on(event: 'ping', listener: (sent: SentPing) => void): void;
+  _onData(socket: ControlSocket, bytes: Buffer): void;
+  readonly mapIncomingMsg: Map<ControlSocket, { readonly incomingMsg: Buffer }>;
 }
 
 interface RawDialog extends SrfDialog {
@@ -82,6 +107,36 @@ interface RawStatics {
 const { Dialog, SipMessage } = Srf as unknown as RawStatics;
 // The package puts each message through JSON.stringify for a debug line that is off: a third of what an answer costs.
 Object.defineProperty(SipMessage.prototype, 'toJSON', { value: () => '[SipMessage]' });
+
+/** More than any frame: what waits for its end beyond this has lost its beginning. */
+const MAX_UNREAD_BYTES = 1 << 20;
+
+// The package throws at a frame that has no length, from the socket's event: nobody could catch it, and the process would end. drachtio-server
+// interleaves frames when the gateway reads slowly. A new connection begins with a whole frame.
+const { prototype: wire } = WireProtocol as { readonly prototype: RawWire };
+// Called with the object that has it.
+const readFrames: (this: RawWire, socket: ControlSocket, bytes: Buffer) => void = Reflect.get(wire, '_onData');
+wire._onData = function (this: RawWire, socket, bytes) {
+  try {
+    readFrames.call(this, socket, bytes);
+  } catch (error) {
+    if (!errorText(error).startsWith('invalid message')) throw error;
+    return this.mapIncomingMsg.delete(socket) && socket.destroy(unreadable(bytes));
+  }
+  const { length = 0 } = this.mapIncomingMsg.get(socket)?.incomingMsg ?? {};
+  if (length > MAX_UNREAD_BYTES) socket.destroy(unreadable(bytes));
+};
+
+const SHOWN_BYTES = 80;
+
+function unreadable(bytes: Buffer): Error {
+  const shown = bytes.toString('latin1', 0, SHOWN_BYTES).replace(/[^\x20-\x7e]/g, '.');
+  return new Error(`the control connection cannot be read any more; it went on with ${JSON.stringify(shown)}`);
+}
+
+const PING_INTERVAL_MS = 5_000;
+/** Pings that may be unanswered: a server that does not read, or whose buffer for us is stuck, answers no later one either. */
+const MAX_UNANSWERED = 2;
 
 /** Rejects unless all servers of the URI are at public addresses. */
 type AssertPublic = (uri: string) => Promise<void>;
@@ -139,13 +194,28 @@ export function createSrfApp(assertPublic = knowsNone): SrfApp {
     },
     restore: (kept) => restoreDialog(srf, kept),
     // The pauses between attempts would grow without limit.
-    connect: ({ host, port, secret, tags }) =>
-      srf.connect({ host, port, secret, tags: [...tags], enablePing: true, reconnect: { retryMaxDelay: MAX_RECONNECT_MS } }),
+    connect: ({ host, port, secret, tags }) => {
+      const ping = { enablePing: true, pingInterval: PING_INTERVAL_MS };
+      srf.connect({ host, port, secret, tags: [...tags], ...ping, reconnect: { retryMaxDelay: MAX_RECONNECT_MS } });
+      dropUnanswered(srf);
+    },
     disconnect: () => srf.disconnect(),
     withdraw: (methods) => {
       for (const method of methods) srf.unregisterForMessages(method);
     },
   };
+}
+
+/** Ends a connection whose pings stay unanswered: the gateway takes no calls then, says so in /readyz, and connects again. */
+function dropUnanswered({ _app: { client } }: RawSrf): void {
+  client.wp.on('ping', (ping) => {
+    const { socket } = ping;
+    const { pendingPingRequests: waiting } = client.mapServer.get(socket) ?? {};
+    // The package takes an answered ping off this set, and leaves it to others to put a ping into it.
+    client.on('ping', ping);
+    if (waiting instanceof Set && waiting.size >= MAX_UNANSWERED)
+      socket.destroy(new Error(`the SIP server has answered no ping for ${String((waiting.size * PING_INTERVAL_MS) / 1_000)} s`));
+  });
 }
 
 /** The package would keep INVITE and 200 as long as the call: its dialog needs no more of them than this. */

@@ -157,8 +157,12 @@ function isPort(port: number): boolean {
   return Number.isInteger(port) && port >= 0 && port <= 65_535;
 }
 
+const MAX_TOKEN = 32;
+
+/** What an answer repeats of a line that it refuses (RFC 3264 §6): of its formats one is enough, and no word of a stranger's is long. */
 function headOf(line: MediaLine): MediaLineHead {
-  return { type: line.type, protocol: protocolOf(line), payloads: payloadsOf(line) };
+  const [format = ''] = payloadsOf(line).split(' ', 1);
+  return { type: line.type.slice(0, MAX_TOKEN), protocol: protocolOf(line).slice(0, MAX_TOKEN), payloads: format.slice(0, MAX_TOKEN) };
 }
 
 /** The most specific reason: an unsuitable suite ranks above a line without audio. */
