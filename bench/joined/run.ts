@@ -86,7 +86,7 @@ async function consult(caller: AgentCall): Promise<void> {
 async function next(callers: readonly AgentCall[], step: 'conference' | 'complete'): Promise<void> {
   for (const caller of callers) {
     caller.bot.send({ event: 'transfer', transfer: { id: step, step } });
-    if (step === 'complete') await caller.bot.message('stop', 0, 10_000);
+    if (step === 'complete') await caller.bot.message('stop');
   }
 }
 

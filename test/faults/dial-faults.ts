@@ -107,10 +107,12 @@ async function ringing(world: World, name: Process): Promise<DialReport> {
     const json = await ask(world, 'POST', '/v1/calls', { phone_number: numberAt(index), from: FROM, ring_timeout: 30 });
     callIds.push(String(json['call_id']));
   }
-  await until(() => Promise.resolve(invites.size === RINGING), 15_000, `only ${String(invites.size)} of ${String(RINGING)} numbers ring`);
+  await until(() => Promise.resolve(invites.size === RINGING), `only ${String(invites.size)} of ${String(RINGING)} numbers ring`, {
+    withinMs: 15_000,
+  });
   const atMs = performance.now();
   await end(world, name);
-  await until(async () => (await ask(world, 'GET', '/v1/calls?limit=1'))['calls'] !== undefined, 30_000, 'no API');
+  await until(async () => (await ask(world, 'GET', '/v1/calls?limit=1'))['calls'] !== undefined, 'no API', { withinMs: 30_000 });
   const backMs = Math.round(performance.now() - atMs);
   await pause(2_000);
   const answered = carrier.answerAll();

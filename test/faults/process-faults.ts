@@ -43,7 +43,7 @@ function spareOf({ gateway }: World, name: ChildName): Promise<void> {
       () => true,
       () => false,
     );
-  return until(isThere, 30_000, `no spare of ${name}`);
+  return until(isThere, `no spare of ${name}`, { withinMs: 30_000 });
 }
 
 /** The one that has calls: the first of two equals. */

@@ -1,3 +1,5 @@
+import { HANG_GUARD_MS } from './hang-guard.js';
+
 /** What came so far, in order, and the means to wait for more. */
 export class Arrivals<T> {
   readonly all: T[] = [];
@@ -9,7 +11,7 @@ export class Arrivals<T> {
   }
 
   /** Resolves with what `look` returns as soon as that is not `undefined`; looks at each arrival. */
-  async until<R>(look: (all: readonly T[]) => R | undefined, limitMs = 110_000): Promise<R> {
+  async until<R>(look: (all: readonly T[]) => R | undefined, limitMs = HANG_GUARD_MS): Promise<R> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(once);
@@ -28,7 +30,7 @@ export class Arrivals<T> {
   }
 
   /** The one at this place, once it is there. */
-  at(index: number, limitMs?: number): Promise<T> {
+  at(index: number, limitMs = HANG_GUARD_MS): Promise<T> {
     return this.until((all) => all[index], limitMs);
   }
 }

@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts, freeRange } from './ports.js';
+import { HANG_GUARD_MS } from './hang-guard.js';
 
 /** One event that baresip told, for example `CALL_ESTABLISHED`. */
 export interface BaresipEvent {
@@ -93,7 +94,7 @@ export class Baresip {
   }
 
   /** The first event of this type; it may have come already. */
-  event(type: string, withinMs = 10_000): Promise<BaresipEvent> {
+  event(type: string): Promise<BaresipEvent> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
         const found = this.#events.find((event) => event.type === type);
@@ -104,8 +105,8 @@ export class Baresip {
       };
       const timer = setTimeout(() => {
         this.#waiters.delete(look);
-        reject(new Error(`no ${type} within ${String(withinMs)} ms:\n${this.transcript}`));
-      }, withinMs);
+        reject(new Error(`no ${type} within ${String(HANG_GUARD_MS)} ms:\n${this.transcript}`));
+      }, HANG_GUARD_MS);
       this.#waiters.add(look);
       look();
     });

@@ -2,6 +2,7 @@ import { CarrierAudio } from './carrier-audio.js';
 import type { RunningGateway } from './gateway.js';
 import { answerWith, HandMadeCall } from './invite.js';
 import { SipPeer, type WireMessage } from './sip-peer.js';
+import { HANG_GUARD_MS } from './hang-guard.js';
 
 /** Where a carrier connects to; 127.0.0.1 unless it says otherwise. */
 export type Trunk = Pick<RunningGateway, 'sipPort' | 'ca'> & { readonly sipHost?: string };
@@ -76,7 +77,7 @@ export class CarrierCall {
   async connect(contact: number | null = null): Promise<void> {
     this.signalling.contactPort = contact;
     this.signalling.invite(this.audio.sdp());
-    this.answer = await this.signalling.final(10_000);
+    this.answer = await this.signalling.final();
     if (this.answer.status !== 200) throw new Error(`refused: ${this.answer.text}`);
     this.answeredMs = performance.now();
     this.signalling.ack(this.answer);
@@ -87,20 +88,20 @@ export class CarrierCall {
   /** Without an offer of ours. */
   async connectLate(): Promise<void> {
     this.signalling.invite('');
-    this.answer = await this.signalling.final(10_000);
+    this.answer = await this.signalling.final();
     this.signalling.ack(this.answer, this.audio.sdp());
     this.audio.follow(this.answer.body);
     await this.heardAfter(performance.now());
   }
 
-  heardAfter(momentMs: number, withinMs = 10_000): Promise<void> {
-    return until(() => this.audio.isHeardAfter(momentMs), withinMs, 'no audio');
+  heardAfter(momentMs: number): Promise<void> {
+    return until(() => this.audio.isHeardAfter(momentMs), 'no audio');
   }
 
-  async echoedAfter(momentMs: number, withinMs = 20_000): Promise<void> {
+  async echoedAfter(momentMs: number): Promise<void> {
     await this.heardAfter(momentMs);
     this.audio.press();
-    return until(() => this.audio.isEchoedAfter(momentMs), withinMs, 'no echo');
+    return until(() => this.audio.isEchoedAfter(momentMs), 'no echo');
   }
 
   /** A request of ours in the dialog; a 2xx to INVITE is acknowledged. */
@@ -111,13 +112,9 @@ export class CarrierCall {
   }
 
   /** The next request of the gateway's in this call. */
-  theirs(method: string, withinMs?: number): Promise<WireMessage> {
+  theirs(method: string): Promise<WireMessage> {
     const { callId } = this.signalling;
-    return this.peer.next(
-      method,
-      (message) => message.startLine.startsWith(`${method} `) && message.header('Call-ID') === callId,
-      withinMs,
-    );
+    return this.peer.next(method, (message) => message.startLine.startsWith(`${method} `) && message.header('Call-ID') === callId);
   }
 
   has(method: string): boolean {
@@ -132,7 +129,11 @@ export class CarrierCall {
 }
 
 /** Looks every 20 ms, the rhythm of the packets, until it holds. */
-export async function until(holds: () => boolean | Promise<boolean>, withinMs: number, otherwise: string, everyMs = 20): Promise<void> {
+export async function until(
+  holds: () => boolean | Promise<boolean>,
+  otherwise: string,
+  { withinMs = HANG_GUARD_MS, everyMs = 20 } = {},
+): Promise<void> {
   const deadlineMs = performance.now() + withinMs;
   while (!(await holds())) {
     if (performance.now() > deadlineMs) throw new Error(`${otherwise} within ${String(withinMs)} ms`);

@@ -63,7 +63,7 @@ export async function areWhole(gateway: RunningGateway): Promise<void> {
         );
         return cellOfAnswer(await probe.probe('OPTIONS')) === cell;
       };
-      await until(isTaken, 10_000, `cell ${String(cell)} is not back`);
+      await until(isTaken, `cell ${String(cell)} is not back`);
     }
     peer.close();
   }

@@ -25,7 +25,6 @@ export interface Compose {
 
 const MAIN = resolve('dist/cli/main.js');
 const KAMAILIO = resolve('docker/kamailio');
-const READY_LIMIT_MS = 30_000;
 const SECRET = 'compose-secret';
 
 /** Reads a compose file with its anchors, and variables filled in. */
@@ -131,7 +130,7 @@ export class ComposeSite implements Trunk {
     if (program === 'rtpengine') this.#run(service, program, ['--config-file=none', ...args], {}, directory);
     else this.#run(service, program, args, {}, directory);
     if (program === 'redis-server') await this.#answers(service, 6379, 'PING', /PONG/);
-    else await until(async () => (await sessionsOf(2223, this.addressOf(service))) !== null, READY_LIMIT_MS, `${service} does not answer`);
+    else await until(async () => (await sessionsOf(2223, this.addressOf(service))) !== null, `${service} does not answer`);
   }
 
   async #start(): Promise<void> {
@@ -220,7 +219,7 @@ export class ComposeSite implements Trunk {
       peer?.close();
       return peer !== undefined;
     };
-    await until(connects, READY_LIMIT_MS, 'the balancer does not listen').catch((error: unknown) => {
+    await until(connects, 'the balancer does not listen').catch((error: unknown) => {
       throw new Error(this.outputOf('balancer').slice(-2_000), { cause: error });
     });
   }
@@ -240,7 +239,7 @@ export class ComposeSite implements Trunk {
   }
 
   async #logged(service: string, expected: RegExp): Promise<void> {
-    await until(() => expected.test(this.outputOf(service)), READY_LIMIT_MS, `${service} is not ready`).catch((error: unknown) => {
+    await until(() => expected.test(this.outputOf(service)), `${service} is not ready`).catch((error: unknown) => {
       throw new Error(`${service}: ${this.outputOf(service).slice(-2_000)}`, { cause: error });
     });
   }
@@ -251,7 +250,7 @@ export class ComposeSite implements Trunk {
       answer = await send(port, command, this.addressOf(service)).catch(String);
       return expected.test(answer);
     };
-    await until(asked, READY_LIMIT_MS, `${service} does not answer ${command}`).catch((error: unknown) => {
+    await until(asked, `${service} does not answer ${command}`).catch((error: unknown) => {
       throw new Error(`${service} answered ${command} with ${answer}\n${this.outputOf(service).slice(-2_000)}`, { cause: error });
     });
   }

@@ -13,7 +13,7 @@ export async function callExampleSipServer(file: string): Promise<string[]> {
     printed.push(called);
     const target = /^Call sip:anyone@(127\.0\.0\.1:\d+)$/.exec(called)?.[1] ?? 'no address';
     const hungUp = once(output, 'line') as Promise<[string]>;
-    await promisify(execFile)('sipp', ['-sn', 'uac', target, '-i', '127.0.0.1', '-m', '1', '-nostdin', '-timeout', '20']);
+    await promisify(execFile)('sipp', ['-sn', 'uac', target, '-i', '127.0.0.1', '-m', '1', '-nostdin', '-timeout', '110']);
     printed.push((await hungUp)[0]);
     return printed;
   } finally {

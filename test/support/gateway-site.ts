@@ -54,9 +54,9 @@ export class Service {
     return service;
   }
 
-  async logged(text: string, withinMs = 20_000): Promise<void> {
+  async logged(text: string): Promise<void> {
     try {
-      await until(() => this.output.includes(text), withinMs, `${text} is not in the log`);
+      await until(() => this.output.includes(text), `${text} is not in the log`);
     } catch (error) {
       throw new Error(this.output, { cause: error });
     }
@@ -180,17 +180,13 @@ export class GatewaySite {
     return { status: answer.status, json: (await answer.json()) as Record<string, unknown> };
   }
 
-  async recordOf({ signalling }: CarrierCall, withinMs = 15_000): Promise<CallRecord> {
+  async recordOf({ signalling }: CarrierCall): Promise<CallRecord> {
     let record: CallRecord | undefined;
-    await until(
-      async () => {
-        const { calls } = await this.stores.calls.list(this.#orgId, { limit: 200 }).catch(() => ({ calls: [] }));
-        record = calls.find(({ sip_call_id: id }) => id === signalling.callId);
-        return record !== undefined;
-      },
-      withinMs,
-      'no record',
-    );
+    await until(async () => {
+      const { calls } = await this.stores.calls.list(this.#orgId, { limit: 200 }).catch(() => ({ calls: [] }));
+      record = calls.find(({ sip_call_id: id }) => id === signalling.callId);
+      return record !== undefined;
+    }, 'no record');
     if (record === undefined) throw new Error('no record');
     return record;
   }

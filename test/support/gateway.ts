@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { until } from './carrier-call.js';
 import { freePorts, lockFirst } from './ports.js';
 import { processesOf, signalAll } from './processes.js';
+import { HANG_GUARD_MS } from './hang-guard.js';
 
 /** What `trunkline up` writes when everything answers. */
 export interface Ready {
@@ -144,7 +145,7 @@ export class RunningGateway {
     // What a killed supervisor left.
     signalAll(this.dataDir, 'SIGKILL');
     // A killed process has its ports until it is gone: the next one to get the range would find them taken.
-    await until(() => processesOf(this.dataDir).length === 0, 5_000, 'a killed process is still there');
+    await until(() => processesOf(this.dataDir).length === 0, 'a killed process is still there');
     await new Promise((resolve_) => this.lock.close(resolve_));
     await rm(this.directory, { recursive: true, force: true });
   }
@@ -171,8 +172,8 @@ export class RunningGateway {
   }
 
   /** The record of the call with this Call-ID, as GET /v1/calls lists it: it is written when everything of the call is freed. */
-  async record(sipCallId: string, withinMs = 5_000): Promise<Readonly<Record<string, unknown>>> {
-    const deadline = Date.now() + withinMs;
+  async record(sipCallId: string): Promise<Readonly<Record<string, unknown>>> {
+    const deadline = Date.now() + HANG_GUARD_MS;
     for (;;) {
       // The API of a gateway that was killed comes back last.
       const json = await this.api('GET', '/v1/calls?limit=100').then(
@@ -187,8 +188,8 @@ export class RunningGateway {
   }
 
   /** Resolves when the text stands in the log of a process. */
-  async logged(name: string, text: string, withinMs = 20_000): Promise<void> {
-    const deadline = Date.now() + withinMs;
+  async logged(name: string, text: string): Promise<void> {
+    const deadline = Date.now() + HANG_GUARD_MS;
     while (!(await this.log(name)).includes(text)) {
       if (Date.now() > deadline) throw new Error(`${text} does not stand in the log of ${name}`);
       await new Promise((resolve_) => setTimeout(resolve_, 20));
@@ -204,7 +205,7 @@ export class RunningGateway {
   async spareOf(name: string): Promise<number> {
     const pid = (): string | undefined =>
       new RegExp(`"child":"${name}","pid":(\\d+),"msg":"supervisor\\.spare\\.ready"`).exec(this.output)?.[1];
-    await until(() => pid() !== undefined, 20_000, `no spare of ${name}`);
+    await until(() => pid() !== undefined, `no spare of ${name}`);
     return Number(pid());
   }
 

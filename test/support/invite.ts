@@ -137,9 +137,9 @@ export class HandMadeCall {
   }
 
   /** The gateway's next request of this call. */
-  incoming(method: string, withinMs?: number): Promise<WireMessage> {
+  incoming(method: string): Promise<WireMessage> {
     const isIt = (message: WireMessage): boolean => message.startLine.startsWith(`${method} `) && message.header('Call-ID') === this.callId;
-    return this.peer.next(`${method} of ${this.callId}`, isIt, withinMs);
+    return this.peer.next(`${method} of ${this.callId}`, isIt);
   }
 }
 

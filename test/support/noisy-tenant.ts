@@ -174,7 +174,7 @@ export class NoisyTenant {
     while (!this.#isStopped) {
       const call = new HandMadeCall(peer, this.number);
       call.invite(offerSdp());
-      const answer = await call.final(20_000).catch(() => null);
+      const answer = await call.final().catch(() => null);
       if (answer === null) return;
       count(this.calls, answer.status);
       if (answer.status === 200) {

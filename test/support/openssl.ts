@@ -60,7 +60,7 @@ async function makeKey(file: string): Promise<void> {
 
 /** What `openssl s_client` says of a handshake; its standard input is at its end, so it closes after it. */
 export async function sClient(port: number, ...args: string[]): Promise<string> {
-  const running = run('openssl', ['s_client', '-connect', `127.0.0.1:${String(port)}`, '-showcerts', ...args], { timeout: 10_000 });
+  const running = run('openssl', ['s_client', '-connect', `127.0.0.1:${String(port)}`, '-showcerts', ...args]);
   running.child.stdin?.end();
   const { stdout, stderr } = await running.catch((failed: unknown) => failed as { stdout: string; stderr: string });
   // OpenSSL 3.2 and newer write names without spaces.

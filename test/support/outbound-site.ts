@@ -71,8 +71,8 @@ export class OutboundSite {
   }
 
   /** Its record, when it is written. */
-  async ended(callId: string, withinMs = 15_000): Promise<CallRecord> {
-    const isEnded = expect.poll(async () => (await this.callOf(callId)).state, { timeout: withinMs }).toBe('ended');
+  async ended(callId: string): Promise<CallRecord> {
+    const isEnded = expect.poll(async () => (await this.callOf(callId)).state).toBe('ended');
     await isEnded.catch(async (cause: unknown) => {
       throw new Error(`no record of ${callId}; its gateway logged:\n${await this.#loggedOf(callId)}`, { cause });
     });

@@ -8,7 +8,7 @@ import { SipPeer, type WireMessage } from './sip-peer.js';
 /** A carrier that takes our calls: it accepts TLS connections, and the test answers by hand. */
 export class OutboundTrunk {
   readonly peers: SipPeer[] = [];
-  #isClosed = false;
+  #take: ((call: TakenCall) => void) | undefined;
   readonly #waiting: ((peer: SipPeer) => void)[] = [];
 
   private constructor(
@@ -18,6 +18,7 @@ export class OutboundTrunk {
     server.on(event, (socket: Socket) => {
       const peer = SipPeer.accepted(socket);
       this.peers.push(peer);
+      this.#takeFrom(peer);
       for (const take of this.#waiting.splice(0)) take(peer);
     });
   }
@@ -61,16 +62,21 @@ export class OutboundTrunk {
   /** The next call. */
   async call(): Promise<TakenCall> {
     const peer = await this.peer();
-    return new TakenCall(peer, await peer.request('INVITE', 10_000));
+    return new TakenCall(peer, await peer.request('INVITE'));
   }
 
-  /** Takes every call that comes, from now on, until the trunk is closed. */
-  async takeAll(take: (call: TakenCall) => void): Promise<void> {
-    while (!this.#isClosed) {
-      // None within the limit: the next one is awaited.
-      const call = await this.call().catch(() => null);
-      if (call !== null) take(call);
-    }
+  /** Takes every call that comes, from now on, over each connection. */
+  takeAll(take: (call: TakenCall) => void): void {
+    this.#take = take;
+    for (const peer of this.peers) this.#takeFrom(peer);
+  }
+
+  #takeFrom(peer: SipPeer): void {
+    const take = this.#take;
+    if (take === undefined) return;
+    peer.onMessage = (message) => {
+      if (message.startLine.startsWith('INVITE ')) take(new TakenCall(peer, message));
+    };
   }
 
   /** The called numbers of all INVITEs, in order. */
@@ -79,7 +85,6 @@ export class OutboundTrunk {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
     for (const peer of this.peers) peer.close();
     this.server.close();
     await once(this.server, 'close');
@@ -106,15 +111,15 @@ export class TakenCall {
   }
 
   /** The next request of this call. */
-  request(method: string, withinMs = 5_000): Promise<WireMessage> {
+  request(method: string): Promise<WireMessage> {
     const isOurs = (message: WireMessage): boolean =>
       message.startLine.startsWith(`${method} `) && message.header('Call-ID') === this.callId && message !== this.invite;
-    return this.peer.next(`${method} of ${this.callId}`, isOurs, withinMs);
+    return this.peer.next(`${method} of ${this.callId}`, isOurs);
   }
 
   /** Answers the CANCEL, and the INVITE with 487, which is acknowledged. */
-  async cancelled(withinMs = 5_000): Promise<WireMessage> {
-    const cancel = await this.request('CANCEL', withinMs);
+  async cancelled(): Promise<WireMessage> {
+    const cancel = await this.request('CANCEL');
     respond(this.peer, cancel, '200 OK', { tag: this.tag });
     this.respond('487 Request Terminated');
     await this.request('ACK');
@@ -124,7 +129,7 @@ export class TakenCall {
   /** Resolves with the ACK to the 200. */
   async answer(sdp: string): Promise<WireMessage> {
     this.respond('200 OK', { body: sdp });
-    return this.request('ACK', 10_000);
+    return this.request('ACK');
   }
 
   get dialog(): PeerDialog {

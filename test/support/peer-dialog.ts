@@ -46,11 +46,10 @@ export class SentRequest {
   }
 
   /** The next response to it with this status. */
-  status(status: number, withinMs?: number): Promise<WireMessage> {
+  status(status: number): Promise<WireMessage> {
     return this.peer.next(
       `${String(status)} to ${this.method}`,
       (message) => message.status === status && message.header('Call-ID') === this.callId && message.header('CSeq') === `1 ${this.method}`,
-      withinMs,
     );
   }
 

@@ -13,6 +13,7 @@ import { playedInbound, type Played } from './played-services.js';
 import { ROUTE } from './route.js';
 import { SipPeer } from './sip-peer.js';
 import { startSipServer } from './sip-server.js';
+import { HANG_GUARD_MS } from './hang-guard.js';
 
 /** The gateway's calls on the real SIP server, with a carrier at its other side; store, relay, media and the agent are played. */
 export class PlayedGateway {
@@ -47,7 +48,7 @@ export class PlayedGateway {
     const gateway = new PlayedGateway(server, srf, peer, inbound);
     played.gateway = gateway;
     srf.connect({ host: '127.0.0.1', port: server.controlPort, secret: 'test-secret', tags: ['gw:played'] });
-    await inbound.whenConnected(5_000, 'the test');
+    await inbound.whenConnected(HANG_GUARD_MS, 'the test');
     return gateway;
   }
 

@@ -6,6 +6,7 @@ import { RtpengineNode } from '../../src/gateway/relay/node.js';
 import { openRelayPool, type RelayPool, type RelayPoolOptions } from '../../src/gateway/relay/pool.js';
 import { rtpengineEnvironment } from '../../src/supervisor/child-environment.js';
 import { freePorts, relayPorts, type PortRange } from './ports.js';
+import { HANG_GUARD_MS } from './hang-guard.js';
 
 /** A real rtpengine on free ports, with the interfaces that the supervisor gives it. */
 export class RunningRtpengine {
@@ -73,7 +74,7 @@ export class RunningRtpengine {
 
   async #answers(): Promise<void> {
     // Retransmits until the program has opened its socket.
-    const node = this.node(10_000);
+    const node = this.node(HANG_GUARD_MS);
     await node.command('ping');
     node.close();
   }

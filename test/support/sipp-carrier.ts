@@ -4,13 +4,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ownedChild, whenGone } from '../../src/loadtest/run/owned-child.js';
 import { until } from './carrier-call.js';
+import { HANG_GUARD_MS } from './hang-guard.js';
 import { testCertificates } from './certificates.js';
 import { freePorts } from './ports.js';
 import { KEY } from './sdp.js';
 import { outcomeOf, type SippOutcome } from './sipp.js';
 import { readWire, type WireMessage } from './wire-peer.js';
-
-const STARTS_WITHIN_MS = 20_000;
 
 /** SIPp as a carrier that takes our calls, with stunnel in front of it, which speaks TLS in its place. */
 export class SippCarrier {
@@ -35,17 +34,21 @@ export class SippCarrier {
     const args = [
       ...['-t', 't1', '-i', '127.0.0.1', '-p', String(inside), '-sf', resolve(`test/sipp/${scenario}.xml`), '-m', String(calls)],
       ...Object.entries(values).flatMap(([name, value]) => ['-key', name, value]),
-      ...['-timeout', '50', '-timeout_error', '-nostdin', '-trace_msg', '-message_file', join(directory, 'messages')],
+      ...[
+        '-timeout',
+        String(HANG_GUARD_MS / 1_000),
+        '-timeout_error',
+        '-nostdin',
+        '-trace_msg',
+        '-message_file',
+        join(directory, 'messages'),
+      ],
     ];
     const sipp = ownedChild('sipp', args, { cwd: directory, env: { ...process.env, TERM: 'dumb' } });
     const tunnel = ownedChild('stunnel4', [join(directory, 'stunnel.conf')], { stdio: 'ignore' });
     const carrier = new SippCarrier(directory, port, sipp, tunnel, outcomeOf(sipp));
     try {
-      await until(
-        async () => (await isListening(inside)) && (await isListening(port)),
-        STARTS_WITHIN_MS,
-        'SIPp or stunnel does not listen',
-      );
+      await until(async () => (await isListening(inside)) && (await isListening(port)), 'SIPp or stunnel does not listen');
     } catch (error) {
       await carrier.stop();
       throw error;
@@ -64,7 +67,7 @@ export class SippCarrier {
       found = (await this.#received()).filter(({ startLine }) => startLine.startsWith(`${method} `));
       return found.length >= count;
     };
-    await until(areThere, 15_000, `SIPp has no ${method}`);
+    await until(areThere, `SIPp has no ${method}`);
     return found;
   }
 

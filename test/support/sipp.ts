@@ -38,7 +38,7 @@ export async function runSipp(
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-sipp-'));
   const args = [
     ...[`127.0.0.1:${String(target.port)}`, '-t', transport, '-i', '127.0.0.1', '-sf', resolve(`test/sipp/${scenario}.xml`), '-s', called],
-    ...['-m', String(calls), '-r', String(rate), '-l', String(calls), '-timeout', '60', '-timeout_error', '-nostdin'],
+    ...['-m', String(calls), '-r', String(rate), '-l', String(calls), '-timeout', '110', '-timeout_error', '-nostdin'],
     ...(lost === 0 ? [] : ['-lost', String(lost)]),
   ];
   const child = spawn('sipp', args, { cwd: directory, env: { ...process.env, TERM: 'dumb' } });

@@ -73,7 +73,7 @@ export class TransferSite {
   }
 
   async recordOf(call: AgentCall): Promise<CallRecord> {
-    return (await this.outbound.gateway.record(call.signalling.callId, 20_000)) as unknown as CallRecord;
+    return (await this.outbound.gateway.record(call.signalling.callId)) as unknown as CallRecord;
   }
 
   async destroy(): Promise<void> {
@@ -85,7 +85,7 @@ export class TransferSite {
 /** The bot asks for a transfer, and the carrier refuses the REFER. */
 export async function refused(call: AgentCall, to = TO): Promise<void> {
   call.bot.send({ event: 'transfer', transfer: { id: 't1', to } });
-  const refer = await call.signalling.incoming('REFER', 10_000);
+  const refer = await call.signalling.incoming('REFER');
   answerWith(call.peer, refer, '603 Decline');
 }
 
@@ -123,7 +123,7 @@ export async function hearEachOther(one: CarrierEnd, other: CarrierEnd): Promise
           await from.peer.speak(FRAMES(5_000));
           return to.voiced - before;
         },
-        { timeout: 10_000, interval: 20 },
+        { interval: 20 },
       )
       .toBeGreaterThan(PACKETS - 5);
   }
@@ -146,7 +146,7 @@ export async function botHears(call: Pick<AgentCall, 'bot'>, from: CarrierEnd, s
         await from.peer.speak(FRAMES(sample));
         return heardBy(call, sample) - before;
       },
-      { timeout: 10_000, interval: 20 },
+      { interval: 20 },
     )
     .toBeGreaterThan(PACKETS - 10);
 }

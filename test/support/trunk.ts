@@ -13,18 +13,14 @@ import { send } from './redis.js';
 // What an operator would ask of a running gateway, for tests that kill its parts.
 
 /** The record of a carrier's call, when it has been written. */
-export async function recordOf(gateway: RunningGateway, { signalling }: CarrierCall, withinMs = 20_000): Promise<CallRecord> {
+export async function recordOf(gateway: RunningGateway, { signalling }: CarrierCall): Promise<CallRecord> {
   let record: CallRecord | undefined;
-  await until(
-    async () => {
-      const answer = await gateway.api('GET', '/v1/calls?limit=200').catch(() => undefined);
-      const calls = (answer?.json['calls'] ?? []) as readonly CallRecord[];
-      record = calls.find(({ sip_call_id: id }) => id === signalling.callId);
-      return record !== undefined;
-    },
-    withinMs,
-    'no record',
-  );
+  await until(async () => {
+    const answer = await gateway.api('GET', '/v1/calls?limit=200').catch(() => undefined);
+    const calls = (answer?.json['calls'] ?? []) as readonly CallRecord[];
+    record = calls.find(({ sip_call_id: id }) => id === signalling.callId);
+    return record !== undefined;
+  }, 'no record');
   if (record === undefined) throw new Error('no record');
   return record;
 }
@@ -44,12 +40,12 @@ export async function sessionsOf(port: number, address = '127.0.0.1'): Promise<n
 
 /** This text stands in what Redis has of the gateway's calls: it is written a moment after the 200, and nothing waits for it. */
 export function isKept(gateway: RunningGateway, text: string, place = 1): Promise<void> {
-  return until(async () => (await ofKept(gateway, 'HGETALL', place)).includes(text), 5_000, `${text} is not kept`);
+  return until(async () => (await ofKept(gateway, 'HGETALL', place)).includes(text), `${text} is not kept`);
 }
 
 /** Redis has so many calls of the gateway's. */
 export function areKept(gateway: RunningGateway, calls: number): Promise<void> {
-  return until(async () => (await ofKept(gateway, 'HLEN')) === `:${String(calls)}\r\n`, 5_000, `${String(calls)} calls are not kept`);
+  return until(async () => (await ofKept(gateway, 'HLEN')) === `:${String(calls)}\r\n`, `${String(calls)} calls are not kept`);
 }
 
 async function ofKept(gateway: RunningGateway, command: string, place = 1): Promise<string> {
@@ -61,8 +57,8 @@ async function ofKept(gateway: RunningGateway, command: string, place = 1): Prom
 }
 
 /** Nothing of any call is left on the rtpengine. */
-export function nothingLeft(port: number, withinMs = 10_000): Promise<void> {
-  return until(async () => (await sessionsOf(port)) === 0, withinMs, 'sessions are left');
+export function nothingLeft(port: number): Promise<void> {
+  return until(async () => (await sessionsOf(port)) === 0, 'sessions are left');
 }
 
 /** A number that the test line answers. */
@@ -89,6 +85,6 @@ export async function killGateway(gateway: RunningGateway): Promise<number> {
 export async function killAndReturn(gateway: RunningGateway): Promise<number> {
   const before = await timesLogged(gateway, 'gateway', '"msg":"gateway.ready"');
   const atMs = await killGateway(gateway);
-  await until(async () => (await timesLogged(gateway, 'gateway', '"msg":"gateway.ready"')) > before, 20_000, 'no gateway');
+  await until(async () => (await timesLogged(gateway, 'gateway', '"msg":"gateway.ready"')) > before, 'no gateway');
   return atMs;
 }

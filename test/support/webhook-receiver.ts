@@ -44,8 +44,8 @@ export class WebhookReceiver {
   }
 
   /** The first `count` requests to a path. */
-  async first(path: string, count: number, withinMs: number): Promise<readonly ReceivedWebhook[]> {
-    return this.received.until(() => (this.at(path).length >= count ? this.at(path).slice(0, count) : undefined), withinMs);
+  async first(path: string, count: number): Promise<readonly ReceivedWebhook[]> {
+    return this.received.until(() => (this.at(path).length >= count ? this.at(path).slice(0, count) : undefined));
   }
 
   async stop(): Promise<void> {

@@ -1,3 +1,5 @@
+import { HANG_GUARD_MS } from './hang-guard.js';
+
 /** One message as it came: enough of SIP for a hand-made test peer, and nothing of the product's own parser. */
 export interface WireMessage {
   readonly text: string;
@@ -47,7 +49,7 @@ export abstract class WirePeer {
   }
 
   /** The next message that matches and was not taken yet; a failed wait names what did come. */
-  next(what: string, matches: (message: WireMessage) => boolean, withinMs = 5_000): Promise<WireMessage> {
+  next(what: string, matches: (message: WireMessage) => boolean, withinMs = HANG_GUARD_MS): Promise<WireMessage> {
     const already = this.received.find((message) => !this.#taken.has(message) && matches(message));
     if (already !== undefined) {
       this.#taken.add(already);

@@ -38,7 +38,7 @@ const STEPS: readonly (readonly string[])[] = [
   ['kill', '--signal=KILL', 'rtpengine-daemon'],
 ];
 
-await until(async () => (await isReady(8_081)) && (await isReady(8_082)), READY_WITHIN_MS, 'the gateways are not ready');
+await until(async () => (await isReady(8_081)) && (await isReady(8_082)), 'the gateways are not ready', { withinMs: READY_WITHIN_MS });
 await trunkline('org', 'create', 'Units', '--sip');
 const key = /tl_\S+/.exec(await trunkline('key', 'create', 'Units', '--name', 'probe'))?.[0] ?? '';
 await trunkline('number', 'attach', NUMBER, '--api-url', 'http://127.0.0.1:8081', '--key', key);
@@ -52,7 +52,9 @@ for (const step of STEPS) {
   const sinceMs = performance.now();
   await systemctl(...step);
   await pause(3_000);
-  await until(() => calls.fates(sinceMs).every(({ fate }) => fate !== 'silent'), HEARD_WITHIN_MS, 'silent').catch(() => undefined);
+  await until(() => calls.fates(sinceMs).every(({ fate }) => fate !== 'silent'), 'silent', { withinMs: HEARD_WITHIN_MS }).catch(
+    () => undefined,
+  );
   const fates = calls.fates(sinceMs);
   const alive = fates.filter(({ fate }) => fate === 'goes on');
   const silences = alive.map(({ silenceMs }) => silenceMs);
@@ -64,7 +66,7 @@ for (const step of STEPS) {
 const stoppedMs = performance.now();
 await systemctl('stop', '--no-block', 'trunkline.target');
 const areEnded = (): boolean => calls.fates(stoppedMs).every(({ fate }) => fate.startsWith('BYE'));
-await until(areEnded, ENDED_WITHIN_MS, 'calls go on').catch(() => (holds = false));
+await until(areEnded, 'calls go on', { withinMs: ENDED_WITHIN_MS }).catch(() => (holds = false));
 console.log(`systemctl stop trunkline.target: ${calls.fates(stoppedMs).filter(({ fate }) => fate.startsWith('BYE')).length} get a BYE`);
 console.log(holds ? 'holds' : 'does not hold');
 process.exit();

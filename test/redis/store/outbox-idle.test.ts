@@ -133,7 +133,7 @@ describe('a sender of webhooks', () => {
       await stores.outbox.waiting();
       return sent;
     };
-    await expect.poll(sentAfterASecond, { timeout: 5_000 }).toContain(delivery.body);
+    await expect.poll(sentAfterASecond).toContain(delivery.body);
     await sender.close();
   });
 });

@@ -7,8 +7,6 @@ import { CarrierEnd } from '../media/carrier-end.js';
 import { SipPeer, type WireMessage } from '../sip-peer.js';
 import { TestBot, type BotCall, type BotOptions } from './test-bot.js';
 
-const LIMIT_MS = 10_000;
-
 /** A carrier's call to a number whose agent is a bot. */
 export class AgentCall {
   /** The gateway's 200. */
@@ -24,7 +22,7 @@ export class AgentCall {
 
   /** The 200 came; its ACK has not gone out. */
   async answered(): Promise<void> {
-    this.ok = await this.signalling.final(LIMIT_MS);
+    this.ok = await this.signalling.final();
     if (this.ok.status !== 200) throw new Error(`refused: ${this.ok.text}`);
     this.end.connect(this.ok.body);
   }
@@ -40,8 +38,8 @@ export class AgentCall {
   }
 
   /** The gateway's BYE, which is answered: its Reason. */
-  async ended(withinMs?: number): Promise<string> {
-    const bye = await this.signalling.incoming('BYE', withinMs);
+  async ended(): Promise<string> {
+    const bye = await this.signalling.incoming('BYE');
     answerOk(this.peer, bye);
     await this.close();
     return bye.header('Reason') ?? '';
@@ -120,7 +118,7 @@ export class AgentSite {
     const before = bot.calls.all.length;
     const call = await this.invite(options);
     await call.answered();
-    call.bot = await bot.calls.at(before, LIMIT_MS);
+    call.bot = await bot.calls.at(before);
     call.ack();
     await call.bot.message('start');
     return call;

@@ -53,8 +53,8 @@ export class BotCall {
   }
 
   /** The message of this kind in this place, once it has come. */
-  message(event: string, index = 0, limitMs = 5_000): Promise<BotMessage> {
-    return this.messages.until(() => this.of(event)[index], limitMs);
+  message(event: string, index = 0): Promise<BotMessage> {
+    return this.messages.until(() => this.of(event)[index]);
   }
 
   /** When it came, by `performance.now()`. */

@@ -60,8 +60,8 @@ export class VoiceWebhook {
   }
 
   /** The request for this path in this place, once it has come. */
-  at(path: string, index = 0, limitMs = 10_000): Promise<VoiceWebhookRequest> {
-    return this.requests.until((all) => all.filter(({ path: asked }) => asked === path)[index], limitMs);
+  at(path: string, index = 0): Promise<VoiceWebhookRequest> {
+    return this.requests.until((all) => all.filter(({ path: asked }) => asked === path)[index]);
   }
 
   async #seen(request: IncomingMessage): Promise<VoiceWebhookRequest> {

@@ -68,7 +68,7 @@ export class MediaGenerator {
   /** The next event of this name that was not taken yet. */
   async next(name: string, matches: (event: GeneratorEvent) => boolean = () => true): Promise<GeneratorEvent> {
     const isIt = (event: GeneratorEvent): boolean => event.event === name && !this.#taken.has(event) && matches(event);
-    const event = await this.#events.until((all) => all.find(isIt), 5_000);
+    const event = await this.#events.until((all) => all.find(isIt));
     this.#taken.add(event);
     return event;
   }
@@ -76,7 +76,7 @@ export class MediaGenerator {
   /** The first event of this name that comes from now on. */
   coming(name: string, matches: (event: GeneratorEvent) => boolean): Promise<GeneratorEvent> {
     const from = this.#events.all.length;
-    return this.#events.until((all) => all.slice(from).find((event) => event.event === name && matches(event)), 5_000);
+    return this.#events.until((all) => all.slice(from).find((event) => event.event === name && matches(event)));
   }
 
   /** Resolves with the last event, `total`, when the program has ended well. */

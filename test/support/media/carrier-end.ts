@@ -70,22 +70,22 @@ export class CarrierEnd {
   }
 
   /** Resolves when these bytes were heard, in the call's law, one after the other. */
-  heard(bytes: Buffer, limitMs = 10_000): Promise<void> {
+  heard(bytes: Buffer): Promise<void> {
     const { payloadType } = this.format;
     const played = (): Buffer =>
       Buffer.concat(
         this.peer.received.filter(({ packet }) => packet.header.payloadType === payloadType).map(({ packet }) => packet.payload),
       );
-    return this.peer.until(() => played().includes(bytes), limitMs);
+    return this.peer.until(() => played().includes(bytes));
   }
 
   /** Resolves when the agent is heard. */
-  hearsAgent(limitMs = 10_000): Promise<void> {
-    return this.peer.until(() => this.voiced > 5, limitMs);
+  hearsAgent(): Promise<void> {
+    return this.peer.until(() => this.voiced > 5);
   }
 
   /** Speaks one level for as long as it takes until the test line sends it back. */
-  async hearsEcho(sample: number, packetMs = 20, limitMs = 15_000): Promise<void> {
+  async hearsEcho(sample: number, packetMs = 20): Promise<void> {
     // A key ends the greeting, which takes ten seconds; where none was negotiated it is listened to.
     if (!this.#hasInterrupted) {
       this.#hasInterrupted = true;
@@ -103,7 +103,7 @@ export class CarrierEnd {
       this.peer.received
         .slice(-5)
         .some(({ packet }) => packet.header.payloadType === payloadType && isSpoken(new Uint8Array(packet.payload)));
-    const heard = this.peer.until(isHeard, limitMs).finally(() => done.abort());
+    const heard = this.peer.until(isHeard).finally(() => done.abort());
     heard.catch(() => undefined);
     while (!done.signal.aborted) await this.peer.speak(new Int16Array(6 * FRAME_SAMPLES).fill(sample), packetMs);
     await heard;

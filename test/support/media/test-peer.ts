@@ -17,6 +17,7 @@ import type { MediaAddress, SrtpKeys } from '../../../src/gateway/model/media.js
 import type { AudioCodec } from '../../../src/rtp/codec/g711.js';
 import { payloadTypeOf } from '../../../src/rtp/codec/g711.js';
 import { rtpPacket, telephoneEvent } from './packets.js';
+import { HANG_GUARD_MS } from '../hang-guard.js';
 
 export interface PeerOptions {
   readonly codec?: AudioCodec;
@@ -213,7 +214,7 @@ export class TestPeer {
   }
 
   /** Resolves when the condition holds, looked at after each packet. */
-  until(condition: () => boolean, limitMs = 110_000): Promise<void> {
+  until(condition: () => boolean, limitMs = HANG_GUARD_MS): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(look);

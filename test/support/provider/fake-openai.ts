@@ -152,8 +152,8 @@ export class FakeOpenAiSession {
     return this.messages.all.filter((one): one is Extract<ClientEvent, { type: Type }> => one.type === type);
   }
 
-  message<Type extends ClientEvent['type']>(type: Type, index = 0, limitMs = 5_000): Promise<Extract<ClientEvent, { type: Type }>> {
-    return this.messages.until(() => this.of(type)[index], limitMs);
+  message<Type extends ClientEvent['type']>(type: Type, index = 0): Promise<Extract<ClientEvent, { type: Type }>> {
+    return this.messages.until(() => this.of(type)[index]);
   }
 
   error(code: string, type = 'invalid_request_error'): void {

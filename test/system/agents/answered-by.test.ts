@@ -55,7 +55,7 @@ describe('a call that is placed with detect_answerer', () => {
       await call.answer(end.sdp());
       for (const part of greeting) await end.peer.speak(part);
       try {
-        await expect.poll(() => told, { timeout: 5_000 }).toEqual(expected);
+        await expect.poll(() => told).toEqual(expected);
       } finally {
         expect((await call.dialog.ask('BYE')).status).toBe(200);
         await end.close();

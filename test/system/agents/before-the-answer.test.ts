@@ -11,7 +11,6 @@ import { ProxiedGateway } from '../../support/proxied-gateway.js';
 
 // A bot that is there or not, while the caller waits. Numbers are attached once; the bots behind them come and go.
 
-const LIMIT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 800;
 const GRACE_MS = 1_000;
 const SECRET = 'hunter2';
@@ -74,7 +73,7 @@ const invite = (number = numbers.bot): Promise<AgentCall> => site.invite({ numbe
 
 /** 480 with the reason, and no 18x before it. */
 async function isRefused(call: AgentCall, agentError: RegExp): Promise<void> {
-  const final = await call.signalling.final(LIMIT_MS);
+  const final = await call.signalling.final();
   expect([final.status, final.header('Warning')]).toEqual([480, expect.stringContaining('AGENT_UNAVAILABLE')]);
   expect(call.peer.received.map(({ status }) => status).filter((status) => status > 0)).toEqual([100, 480]);
   await call.close();
@@ -108,7 +107,7 @@ describe('a caller whose bot is not there', () => {
     const sockets = await silence();
     const call = await invite();
     const startedMs = performance.now();
-    const socket = await sockets.at(0, LIMIT_MS);
+    const socket = await sockets.at(0);
     const gone = new Promise((resolve) => socket.once('close', resolve));
     socket.resume();
     await isRefused(call, /wss?:\/\/\S+: no answer, after \d+ ms/);
@@ -124,7 +123,7 @@ describe('a bot that goes away between the 200 and the ACK', () => {
     await call.answered();
     const lost = await bot.calls.at(0, 0);
     lost.socket.terminate();
-    call.bot = await bot.calls.at(1, LIMIT_MS);
+    call.bot = await bot.calls.at(1);
     call.ack();
     const { start } = await call.bot.message('start');
     expect((start as { customParameters: object }).customParameters).not.toHaveProperty('reconnects');
@@ -155,7 +154,7 @@ describe('a caller who gives up', () => {
   it('[3261 §9.2] while the bot is being connected gets 487, and the attempt is given up', async () => {
     const sockets = await silence();
     const call = await invite();
-    const socket = await sockets.at(0, LIMIT_MS);
+    const socket = await sockets.at(0);
     const gone = new Promise((resolve) => socket.once('close', resolve));
     socket.resume();
     call.signalling.cancel();
@@ -222,14 +221,14 @@ describe('agents.on_failure: test-line', () => {
     const before = await connects();
     proxied.proxy.holding = 'answer';
     const call = await other.invite({ number });
-    const left = await bot.calls.at(0, LIMIT_MS);
+    const left = await bot.calls.at(0);
     // The bot's side of the connection is open before the gateway's, which gives an attempt up without a close frame.
     await expect.poll(connects).toBe(before + 1);
     await expect.poll(() => proxied.proxy.heldCount).toBe(1);
     call.signalling.cancel();
     expect((await call.signalling.final()).status).toBe(487);
     proxied.proxy.release();
-    expect(await left.closed.at(0, LIMIT_MS)).toBe(1_000);
+    expect(await left.closed.at(0)).toBe(1_000);
     expect(left.messages.all).toEqual([]);
     await call.close();
     expect(await other.gateway.record(call.signalling.callId)).toMatchObject({ reason: 'CALLER_CANCELLED' });

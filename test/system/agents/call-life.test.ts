@@ -8,7 +8,6 @@ import { isKept, killGateway, nothingLeft } from '../../support/trunk.js';
 
 // A call's agent for as long as the call lasts: beside other calls, over a gateway's death, to the end that its owner set.
 
-const LIMIT_MS = 5_000;
 let site: AgentSite;
 let other: TestBot;
 let otherNumber: string;
@@ -34,7 +33,7 @@ async function hearEachOther(call: AgentCall, bot: BotCall, seed: number): Promi
   await untilWhole(async () => {
     bot.say(answer);
     await call.end.peer.speak(mulaw.decode(said));
-    await until(() => bot.heard.includes(middle) && spoken().includes(answer.subarray(800, 2_400)), 1_000, 'not heard by both');
+    await until(() => bot.heard.includes(middle) && spoken().includes(answer.subarray(800, 2_400)), 'not heard by both');
   });
 }
 
@@ -56,9 +55,9 @@ describe('a gateway that is killed in a call', () => {
     await isKept(site.gateway, call.signalling.callId);
     const calls = site.bot.calls.all.length;
     await killGateway(site.gateway);
-    expect(await call.bot.closed.at(0, LIMIT_MS)).toBe(1_006);
+    expect(await call.bot.closed.at(0)).toBe(1_006);
     const again = await site.bot.calls.at(calls, 20_000);
-    await again.message('start', 0, LIMIT_MS);
+    await again.message('start');
     expect(startOf(again).callSid).toBe(startOf(call.bot).callSid);
     expect(startOf(again).customParameters).toEqual({
       ...startOf(call.bot).customParameters,
@@ -67,7 +66,7 @@ describe('a gateway that is killed in a call', () => {
     });
     await hearEachOther(call, again, 61);
     await call.hangUp();
-    expect(await again.closed.at(0, LIMIT_MS)).toBe(1_000);
+    expect(await again.closed.at(0)).toBe(1_000);
     expect(await site.gateway.record(call.signalling.callId)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1 });
     await nothingLeft(Number(site.gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
   });
@@ -77,8 +76,8 @@ describe('a gateway that is stopped', () => {
   it('ends its calls with SHUTDOWN when they have had their time, and tells each bot with stop', async () => {
     const call = await site.talking();
     const stopping = site.gateway.stop();
-    expect(await call.ended(LIMIT_MS)).toContain('text="SHUTDOWN"');
-    expect(await call.bot.closed.at(0, LIMIT_MS)).toBe(1_000);
+    expect(await call.ended()).toContain('text="SHUTDOWN"');
+    expect(await call.bot.closed.at(0)).toBe(1_000);
     expect(call.bot.messages.all.at(-1)).toMatchObject({ event: 'stop' });
     await stopping;
   });

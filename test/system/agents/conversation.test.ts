@@ -18,7 +18,6 @@ import { FakeSpeech } from '../../support/provider/fake-speech.js';
 // The whole product with an application as it would be written for Twilio's ConversationRelay, and strict fakes of the providers, which
 // their own libraries talk to.
 
-const LIMIT_MS = 10_000;
 const { VoiceResponse } = twilio.twiml;
 
 interface Message {
@@ -44,7 +43,7 @@ class AppCall {
   }
 
   at(type: string, index = 0): Promise<Message> {
-    return this.messages.until(() => this.of(type)[index], LIMIT_MS);
+    return this.messages.until(() => this.of(type)[index]);
   }
 
   send(message: object): void {
@@ -114,7 +113,7 @@ async function talking(): Promise<{ call: AgentCall; client: AppCall; listener: 
   const call = await site.invite({ number });
   await call.answered();
   call.ack();
-  return { call, client: await app.sessions.at(clients, LIMIT_MS), listener: await flux.sessions.at(listeners, LIMIT_MS) };
+  return { call, client: await app.sessions.at(clients), listener: await flux.sessions.at(listeners) };
 }
 
 it('an application exchanges text with a caller, is interrupted, and hands the call over', async () => {
@@ -150,7 +149,7 @@ it('an application exchanges text with a caller, is interrupted, and hands the c
     parameters: { HandoffData: '{"reason":"desk"}', SessionStatus: 'ended', SessionId: setup['sessionId'], CallStatus: 'in-progress' },
   });
   expect(await call.ended()).toContain('AGENT_HANGUP');
-  await listener.closed.at(0, LIMIT_MS);
+  await listener.closed.at(0);
   expect([listener.errors, speech.errors]).toEqual([[], []]);
   expect(listener.audio.length).toBeGreaterThan(4_000);
 });
@@ -192,12 +191,12 @@ it('an update by Twiml, or by Url, replaces a conversation', async () => {
   const again = new VoiceResponse();
   again.connect().conversationRelay({ url: appUrl(), welcomeGreeting: 'Once more.' });
   await api.calls(String(callSid)).update({ twiml: again.toString() });
-  const second = await app.sessions.at(before, LIMIT_MS);
+  const second = await app.sessions.at(before);
   await call.end.heard(muLawOf('Once more.'));
-  await client.closed.at(0, LIMIT_MS);
+  await client.closed.at(0);
   await api.calls(String(callSid)).update({ url: `${webhook.url}/next` });
   expect(await call.ended()).toContain('AGENT_HANGUP');
-  await second.closed.at(0, LIMIT_MS);
+  await second.closed.at(0);
   expect(webhook.requests.all.map(({ path }) => path)).not.toContain('/never');
 });
 
@@ -218,7 +217,7 @@ it('speaks by each provider, in the voice that is named', async () => {
   await call.end.heard(muLawOf('Nummer zwei ist das.'));
   const voiced = call.end.voiced;
   client.send({ type: 'text', token: 'Et voici le troisième.', lang: 'fr-FR', last: true });
-  await call.end.peer.until(() => call.end.voiced >= voiced + 20, LIMIT_MS);
+  await call.end.peer.until(() => call.end.voiced >= voiced + 20);
   expect(speech.asked.all.slice(before).map(({ provider, voice }) => [provider, voice])).toEqual([
     ['elevenlabs', 'abcdefghij0123456789'],
     ['deepgram', expect.stringMatching(/^aura-2-[a-z]+-de$/)],
@@ -233,7 +232,7 @@ it('speaks by each provider, in the voice that is named', async () => {
   expect((await client.at('error'))['description']).toBe('text to speech: elevenlabs answered 429 (too many sessions or requests)');
   speech.refusal = null;
   await call.hangUp();
-  await client.closed.at(0, LIMIT_MS);
+  await client.closed.at(0);
   expect(speech.errors).toEqual([]);
 });
 
@@ -284,12 +283,12 @@ it('the fakes talk with the providers’ own libraries, unmodified', async () =>
   socket.on('message', (message) => arrived.add(message));
   socket.connect();
   await socket.waitForOpen();
-  const listener = await flux.sessions.at(before, LIMIT_MS);
+  const listener = await flux.sessions.at(before);
   socket.sendMedia(Buffer.alloc(640));
   listener.turn('EndOfTurn', 'Good day');
-  expect(await arrived.at(1, LIMIT_MS)).toMatchObject({ type: 'TurnInfo', event: 'EndOfTurn', transcript: 'Good day', trigger: 'model' });
+  expect(await arrived.at(1)).toMatchObject({ type: 'TurnInfo', event: 'EndOfTurn', transcript: 'Good day', trigger: 'model' });
   socket.sendCloseStream({ type: 'CloseStream' });
-  await listener.messages.at(0, LIMIT_MS);
+  await listener.messages.at(0);
   socket.close();
   const said = await deepgram.speak.v1.audio.generate({
     text: 'One.',

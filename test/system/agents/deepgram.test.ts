@@ -7,7 +7,6 @@ import { type FakeServer, startSessions } from '../../support/provider/fake-serv
 
 // The whole product with an agent at a strict fake of Deepgram's Voice Agent, which Deepgram's own library talks to.
 
-const LIMIT_MS = 10_000;
 let fake: FakeServer<FakeDeepgramSession>;
 let site: AgentSite;
 
@@ -25,7 +24,7 @@ it('a caller hears an agent at Deepgram', async () => {
   const provider = { name: 'deepgram', url, api_key: 'dg-key' };
   const call = await site.invite({ number: await site.numberOf({ prompt: 'x', first_sentence: 'Good day.', provider }) });
   await call.answered();
-  const session = await fake.sessions.at(0, LIMIT_MS);
+  const session = await fake.sessions.at(0);
   expect(session.config?.agent.greeting).toBe('Good day.');
   const greeting = Buffer.alloc(4_000, 0x22);
   session.text('Good day.');
@@ -35,7 +34,7 @@ it('a caller hears an agent at Deepgram', async () => {
   await call.end.heard(greeting);
   await call.end.peer.speak(new Int16Array(8_000).fill(2_000));
   await call.hangUp();
-  await session.closed.at(0, LIMIT_MS);
+  await session.closed.at(0);
   expect(session.audio.length).toBeGreaterThan(7_000);
   expect(session.errors).toEqual([]);
 });
@@ -50,10 +49,7 @@ it('the fake talks with Deepgram’s own library, unmodified', async () => {
   socket.connect();
   await socket.waitForOpen();
   const typed = (type: string): Promise<object> =>
-    arrived.until(
-      (all) => all.find((one): one is object => typeof one === 'object' && one !== null && 'type' in one && one.type === type),
-      LIMIT_MS,
-    );
+    arrived.until((all) => all.find((one): one is object => typeof one === 'object' && one !== null && 'type' in one && one.type === type));
   await typed('Welcome');
   socket.sendSettings({
     type: 'Settings',
@@ -65,12 +61,12 @@ it('the fake talks with Deepgram’s own library, unmodified', async () => {
     },
   });
   await typed('SettingsApplied');
-  const session = await fake.sessions.at(before, LIMIT_MS);
+  const session = await fake.sessions.at(before);
   session.callerSaid('Hello?');
   expect(await typed('ConversationText')).toMatchObject({ role: 'user', content: 'Hello?' });
   socket.sendInjectUserMessage({ type: 'InjectUserMessage', content: 'Hi.' });
-  await session.messages.at(1, LIMIT_MS);
+  await session.messages.at(1);
   expect(session.errors).toEqual([]);
   socket.close();
-  await session.closed.at(0, LIMIT_MS);
+  await session.closed.at(0);
 });

@@ -79,7 +79,7 @@ describe('<Dial> by a call of ours', () => {
           await call.end.peer.speak(speech);
           return end.voiced;
         },
-        { timeout: 10_000, interval: 20 },
+        { interval: 20 },
       )
       .toBeGreaterThan(20);
     expect((await leg.dialog.ask('BYE')).status).toBe(200);
@@ -110,7 +110,7 @@ describe('<Dial> by a call of ours', () => {
     webhook.requests.all.splice(0);
     const first = await dialled({ timeout: 5 });
     first.leg.respond('180 Ringing');
-    const cancel = await first.leg.cancelled(10_000);
+    const cancel = await first.leg.cancelled();
     expect(cancel.header('Reason')).toContain('NO_ANSWER');
     expect(await parameters()).toMatchObject({ DialCallStatus: 'no-answer' });
     expect(await first.call.ended()).toContain('AGENT_HANGUP');
@@ -118,7 +118,7 @@ describe('<Dial> by a call of ours', () => {
     const { call, leg } = await dialled({ timeLimit: 1 });
     const end = (await CarrierEnd.open()).connect(leg.invite.body);
     await leg.answer(end.sdp());
-    const bye = await leg.request('BYE', 10_000);
+    const bye = await leg.request('BYE');
     expect(bye.header('Reason')).toContain('MAX_DURATION');
     respond(leg.peer, bye, '200 OK');
     expect(await parameters()).toMatchObject({ DialCallStatus: 'completed' });

@@ -14,7 +14,6 @@ import { FakeSpeech } from '../../support/provider/fake-speech.js';
 
 // The whole product with an agent at a strict fake of ElevenLabs Agents, which ElevenLabs' own library talks to.
 
-const LIMIT_MS = 10_000;
 let fake: FakeServer<FakeElevenLabsSession>;
 let site: AgentSite;
 let url: string;
@@ -50,7 +49,7 @@ it('a caller hears an agent at ElevenLabs, which ends the call', async () => {
   const provider = { name: 'elevenlabs', model: 'agent_1', url, api_key: 'el-key' };
   const call = await site.invite({ number: await site.numberOf({ prompt: 'x', first_sentence: 'Good day.', provider }) });
   await call.answered();
-  const session = await fake.sessions.at(0, LIMIT_MS);
+  const session = await fake.sessions.at(0);
   expect(fake.upgrades.at(-1)?.url).toContain('agent_id=agent_1');
   expect(session.config?.conversation_config_override?.agent?.first_message).toBe('Good day.');
   const greeting = Buffer.alloc(4_000, 0x22);
@@ -59,7 +58,7 @@ it('a caller hears an agent at ElevenLabs, which ends the call', async () => {
   call.ack();
   await call.end.heard(greeting);
   await call.end.peer.speak(new Int16Array(8_000).fill(2_000));
-  await expect.poll(() => session.audio.length, { timeout: LIMIT_MS }).toBeGreaterThan(7_000);
+  await expect.poll(() => session.audio.length).toBeGreaterThan(7_000);
   session.close(1_000);
   expect(await call.ended()).toContain('AGENT_HANGUP');
   expect(session.errors).toEqual([]);
@@ -77,13 +76,13 @@ it('while a tool runs the caller hears its speech, by ElevenLabs’ text-to-spee
   const call = await site.invite({ number: await site.numberOf({ prompt: 'x', voice: 'v1', tools: [book], provider }) });
   await call.answered();
   call.ack();
-  const session = await fake.sessions.at(before, LIMIT_MS);
+  const session = await fake.sessions.at(before);
   session.call('c1', 'book', { day: 'Monday' });
-  const response = await asked.at(0, LIMIT_MS);
+  const response = await asked.at(0);
   await call.end.heard(SPOKEN);
   expect(speech.asked.all.map(({ provider: by, text, voice }) => [by, text, voice])).toEqual([['elevenlabs', 'One moment.', 'v1']]);
   response.end('{"slot":1}');
-  await session.messages.until(() => session.of('client_tool_result')[0], LIMIT_MS);
+  await session.messages.until(() => session.of('client_tool_result')[0]);
   await call.hangUp();
   const { call_id: id } = await site.gateway.record(call.signalling.callId);
   const { json } = await site.gateway.api('GET', `/v1/calls/${String(id)}`);
@@ -125,24 +124,24 @@ it('the fake talks with ElevenLabs’ own library, unmodified', async () => {
     callbackAgentResponseCorrection: (_original: string, corrected: string) => texts.add(corrected),
   });
   await conversation.startSession();
-  const session = await fake.sessions.at(before, LIMIT_MS);
-  await session.messages.at(0, LIMIT_MS);
+  const session = await fake.sessions.at(before);
+  await session.messages.at(0);
   sendAudio(Buffer.alloc(160));
   session.ping(1);
   session.text('Hello, there.');
   const id = session.say(Buffer.alloc(160, 1));
-  expect(await heard.at(0, LIMIT_MS)).toEqual(Buffer.alloc(160, 1));
+  expect(await heard.at(0)).toEqual(Buffer.alloc(160, 1));
   session.callerSaid('Stop.');
   session.interrupt(id);
   session.late(Buffer.alloc(160, 2), id);
   session.correct('Hello, there.', 'Hello');
   session.call('c1', 'book', { day: 'Monday' });
-  await texts.until((all) => (all.includes('Hello') ? true : undefined), LIMIT_MS);
+  await texts.until((all) => (all.includes('Hello') ? true : undefined));
   expect(texts.all).toEqual(['Hello, there.', 'Stop.', 'interrupted', 'Hello']);
-  await session.messages.until(() => session.of('client_tool_result')[0], LIMIT_MS);
+  await session.messages.until(() => session.of('client_tool_result')[0]);
   expect(session.of('pong')).toEqual([{ type: 'pong', event_id: 1 }]);
   expect(heard.all).toHaveLength(1);
   expect(session.errors).toEqual([]);
   conversation.endSession();
-  await session.closed.at(0, LIMIT_MS);
+  await session.closed.at(0);
 });

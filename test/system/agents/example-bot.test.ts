@@ -79,7 +79,7 @@ describe('the bot of docs/agents.md', () => {
         keys: { send: key, receive: theirKey },
       });
       const isHeard = (hertz: number): boolean => (findPhrase(leg.recording(), tone(hertz, 400))?.score ?? 0) > 0.85;
-      await until(() => isHeard(440), 10_000, 'the greeting is not heard', 100);
+      await until(() => isHeard(440), 'the greeting is not heard', { everyMs: 100 });
       for (const [event, hertz] of [
         [5, 1_000],
         [2, 700],
@@ -87,7 +87,7 @@ describe('the bot of docs/agents.md', () => {
         expect(isHeard(hertz)).toBe(false);
         await untilWhole(() => {
           leg.press(event);
-          return until(() => isHeard(hertz), 3_000, `key ${String(event)} is not answered`, 100);
+          return until(() => isHeard(hertz), `key ${String(event)} is not answered`, { everyMs: 100 });
         });
       }
       leg.press(11);

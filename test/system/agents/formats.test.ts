@@ -7,7 +7,6 @@ import { AgentSite } from '../../support/agent/agent-site.js';
 
 // Raw formats: binary messages in both directions, JSON beside them.
 
-const LIMIT_MS = 5_000;
 let site: AgentSite;
 let speech: Int16Array;
 let answer: Int16Array;
@@ -87,10 +86,10 @@ describe('a bot with binary messages', () => {
     // A test that is kept waiting by others is a caller with gaps: it says it again.
     for (let time = 1; time <= 3 && score() < 0.98; time += 1) {
       await end.peer.speak(speech);
-      await bot.binary.at(bot.binary.all.length + 3, LIMIT_MS);
+      await bot.binary.at(bot.binary.all.length + 3);
     }
     expect(score()).toBeGreaterThan(0.98);
-    await bot.message('mark', 0, LIMIT_MS);
+    await bot.message('mark');
     await expect.poll(() => findPhrase(end.peer.heard, answer)?.score).toBeGreaterThan(0.98);
     expect(new Set(bot.binary.all.map(({ length }) => length))).toEqual(new Set([wire.frameBytes]));
     expect(bot.of('media')).toEqual([]);

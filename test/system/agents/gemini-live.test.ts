@@ -7,7 +7,6 @@ import { type FakeServer, startSessions } from '../../support/provider/fake-serv
 
 // The whole product with an agent at a strict fake of Gemini Live, which Google's own library talks to.
 
-const LIMIT_MS = 10_000;
 let fake: FakeServer<FakeGeminiSession>;
 let site: AgentSite;
 
@@ -25,8 +24,8 @@ it('a caller hears an agent at Gemini', async () => {
   const call = await site.invite({ number: await site.numberOf({ prompt: 'x', provider }) });
   await call.answered();
   call.ack();
-  const session = await fake.sessions.at(0, LIMIT_MS);
-  await session.messages.at(1, LIMIT_MS);
+  const session = await fake.sessions.at(0);
+  await session.messages.at(1);
   expect(session.texts).toEqual(['The call was answered. Greet the caller.']);
   session.say(
     Buffer.from(Int16Array.from({ length: 24_000 }, (_, n) => 8_000 * Math.sin((2 * Math.PI * 500 * n) / 24_000)).buffer),
@@ -36,7 +35,7 @@ it('a caller hears an agent at Gemini', async () => {
   await call.end.hearsAgent();
   await call.end.peer.speak(new Int16Array(8_000).fill(2_000));
   await call.hangUp();
-  await session.closed.at(0, LIMIT_MS);
+  await session.closed.at(0);
   expect(session.audio.length).toBeGreaterThan(28_000);
   expect(session.errors).toEqual([]);
 });
@@ -50,20 +49,20 @@ it('the fake talks with Google’s own library, unmodified', async () => {
     config: { responseModalities: [Modality.AUDIO], inputAudioTranscription: {}, sessionResumption: {} },
     callbacks: { onmessage: (message) => arrived.add(message) },
   });
-  const session = await fake.sessions.at(before, LIMIT_MS);
+  const session = await fake.sessions.at(before);
   live.sendRealtimeInput({ audio: { data: Buffer.alloc(640).toString('base64'), mimeType: 'audio/pcm;rate=16000' } });
   live.sendRealtimeInput({ text: 'Hi.' });
-  await session.messages.at(1, LIMIT_MS);
+  await session.messages.at(1);
   expect([session.audio.length, session.texts]).toEqual([640, ['Hi.']]);
   session.say(Buffer.alloc(960), 'Hello.');
-  const message = await arrived.until((all) => all.find(({ serverContent }) => serverContent?.modelTurn !== undefined), LIMIT_MS);
+  const message = await arrived.until((all) => all.find(({ serverContent }) => serverContent?.modelTurn !== undefined));
   expect(message.serverContent?.modelTurn?.parts?.[0]?.inlineData?.mimeType).toBe('audio/pcm;rate=24000');
   session.call({ id: '1', name: 'weather', args: {} });
-  await arrived.until((all) => all.find(({ toolCall }) => toolCall?.functionCalls?.[0]?.id === '1'), LIMIT_MS);
+  await arrived.until((all) => all.find(({ toolCall }) => toolCall?.functionCalls?.[0]?.id === '1'));
   const response = Object.assign(new FunctionResponse(), { id: '1', name: 'weather', response: { result: 'rain' } });
   live.sendToolResponse(Object.assign(new LiveSendToolResponseParameters(), { functionResponses: [response] }));
-  await session.messages.at(2, LIMIT_MS);
+  await session.messages.at(2);
   expect(session.errors).toEqual([]);
   live.close();
-  await session.closed.at(0, LIMIT_MS);
+  await session.closed.at(0);
 });

@@ -8,7 +8,6 @@ import { startFakeOpenAi } from '../../support/provider/openai-server.js';
 
 // What answers in place of an agent that its provider refuses, or that is gone in a call.
 
-const LIMIT_MS = 10_000;
 let refusal: number | null = null;
 let first: FakeServer<FakeOpenAiSession>;
 let second: FakeServer<FakeDeepgramSession>;
@@ -47,9 +46,9 @@ async function called(): Promise<AgentCall> {
 async function lost(): Promise<AgentCall> {
   const before = first.sessions.all.length;
   const call = await called();
-  const session = await first.sessions.at(before, LIMIT_MS);
+  const session = await first.sessions.at(before);
   const greeting = Buffer.alloc(1_600, 0x22);
-  session.utter((await session.responses.at(0, LIMIT_MS)).id, greeting, 'Good day.');
+  session.utter((await session.responses.at(0)).id, greeting, 'Good day.');
   await call.end.heard(greeting);
   session.error('invalid_api_key');
   return call;
@@ -91,7 +90,7 @@ describe('second-provider', () => {
     refusal = status;
     const before = second.sessions.all.length;
     const call = await called();
-    const session = await second.sessions.at(before, LIMIT_MS);
+    const session = await second.sessions.at(before);
     expect(session.config?.agent.think.prompt).toContain('You are the front desk.');
     const greeting = Buffer.alloc(1_600, 0x33);
     session.say(greeting);
@@ -106,8 +105,8 @@ describe('second-provider', () => {
   it('goes on with a call that the first one left, with the conversation so far', async () => {
     const before = second.sessions.all.length;
     const call = await lost();
-    const session = await second.sessions.at(before, LIMIT_MS);
-    await session.messages.at(1, LIMIT_MS);
+    const session = await second.sessions.at(before);
+    await session.messages.at(1);
     expect(session.config?.agent.context?.messages).toEqual([{ type: 'History', role: 'assistant', content: 'Good day.' }]);
     expect(session.of('InjectUserMessage')).toHaveLength(1);
     session.text('Sorry, where were we?');
@@ -115,7 +114,7 @@ describe('second-provider', () => {
     session.say(answer);
     session.done();
     await call.end.heard(answer);
-    await expect.poll(() => session.audio.length, { timeout: LIMIT_MS }).toBeGreaterThan(1_600);
+    await expect.poll(() => session.audio.length).toBeGreaterThan(1_600);
     await call.hangUp();
     const record = await recordOf(call);
     expect(record).toMatchObject({
@@ -145,8 +144,8 @@ describe('between the 200 and the ACK', () => {
     const before = first.sessions.all.length;
     const call = await site.invite({ number: numbers.agent });
     await call.answered();
-    const session = await first.sessions.at(before, LIMIT_MS);
-    session.utter((await session.responses.at(0, LIMIT_MS)).id, Buffer.alloc(1_600, 0x11), 'Never heard.');
+    const session = await first.sessions.at(before);
+    session.utter((await session.responses.at(0)).id, Buffer.alloc(1_600, 0x11), 'Never heard.');
     return { call, session };
   }
 
@@ -154,14 +153,14 @@ describe('between the 200 and the ACK', () => {
     const { call, session } = await answered();
     const before = first.sessions.all.length;
     session.close(1_011, 'Internal error');
-    const next = await first.sessions.at(before, LIMIT_MS);
+    const next = await first.sessions.at(before);
     const greeting = Buffer.alloc(1_600, 0x22);
-    next.utter((await next.responses.at(0, LIMIT_MS)).id, greeting, 'Good day.');
+    next.utter((await next.responses.at(0)).id, greeting, 'Good day.');
     call.ack();
     await call.end.heard(greeting);
     expect(call.end.peer.received.some(({ packet }) => packet.payload.includes(0x11))).toBe(false);
     await call.end.peer.speak(new Int16Array(1_600).fill(2_000));
-    await expect.poll(() => next.audio.length, { timeout: LIMIT_MS }).toBeGreaterThan(1_600);
+    await expect.poll(() => next.audio.length).toBeGreaterThan(1_600);
     const live = await liveOf(call);
     expect(live).toMatchObject({
       state: 'in_progress',
@@ -180,7 +179,7 @@ describe('between the 200 and the ACK', () => {
       const before = second.sessions.all.length;
       session.error('invalid_api_key');
       if (isFirst) call.ack();
-      const next = await second.sessions.at(before, LIMIT_MS);
+      const next = await second.sessions.at(before);
       if (!isFirst) call.ack();
       const greeting = Buffer.alloc(1_600, 0x33);
       next.text('Good day.');

@@ -15,7 +15,6 @@ import { startFakeOpenAi } from '../../support/provider/openai-server.js';
 
 // The whole product with an agent at OpenAI Realtime, as far as a strict fake of it goes: no live service was reached.
 
-const LIMIT_MS = 10_000;
 const OPERATOR_KEY = 'sk-of-the-operator';
 let fake: FakeServer<FakeOpenAiSession>;
 let site: AgentSite;
@@ -40,7 +39,7 @@ const talking = async (number: string): Promise<{ readonly call: AgentCall; read
   const call = await site.invite({ number });
   await call.answered();
   call.ack();
-  return { call, session: await fake.sessions.at(before, LIMIT_MS) };
+  return { call, session: await fake.sessions.at(before) };
 };
 const agentWith = (more: object): Promise<string> =>
   site.numberOf({ prompt: 'You are the front desk.', provider: { name: 'openai-realtime', url, api_key: 'sk-own' }, ...more });
@@ -50,7 +49,7 @@ const lastKey = (): string | undefined => fake.upgrades.at(-1)?.headers.authoriz
 describe('a call to an agent at OpenAI Realtime', () => {
   it('is greeted, interrupted and recorded', async () => {
     const { call, session } = await talking(await agentWith({ first_sentence: 'Blue Harbor, good day.' }));
-    const { id } = await session.responses.at(0, LIMIT_MS);
+    const { id } = await session.responses.at(0);
     const greeting = Buffer.alloc(4_000, 0x22);
     session.utter(id, greeting, 'Blue Harbor, good day.');
     await call.end.heard(greeting);
@@ -81,7 +80,7 @@ describe('a call to an agent at OpenAI Realtime', () => {
 
   it('has in its transcript what was heard of a sentence during which the caller hung up', async () => {
     const { call, session } = await talking(await agentWith({}));
-    const { id } = await session.responses.at(0, LIMIT_MS);
+    const { id } = await session.responses.at(0);
     session.say(id, session.item(id), Buffer.alloc(80_000, 0x33), 'One two three four. '.repeat(20));
     await call.end.heard(Buffer.alloc(4_000, 0x33));
     await call.hangUp();
@@ -106,7 +105,7 @@ describe('keys', () => {
   it('the operator’s key is for those who may use it, the organization’s comes before it, and neither leaves the operator’s address', async () => {
     const number = await site.numberOf({ prompt: 'x', provider: 'openai-realtime' });
     const refused = await site.invite({ number });
-    expect((await refused.signalling.final(LIMIT_MS)).status).toBe(480);
+    expect((await refused.signalling.final()).status).toBe(480);
     await refused.close();
     const checked = await site.gateway.api('POST', '/sip/check', { phone_number: number });
     expect(JSON.stringify(checked.json)).toContain('there is no key for openai-realtime');
@@ -127,7 +126,7 @@ describe('keys', () => {
     const elsewhere = await site.numberOf({ prompt: 'x', provider: { name: 'openai-realtime', url: `${url}/elsewhere` } });
     const before = fake.upgrades.length;
     const third = await site.invite({ number: elsewhere });
-    expect((await third.signalling.final(LIMIT_MS)).status).toBe(480);
+    expect((await third.signalling.final()).status).toBe(480);
     await third.close();
     expect(fake.upgrades).toHaveLength(before);
   });
@@ -135,7 +134,7 @@ describe('keys', () => {
   it('a wrong key refuses the call, and the record tells why', async () => {
     const number = await site.numberOf({ prompt: 'x', provider: { name: 'openai-realtime', url, api_key: 'sk-wrong' } });
     const call = await site.invite({ number });
-    expect((await call.signalling.final(LIMIT_MS)).status).toBe(480);
+    expect((await call.signalling.final()).status).toBe(480);
     await call.close();
     const record = await recordOf(call);
     expect(record).toMatchObject({ reason: 'AGENT_UNAVAILABLE' });
@@ -177,7 +176,7 @@ describe('before the answer', () => {
     expect(trace).not.toContain('porter');
     await new Promise((done) => server.close(done));
     const lost = await site.invite({ number });
-    expect((await lost.signalling.final(LIMIT_MS)).status).toBe(480);
+    expect((await lost.signalling.final()).status).toBe(480);
     await lost.close();
     expect((await site.gateway.cli('org', 'pathway-url', orgId, 'none')).code).toBe(0);
     const checked = await site.gateway.api('POST', '/sip/check', { phone_number: number });
@@ -195,9 +194,9 @@ describe('limits', () => {
       site.gateway.cli('org', 'set-limits', site.gateway.ready.org_id, '--max-provider-sessions', sessions);
     expect((await limit('1')).code).toBe(0);
     const { call, session } = await talking(number);
-    session.done((await session.responses.at(0, LIMIT_MS)).id, 'completed', '', 77);
+    session.done((await session.responses.at(0)).id, 'completed', '', 77);
     const second = await site.invite({ number });
-    const refusal = await second.signalling.final(LIMIT_MS);
+    const refusal = await second.signalling.final();
     expect([refusal.status, refusal.header('Warning')]).toEqual([486, expect.stringContaining('ORG_SESSION_LIMIT')]);
     await second.close();
     const checked = await site.gateway.api('POST', '/sip/check', { phone_number: number });
@@ -223,20 +222,20 @@ describe('the fake', () => {
     realtime.on('event', (event) => events.add(event));
     realtime.on('error', () => undefined);
     const arrived = <Type extends RealtimeServerEvent['type']>(type: Type): Promise<Extract<RealtimeServerEvent, { type: Type }>> =>
-      events.until((all) => all.find((one): one is Extract<RealtimeServerEvent, { type: Type }> => one.type === type), LIMIT_MS);
+      events.until((all) => all.find((one): one is Extract<RealtimeServerEvent, { type: Type }> => one.type === type));
     await arrived('session.created');
     realtime.send({ type: 'session.update', session: { type: 'realtime', audio: { output: { format: { type: 'audio/pcmu' } } } } });
     expect((await arrived('session.updated')).session).toMatchObject({ type: 'realtime' });
-    const session = await server.sessions.at(0, LIMIT_MS);
+    const session = await server.sessions.at(0);
     realtime.send({ type: 'response.create' });
-    const { id } = await session.responses.at(0, LIMIT_MS);
+    const { id } = await session.responses.at(0);
     session.utter(id, Buffer.alloc(160, 1), 'Hello.');
     expect(Buffer.from((await arrived('response.output_audio.delta')).delta, 'base64')).toEqual(Buffer.alloc(160, 1));
     await arrived('response.done');
     realtime.send({ type: 'session.update', session: { type: 'realtime', output_modalities: ['audio', 'text'] } });
     await arrived('error');
     realtime.close();
-    await session.closed.at(0, LIMIT_MS);
+    await session.closed.at(0);
     await server.stop();
   });
 });

@@ -9,7 +9,6 @@ import { startSessions, type FakeServer } from '../../support/provider/fake-serv
 
 // Each failure of each provider that its fake can send: the record and the trace have its cause. (The console shows the record's.)
 
-const LIMIT_MS = 10_000;
 const SECRETS = ['words of the call', 'A message with secrets', 'own-key'];
 type Session = FakeOpenAiSession | FakeDeepgramSession | FakeGeminiSession | FakeElevenLabsSession;
 type ProviderName = (typeof PROVIDERS)[number];
@@ -57,7 +56,7 @@ async function recordOf(sipCallId: string, cause: string): Promise<Readonly<Reco
   const { call_id: id } = await site.gateway.record(sipCallId);
   const path = `/v1/calls/${String(id)}`;
   const read = async () => ((await site.gateway.api('GET', path)).json as { call: Readonly<Record<string, unknown>> }).call;
-  await expect.poll(async () => (await read())['state'], { timeout: LIMIT_MS }).toBe('ended');
+  await expect.poll(async () => (await read())['state']).toBe('ended');
   const record = await read();
   const trace = JSON.stringify((await site.gateway.api('GET', `${path}/trace`)).json);
   expect(record['agent_error']).toContain(cause);
@@ -68,7 +67,7 @@ async function recordOf(sipCallId: string, cause: string): Promise<Readonly<Reco
 
 async function refusedCall(provider: ProviderName, cause: string): Promise<void> {
   const call = await site.invite({ number: numbers.get(provider)! });
-  expect((await call.signalling.final(LIMIT_MS)).status).toBe(480);
+  expect((await call.signalling.final()).status).toBe(480);
   await call.close();
   expect(await recordOf(call.signalling.callId, cause)).toMatchObject({ state: 'ended', reason: 'AGENT_UNAVAILABLE' });
 }
@@ -115,7 +114,7 @@ describe('in a call', () => {
     const { sessions } = fakes.get(provider)!;
     const next = sessions.all.length;
     how(session);
-    speak(cause.includes('another session') ? await sessions.at(next, LIMIT_MS) : session);
+    speak(cause.includes('another session') ? await sessions.at(next) : session);
     await call.end.hearsAgent();
     await call.hangUp();
     expect(await recordOf(call.signalling.callId, cause)).toMatchObject({ reason: 'CALLER_HANGUP' });
@@ -168,9 +167,9 @@ async function talking(provider: ProviderName) {
   const call = await site.invite({ number: numbers.get(provider)! });
   await call.answered();
   call.ack();
-  const session = await fake.sessions.at(before, LIMIT_MS);
+  const session = await fake.sessions.at(before);
   await call.end.peer.speak(new Int16Array(1_600).fill(2_000));
-  await expect.poll(() => session.audio.length, { timeout: LIMIT_MS }).toBeGreaterThan(0);
+  await expect.poll(() => session.audio.length).toBeGreaterThan(0);
   return { call, session };
 }
 

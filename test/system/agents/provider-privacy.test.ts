@@ -9,7 +9,6 @@ import { startFakeOpenAi } from '../../support/provider/openai-server.js';
 
 // What a call with an agent at a provider leaves behind, and what its end leaves open.
 
-const LIMIT_MS = 10_000;
 const SECRETS = [
   'secret-prompt',
   'secret-greeting',
@@ -58,31 +57,26 @@ async function talking(): Promise<{ readonly call: AgentCall; readonly session: 
   const call = await site.invite({ number });
   await call.answered();
   call.ack();
-  return { call, session: await fake.sessions.at(before, LIMIT_MS) };
+  return { call, session: await fake.sessions.at(before) };
 }
 
 describe('a call with an agent at a provider', () => {
   it('leaves no prompt, no words, no keys, no inputs of tools and no key in logs and trace', async () => {
     const { call, session } = await talking();
     expect(session.config?.instructions).toContain('secret-prompt secret-value');
-    session.utter((await session.responses.at(0, LIMIT_MS)).id, Buffer.alloc(1_600, 0x22), 'secret-said');
+    session.utter((await session.responses.at(0)).id, Buffer.alloc(1_600, 0x22), 'secret-said');
     await call.end.heard(Buffer.alloc(1_600, 0x22));
     session.callerStops(session.callerSpeaks(), 'secret-heard');
     const response = session.begin();
     session.call(response, 'book', { day: 'secret-input' });
     session.done(response);
-    (await asked.at(0, LIMIT_MS)).end('{"result":"secret-result"}');
-    await session.messages.until(
-      () => session.of('conversation.item.create').find(({ item }) => item.type === 'function_call_output'),
-      LIMIT_MS,
-    );
+    (await asked.at(0)).end('{"result":"secret-result"}');
+    await session.messages.until(() => session.of('conversation.item.create').find(({ item }) => item.type === 'function_call_output'));
     await call.signalling.request('INFO', call.ok, 'Signal=7\r\nDuration=160\r\n', ['Content-Type: application/dtmf-relay']);
-    await session.messages.until(
-      () =>
-        session
-          .of('conversation.item.create')
-          .find(({ item }) => item.type === 'message' && item.content[0].text === 'The caller pressed the keys 7.'),
-      LIMIT_MS,
+    await session.messages.until(() =>
+      session
+        .of('conversation.item.create')
+        .find(({ item }) => item.type === 'message' && item.content[0].text === 'The caller pressed the keys 7.'),
     );
     await call.hangUp();
     const { call_id: id } = await site.gateway.record(call.signalling.callId);
@@ -97,15 +91,15 @@ describe('a call with an agent at a provider', () => {
 
   it('a caller who hangs up while a tool runs leaves neither its request nor the session open', async () => {
     const { call, session } = await talking();
-    const first = (await session.responses.at(0, LIMIT_MS)).id;
+    const first = (await session.responses.at(0)).id;
     session.call(first, 'book', { day: 'Monday' });
     session.done(first);
-    const request = await asked.at(1, LIMIT_MS);
+    const request = await asked.at(1);
     const closed = new Promise<void>((resolve) => request.on('close', resolve));
     await call.hangUp();
     await closed;
     expect(request.writableEnded).toBe(false);
-    await session.closed.at(0, LIMIT_MS);
+    await session.closed.at(0);
     expect(await site.gateway.record(call.signalling.callId)).toMatchObject({ reason: 'CALLER_HANGUP' });
     expect(session.errors).toEqual([]);
   });
@@ -133,7 +127,7 @@ describe('provider.url', () => {
     expect(warned.warnings.map(({ path }) => path)).toEqual(['provider.url']);
     const number = await guarded.numberOf(settings);
     const call = await guarded.invite({ number });
-    expect((await call.signalling.final(LIMIT_MS)).status).toBe(480);
+    expect((await call.signalling.final()).status).toBe(480);
     await call.close();
     const checked = await guarded.gateway.api('POST', '/sip/check', { phone_number: number });
     expect(checked.json).toMatchObject({ data: { sip_status: 480, reason: 'AGENT_UNAVAILABLE' } });

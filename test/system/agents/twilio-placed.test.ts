@@ -43,7 +43,7 @@ async function statuses(): Promise<Readonly<Record<string, string>>[]> {
     const found = all.filter(({ path }) => path === '/status');
     const last = found.find(({ parameters }) => !['initiated', 'ringing', 'in-progress'].includes(parameters['CallStatus'] ?? ''));
     return last !== undefined && found.length > Number(last.parameters['SequenceNumber']) ? found : undefined;
-  }, 10_000);
+  });
   expect(seen.every(({ isSigned }) => isSigned)).toBe(true);
   return seen.map(({ parameters }) => parameters).sort((a, b) => Number(a['SequenceNumber']) - Number(b['SequenceNumber']));
 }
@@ -160,7 +160,7 @@ describe('a call that is placed through Twilio’s API', () => {
     await call.answer(end.sdp());
     for (const part of greeting) await end.peer.speak(part);
     expect((await webhook.at('/voice')).parameters).toMatchObject({ AnsweredBy: answeredBy });
-    respond(call.peer, await call.request('BYE', 10_000), '200 OK');
+    respond(call.peer, await call.request('BYE'), '200 OK');
     await site.ended(callIdOf(sid));
     await end.close();
   });
@@ -204,7 +204,7 @@ describe('a call that is placed through Twilio’s API', () => {
     const unanswered = await api.calls.create({ to: TO, from: FROM, twiml: '<Response/>', timeout: 1 });
     const second = await site.trunk.call();
     second.respond('180 Ringing');
-    await second.cancelled(10_000);
+    await second.cancelled();
     await site.ended(callIdOf(unanswered.sid));
     expect((await api.calls(unanswered.sid).fetch()).status).toBe('no-answer');
   });
@@ -237,10 +237,10 @@ describe('a call that is placed through Twilio’s API', () => {
     await end.heard(played);
     process.kill(await site.gateway.pidOf('gateway'), 'SIGKILL');
     const { voiced } = end;
-    await expect.poll(() => end.voiced, { timeout: 15_000 }).toBeGreaterThan(voiced + 100);
+    await expect.poll(() => end.voiced).toBeGreaterThan(voiced + 100);
     await end.peer.press(5);
     expect(await webhook.at('/key')).toMatchObject({ cookie: 'state=menu', parameters: { Digits: '5', CallSid: sid } });
-    respond(call.peer, await call.request('BYE', 10_000), '200 OK');
+    respond(call.peer, await call.request('BYE'), '200 OK');
     expect((await statuses()).map(({ CallStatus }) => CallStatus)).toEqual(['completed']);
     await end.close();
   });

@@ -8,7 +8,6 @@ import { voiceLikeNoise } from '../../support/media/audio.js';
 // A bot as its owner would write it for Twilio Media Streams, behind the whole product.
 
 const SECOND = 8_000;
-const LIMIT_MS = 5_000;
 /** Between two packets of a caller who counts as one without gaps. */
 const MAX_GAP_MS = 40;
 const HEX = /^[0-9a-f]{32}$/;
@@ -48,8 +47,8 @@ describe('a Twilio bot', () => {
     expect((await call.signalling.request('UPDATE', call.ok)).status).toBe(200);
     expect(bot.messages.all).toEqual([]);
     call.ack();
-    expect((await bot.messages.at(0, LIMIT_MS)).event).toBe('connected');
-    expect((await bot.messages.at(1, LIMIT_MS)).event).toBe('start');
+    expect((await bot.messages.at(0)).event).toBe('connected');
+    expect((await bot.messages.at(1)).event).toBe('start');
     await call.hangUp();
   });
 
@@ -106,7 +105,7 @@ describe('a Twilio bot', () => {
       await bot.message('start');
       bot.say(greeting);
       gapMs = Math.max(beforeAck, await speaking);
-      await call.end.peer.until(() => heardWhole(call, greeting) !== undefined, LIMIT_MS);
+      await call.end.peer.until(() => heardWhole(call, greeting) !== undefined);
       if (gapMs <= MAX_GAP_MS) expect(bot.heard.includes(said)).toBe(true);
       await call.hangUp();
     }
@@ -140,7 +139,7 @@ describe('what a Twilio bot says', () => {
     const end = await call.bot.message('mark', 1);
     const middle = await call.bot.message('mark', 0);
     expect([markOf(middle), markOf(end)]).toEqual(['half', 'end']);
-    await call.end.peer.until(() => heardWhole(call, said) !== undefined, LIMIT_MS);
+    await call.end.peer.until(() => heardWhole(call, said) !== undefined);
     const { firstMs, lastMs } = heardWhole(call, said)!;
     expect(lastMs - firstMs).toBeGreaterThan(1_900);
     // A mark goes out with the packet before it, by another way.
@@ -156,7 +155,7 @@ describe('what a Twilio bot says', () => {
     const said = noise(10, 13);
     bot.say(said);
     for (const name of ['one', 'two']) bot.send({ event: 'mark', streamSid: bot.streamSid, mark: { name } });
-    await end.peer.until(() => end.voiced > 10, LIMIT_MS);
+    await end.peer.until(() => end.voiced > 10);
     const clearedMs = performance.now();
     bot.send({ event: 'clear', streamSid: bot.streamSid });
     const second = await bot.message('mark', 1);
@@ -166,7 +165,7 @@ describe('what a Twilio bot says', () => {
     // What was on its way; and after it what is said anew, at once.
     const anew = noise(1, 14);
     bot.say(anew);
-    await end.peer.until(() => heardWhole(call, anew) !== undefined, LIMIT_MS);
+    await end.peer.until(() => heardWhole(call, anew) !== undefined);
     expect(end.voiced - voicedThen).toBeLessThan(50 + 10);
     await call.hangUp();
   });
@@ -187,7 +186,7 @@ describe('keys', () => {
     const events = (): Buffer[] =>
       call.end.peer.received.filter(({ packet }) => packet.header.payloadType === 101).map(({ packet }) => packet.payload);
     const ends = (): Buffer[] => events().filter((payload) => ((payload[1] ?? 0) & 0x80) !== 0);
-    await call.end.peer.until(() => ends().length === 6, LIMIT_MS);
+    await call.end.peer.until(() => ends().length === 6);
     expect(ends().map((payload) => [payload[0], payload.readUInt16BE(2)])).toEqual([7, 7, 7, 11, 11, 11].map((event) => [event, 800]));
     await call.hangUp();
   });
@@ -198,7 +197,7 @@ describe('at the end', () => {
     const call = await site.talking();
     const { bot } = call;
     await call.hangUp();
-    expect(await bot.closed.at(0, LIMIT_MS)).toBe(1_000);
+    expect(await bot.closed.at(0)).toBe(1_000);
     const { callSid, accountSid } = (bot.start as unknown as { start: { callSid: string; accountSid: string } }).start;
     expect(bot.messages.all.at(-1)).toMatchObject({ event: 'stop', stop: { accountSid, callSid } });
     expect(await site.gateway.record(call.signalling.callId)).toMatchObject({ reason: 'CALLER_HANGUP' });
@@ -217,8 +216,8 @@ describe('an INVITE without SDP', () => {
     const [said, answer] = [noise(0.2, 17), noise(1, 18)];
     bot.say(answer);
     await call.end.peer.speak(mulaw.decode(said));
-    await bot.messages.until(() => bot.heard.includes(said) || undefined, LIMIT_MS);
-    await call.end.peer.until(() => heardWhole(call, answer) !== undefined, LIMIT_MS);
+    await bot.messages.until(() => bot.heard.includes(said) || undefined);
+    await call.end.peer.until(() => heardWhole(call, answer) !== undefined);
     await call.hangUp();
   });
 });

@@ -132,7 +132,7 @@ describe('a voice webhook', () => {
   ] as const)('refuses a call without a 200: %s', async (reason, status, code) => {
     page('/voice', (response) => response.reject({ reason }));
     const call = await site.invite({ number });
-    const final = await call.signalling.final(10_000);
+    const final = await call.signalling.final();
     expect([final.status, final.text.includes(code)]).toEqual([status, true]);
     await call.close();
   });
@@ -175,10 +175,10 @@ describe('a voice webhook', () => {
           .filter(({ media }) => (media as { track: string }).track === track)
           .map(payloadOf),
       );
-    await expect.poll(() => trackOf('outbound').includes(played.subarray(1_600)), { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => trackOf('outbound').includes(played.subarray(1_600))).toBe(true);
     const [level] = mulaw.encode(new Int16Array([2_000]));
     await call.end.peer.speak(new Int16Array(SECOND / 2).fill(2_000));
-    await expect.poll(() => trackOf('inbound').filter((byte) => byte === level).length, { timeout: 10_000 }).toBe(SECOND / 2);
+    await expect.poll(() => trackOf('inbound').filter((byte) => byte === level).length).toBe(SECOND / 2);
     const { streamSid } = start.start;
     const about = { StreamSid: streamSid, StreamName: 'copy', CallSid: await callSid() };
     expect(await webhook.at('/stream')).toMatchObject({ isSigned: true, parameters: { ...about, StreamEvent: 'stream-started' } });
@@ -228,7 +228,7 @@ describe('a voice webhook', () => {
     const seen = await webhook.requests.until((all) => {
       const found = all.filter(({ path }) => path === '/status');
       return found.some(({ parameters }) => parameters['CallStatus'] === 'completed') ? found : undefined;
-    }, 10_000);
+    });
     const order = [...seen].sort((a, b) => Number(a.parameters['SequenceNumber']) - Number(b.parameters['SequenceNumber']));
     expect(order.map(({ parameters }) => parameters['SequenceNumber'])).toEqual(order.map((_one, index) => String(index)));
     expect(order.map(({ parameters }) => parameters['CallStatus']).filter((status) => status !== 'ringing')).toEqual([
@@ -247,7 +247,7 @@ describe('a voice webhook', () => {
     expect((await webhook.at('/fallback')).parameters).toMatchObject({ ErrorUrl: `${webhook.url}/missing`, ErrorCode: '11200' });
     webhook.pages.delete('/fallback');
     const refused = await site.invite({ number });
-    const final = await refused.signalling.final(10_000);
+    const final = await refused.signalling.final();
     expect([final.status, final.text.includes('AGENT_UNAVAILABLE')]).toEqual([480, true]);
     await refused.close();
   });
@@ -258,7 +258,7 @@ describe('a voice webhook', () => {
     });
     page('/dialled', (response) => response.hangup());
     const call = await talking();
-    const refer = await call.signalling.incoming('REFER', 10_000);
+    const refer = await call.signalling.incoming('REFER');
     expect(refer.header('Refer-To')).toContain('+15550100777');
     answerWith(call.peer, refer, '486 Busy Here');
     expect((await webhook.at('/dialled')).parameters).toMatchObject({ DialCallStatus: 'busy' });
@@ -280,7 +280,7 @@ describe('a voice webhook', () => {
     const before = webhook.requests.all.length;
     process.kill(await site.gateway.pidOf('gateway'), 'SIGKILL');
     const heard = call.end.voiced;
-    await expect.poll(() => call.end.voiced, { timeout: 15_000 }).toBeGreaterThan(heard + 100);
+    await expect.poll(() => call.end.voiced).toBeGreaterThan(heard + 100);
     await call.end.peer.press(5);
     expect((await webhook.at('/chosen')).parameters).toMatchObject({ Digits: '5' });
     // The audio is fetched again, no document.
@@ -292,7 +292,7 @@ describe('a voice webhook', () => {
     page('/voice', (response) => response.redirect('/bad'));
     webhook.pages.set('/bad', '<Response><Record/></Response>');
     const refused = await site.invite({ number });
-    expect((await refused.signalling.final(10_000)).status).toBe(480);
+    expect((await refused.signalling.final()).status).toBe(480);
     await refused.close();
     const calls = async (): Promise<string> =>
       JSON.stringify((await site.gateway.api('GET', `/v1/calls?phone_number=${encodeURIComponent(number)}`)).json);
@@ -334,7 +334,7 @@ describe('an update of a call', () => {
     /** Until the verb is in progress. */
     const inProgress = async (index: number): Promise<void> => {
       if (verb === 'Redirect') await webhook.at('/slow', index);
-      if (verb === 'Dial') await call.signalling.incoming('REFER', 10_000);
+      if (verb === 'Dial') await call.signalling.incoming('REFER');
       if (document.includes('BOT')) await (await site.bot.calls.at(bots + index, 10_000)).message('start');
       if (document.includes('.wav')) await webhook.at('/one.wav', index);
     };
@@ -394,7 +394,7 @@ describe('Twilio’s own library', () => {
     said.gather({ numDigits: 1, action: `${webhook.url}/key`, timeout: 30 });
     page('/key', (response) => response.pause({ length: 60 }));
     await api.calls(sid).update({ twiml: said.toString() });
-    await call.end.peer.until(() => true, 100);
+    await call.end.peer.until(() => true);
     await call.end.peer.press(7);
     expect((await webhook.at('/key')).parameters).toMatchObject({ Digits: '7' });
     const ending = api.calls(sid).update({ status: 'completed' });

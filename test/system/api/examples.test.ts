@@ -99,9 +99,7 @@ async function dialledBatch(isPaused: boolean): Promise<string> {
   const hours = { from, to, days: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] };
   const numbers = [{ phone_number: '+15550100999', time_zone: 'UTC' }];
   const id = await idOf('/v2/batches', { name: 'Reminders', from: '+15551234567', numbers, hours }, 'data', 'batch_id');
-  await expect
-    .poll(async () => (await gateway.api('GET', `/v2/batches/${id}`)).json, { timeout: 10_000 })
-    .toMatchObject({ data: { state: 'in_progress' } });
+  await expect.poll(async () => (await gateway.api('GET', `/v2/batches/${id}`)).json).toMatchObject({ data: { state: 'in_progress' } });
   if (isPaused) await gateway.api('POST', `/v2/batches/${id}/pause`, {});
   return id;
 }

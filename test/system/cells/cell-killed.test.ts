@@ -112,7 +112,7 @@ it('a SIP server that hangs gets no new calls within 2 s', async () => {
     void Promise.any(probes).then((cell) => (isTaken ||= cell === 1));
     return Promise.resolve(isTaken);
   };
-  await until(oneIsTaken, 2_000, 'no new request is answered', 100);
+  await until(oneIsTaken, 'no new request is answered', { everyMs: 100 });
   console.log(
     `  figure: SIP server of a cell hangs: the other one has its new calls after ${String(Math.round(performance.now() - stoppedMs))} ms`,
   );

@@ -177,7 +177,7 @@ describe('Kamailio, as the proxy of the carrier of calls that we place', () => {
     const [one, other] = relays as [RunningRtpengine, RunningRtpengine];
     const busy = (await sessionsOf(one.port)) === 0 ? other : one;
     await busy.kill();
-    const invite = await call.request('INVITE', 15_000);
+    const invite = await call.request('INVITE');
     expect([invite.header('Route'), invite.header('Proxy-Authorization')]).toEqual([undefined, undefined]);
     end.connect(invite.body);
     respond(call.peer, invite, '200 OK', { body: end.sdp() });

@@ -34,7 +34,7 @@ async function records(scenario: string, calls: number, rate: number, port: numb
   expect([outcome.successful, outcome.failed, outcome.lost > 0]).toEqual([calls, 0, options.lost !== undefined]);
   const ours = async (): Promise<CallRecord[]> =>
     (await recorded()).filter(({ call_id: id, state }) => !before.has(id) && state === 'ended');
-  await expect.poll(async () => (await ours()).length, { timeout: 10_000 }).toBe(calls);
+  await expect.poll(async () => (await ours()).length).toBe(calls);
   return ours();
 }
 

@@ -50,7 +50,7 @@ async function talking(): Promise<Talk> {
     placed = await place();
     const heard = (): number => scoreOf(placed.call, greeting);
     await expect
-      .poll(heard, { timeout: 15_000, interval: 200 })
+      .poll(heard, { interval: 200 })
       .toBeGreaterThan(0.95)
       .catch(async (error: unknown) => {
         await stop(placed.callId);
@@ -63,7 +63,7 @@ async function talking(): Promise<Talk> {
   expect(score(mulaw.decode(noise))).toBeLessThan(0.5);
   await untilWhole(() => {
     call.say(noise);
-    return until(() => score(mulaw.decode(noise)) > 0.95, 1_500, 'the echo is not whole');
+    return until(() => score(mulaw.decode(noise)) > 0.95, 'the echo is not whole');
   });
   const shown = await caller.callOf(callId);
   expect(shown).toMatchObject({ state: 'in_progress', codec: 'PCMU', crypto_suite: 'AES_CM_128_HMAC_SHA1_80' });

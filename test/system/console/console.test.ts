@@ -112,7 +112,7 @@ describe('the console', () => {
     await dialog.waitFor();
     await tabTo(page, dialog.getByRole('button', { name: 'Stop the call' }));
     await page.keyboard.press('Enter');
-    await until(() => call.peer.received.some(({ startLine }) => startLine.startsWith('BYE ')), 5_000, 'no BYE came');
+    await until(() => call.peer.received.some(({ startLine }) => startLine.startsWith('BYE ')), 'no BYE came');
     await page.getByText('The call was stopped through the API.').waitFor();
     // It was heard: what the gateway sampled is drawn.
     await page.getByRole('img', { name: /^MOS, 1 to 4.5: From the caller: least 4\.\d/ }).waitFor();
@@ -271,11 +271,7 @@ describe('the console', () => {
     while ((await foot.count()) === 0) {
       const rows = await grid.getAttribute('aria-rowcount');
       await grid.press('End');
-      await until(
-        async () => (await foot.count()) > 0 || (await grid.getAttribute('aria-rowcount')) !== rows,
-        5_000,
-        'no further page came',
-      );
+      await until(async () => (await foot.count()) > 0 || (await grid.getAttribute('aria-rowcount')) !== rows, 'no further page came');
     }
     expect(await grid.getAttribute('aria-rowcount')).toBe(String(CALLS + 1));
     await grid.press('End');

@@ -330,11 +330,7 @@ describe('shutdown', () => {
     late.invite(offerSdp());
     const refusal = await late.final();
     expect([refusal.status, Number(refusal.header('Retry-After')) > 0]).toEqual([503, true]);
-    const bye = await peer.next(
-      'BYE',
-      (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.callId,
-      20_000,
-    );
+    const bye = await peer.next('BYE', (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.callId);
     expect(bye.header('Reason')).toContain('SHUTDOWN');
     answerOk(peer, bye);
     expect(await stopped).toBe(0);

@@ -104,7 +104,7 @@ const bodyOf = (text: string): string => text.slice(text.indexOf('\r\n\r\n') + 4
 
 /** The next message that the application wants sent. */
 async function next(what: string): Promise<AppFrame & { connection: number }> {
-  await expect.poll(() => server.frames.some(({ text }) => text.startsWith(what)), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => server.frames.some(({ text }) => text.startsWith(what))).toBe(true);
   const index = server.frames.findIndex(({ text }) => text.startsWith(what));
   const [frame] = server.frames.splice(index, 1);
   if (frame === undefined) throw new Error(what);

@@ -180,7 +180,7 @@ describe('digits by INFO', () => {
     const expected = throughG711('PCMU', await new EspeakSpeech().synthesize(digitPhrase(event, 'ENG'), []));
     const isSaid = (): boolean => (findPhrase(end.peer.heard, expected)?.score ?? 0) > 0.85;
     // The search through all that was heard is dear: it is made each half second.
-    await end.peer.until(() => end.peer.received.length % 25 === 0 && isSaid(), 5_000);
+    await end.peer.until(() => end.peer.received.length % 25 === 0 && isSaid());
   }
 
   async function digitsOf(call: HandMadeCall): Promise<unknown> {

@@ -34,12 +34,12 @@ describe.each([
       expect(call.invite.text).not.toMatch(/X-Trunkline/i);
       call.respond('486 Busy Here');
       await call.request('ACK');
-      await call.peer.request('REGISTER', 10_000);
+      await call.peer.request('REGISTER');
       expect(await site.ended(callId)).toMatchObject({ reason: 'BUSY' });
       return;
     }
     expect(await site.ended(callId)).toMatchObject({ reason: 'TRUNK_UNREACHABLE' });
-    await expect.poll(registration, { timeout: 10_000 }).toMatchObject({ state: 'unreachable' });
+    await expect.poll(registration).toMatchObject({ state: 'unreachable' });
     expect(site.trunk.peers).toEqual([]);
     await site.gateway.logged('sip-server', `${NAME} is at no public address`);
   });

@@ -107,7 +107,7 @@ describe('[4028] the session timer of a call', () => {
     expect(call.invite.header('Supported')).toMatch(/\btimer\b/);
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     call.respond('200 OK', { body: end.sdp(), extra: ['Require: timer', 'Session-Expires: 1800;refresher=uas'] });
-    await call.request('ACK', 10_000);
+    await call.request('ACK');
     await end.hearsAgent();
     const { dialog } = call;
     const ask = async (value: string): Promise<(number | string | undefined)[]> => {
@@ -140,7 +140,7 @@ describe('[3261 §22] a challenge', () => {
     const { callId, call } = await site.placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     call.respond('200 OK', { body: end.sdp(), extra: ['Allow: INVITE, ACK, BYE, UPDATE', 'Session-Expires: 5;refresher=uac'] });
-    await call.request('ACK', 10_000);
+    await call.request('ACK');
     const update = await call.request('UPDATE');
     expect([update.header('Session-Expires'), update.body]).toEqual(['5;refresher=uac', '']);
     challenge(call, update, 'u1');
@@ -158,7 +158,7 @@ describe('[3261 §22] a challenge', () => {
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     const timer = 'Session-Expires: 5;refresher=uac';
     call.respond('200 OK', { body: end.sdp(), extra: ['Allow: INVITE, ACK, BYE', timer] });
-    await call.request('ACK', 10_000);
+    await call.request('ACK');
     const refresh = await call.request('INVITE');
     expect([refresh.header('Session-Expires'), refresh.body]).toEqual(['5;refresher=uac', call.invite.body]);
     challenge(call, refresh, 'r1');

@@ -33,7 +33,7 @@ beforeEach(async () => {
   ({ callId, call } = await site.placed());
   end = (await CarrierEnd.open()).connect(call.invite.body);
   await call.answer(end.sdp());
-  agent = await bot.calls.at(0, 10_000);
+  agent = await bot.calls.at(0);
   await agent.message('start');
 });
 
@@ -62,7 +62,7 @@ async function reinvited(): Promise<WireMessage> {
   const busy = (await sessionsOf(one.port)) === 0 ? other : one;
   await busy.kill();
   relays = relays.filter((relay) => relay !== busy);
-  return call.request('INVITE', 15_000);
+  return call.request('INVITE');
 }
 
 /** The callee follows the re-INVITE to the other rtpengine: the agent and they hear each other. Then nothing is left. */
@@ -84,7 +84,7 @@ describe('a re-INVITE of ours', () => {
     const reinvite = await reinvited();
     respond(call.peer, reinvite, '491 Request Pending');
     await call.request('ACK');
-    const again = await call.request('INVITE', 10_000);
+    const again = await call.request('INVITE');
     expect([again.body, cseqOf(again)]).toEqual([reinvite.body, cseqOf(reinvite) + 1]);
     await follows(again);
   });
@@ -93,7 +93,7 @@ describe('a re-INVITE of ours', () => {
     const reinvite = await reinvited();
     challenge(reinvite, 'r1');
     await call.request('ACK');
-    const again = await call.request('INVITE', 10_000);
+    const again = await call.request('INVITE');
     expect([again.body, cseqOf(again), nonceOf(again)]).toEqual([reinvite.body, cseqOf(reinvite) + 1, 'r1']);
     await follows(again);
   });

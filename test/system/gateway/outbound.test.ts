@@ -90,7 +90,7 @@ describe('a call that is placed', () => {
   it('[3261 §9.1] that nobody answers is cancelled after the ring timeout', async () => {
     const { callId, call } = await placed({ ring_timeout: 5 });
     call.respond('180 Ringing');
-    const cancel = await call.cancelled(10_000);
+    const cancel = await call.cancelled();
     expect(cancel.header('Reason')).toBe('Q.850;cause=19;text="NO_ANSWER"');
     expect(await ended(callId)).toMatchObject({ reason: 'NO_ANSWER', sip_status: 487 });
   });
@@ -114,7 +114,7 @@ describe('a call that is placed', () => {
     await gateway.api('POST', `/v1/calls/${callId}/stop`, {});
     await call.request('CANCEL');
     await call.answer(end.sdp());
-    respond(call.peer, await call.request('BYE', 1_000), '200 OK');
+    respond(call.peer, await call.request('BYE'), '200 OK');
     expect(await ended(callId)).toMatchObject({ reason: 'API_STOPPED', answered_at: null });
     await end.close();
   });
@@ -167,7 +167,7 @@ describe('a call that is placed', () => {
     expect((await dialog.ask('INVITE', { body: end.sdp() })).body).toContain('a=sendrecv');
     await end.hearsEcho(4_000);
     await end.peer.press(11);
-    const bye = await call.request('BYE', 10_000);
+    const bye = await call.request('BYE');
     expect(bye.header('Reason')).toBe('Q.850;cause=16;text="AGENT_HANGUP"');
     respond(call.peer, bye, '200 OK');
     expect(await ended(callId)).toMatchObject({ reason: 'AGENT_HANGUP' });

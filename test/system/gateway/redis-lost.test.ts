@@ -39,7 +39,7 @@ async function talking(): Promise<CarrierCall> {
 
 /** Redis has what is kept of a call: it is written a moment after the 200. */
 function isKept({ signalling }: CarrierCall): Promise<void> {
-  return until(async () => (await site.redis.command(`HGETALL ${gatewayCallsKey('a')}`)).includes(signalling.callId), 5_000, 'not kept');
+  return until(async () => (await site.redis.command(`HGETALL ${gatewayCallsKey('a')}`)).includes(signalling.callId), 'not kept');
 }
 
 async function warningOf(number: string): Promise<string | undefined> {

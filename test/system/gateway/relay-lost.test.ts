@@ -102,13 +102,13 @@ describe('an rtpengine that dies while another one lives', () => {
       /** Enough of both sorts that whoever began anew would meet an index that is used. */
       const sent = async (): Promise<void> => {
         const [rtp, rtcp] = [indices.count('rtp') + 100, indices.count('rtcp') + 2];
-        await until(() => indices.count('rtp') >= rtp && indices.count('rtcp') >= rtcp, 20_000, 'no RTP and RTCP');
+        await until(() => indices.count('rtp') >= rtp && indices.count('rtcp') >= rtcp, 'no RTP and RTCP');
       };
       const endThread = async (): Promise<void> => {
         const replaced = (): Promise<number> => timesLogged(gateway, 'gateway', 'media.worker.replaced');
         const before = await replaced();
         process.kill(await gateway.pidOf('gateway'), 'SIGUSR2');
-        await until(async () => (await replaced()) > before, 15_000, 'no thread');
+        await until(async () => (await replaced()) > before, 'no thread');
       };
       // rtpengine has the keys of both sides.
       await sent();
@@ -188,7 +188,7 @@ describe('the only rtpengine', () => {
     expect([answer.status, answer.header('Warning')]).toEqual([503, expect.stringContaining('MEDIA_UNAVAILABLE')]);
     expect(performance.now() - refusedMs).toBeLessThan(1_000);
     await relay.startAgain();
-    await until(async () => (await fetch(`${gateway.ready.http}/readyz`)).status === 200, 5_000, 'not ready');
+    await until(async () => (await fetch(`${gateway.ready.http}/readyz`)).status === 200, 'not ready');
     expect((await (await talking()).request('BYE')).status).toBe(200);
     await nothingLeft(relay.port);
   });
@@ -204,7 +204,7 @@ describe('the only rtpengine', () => {
     proxy.holding = 'answer';
     const call = await opened();
     call.signalling.invite(call.audio.sdp());
-    await until(async () => (await sessionsOf(relay.port)) === 1, 5_000, 'no offer');
+    await until(async () => (await sessionsOf(relay.port)) === 1, 'no offer');
     const killedMs = performance.now();
     await relay.kill();
     expect((await call.signalling.final()).header('Warning')).toContain('MEDIA_UNAVAILABLE');

@@ -36,7 +36,7 @@ async function killBusy(): Promise<RunningRtpengine> {
 
 /** Both carriers get a re-INVITE, which `follow` answers. */
 async function moved({ call, leg }: Pick<Transfer, 'call' | 'leg'>): Promise<void> {
-  await Promise.all([call.signalling.incoming('INVITE', 10_000), leg.request('INVITE', 10_000)]);
+  await Promise.all([call.signalling.incoming('INVITE'), leg.request('INVITE')]);
 }
 
 /** Nothing of any call in Redis: no snapshot, no place under a limit, no call in progress. */
@@ -51,14 +51,14 @@ async function nothingKept(): Promise<void> {
   for (const [pattern, count] of counts) {
     const answer = await send(port, `KEYS ${pattern}`);
     for (const key of answer.split('\r\n').filter((line) => !/^[*$]|^$/.test(line)))
-      await expect.poll(() => send(port, count(key)), { timeout: 10_000 }).toBe(':0\r\n');
+      await expect.poll(() => send(port, count(key))).toBe(':0\r\n');
   }
 }
 
 /** The other party hangs up, and so do we; then nothing is left. */
 async function endsWell({ call, leg, end }: Transfer, ngPort: number): Promise<void> {
   expect((await leg.dialog.ask('BYE')).status).toBe(200);
-  expect(await call.ended(10_000)).toContain('PEER_HANGUP');
+  expect(await call.ended()).toContain('PEER_HANGUP');
   await end.close();
   expect(await transfers.recordOf(call)).toMatchObject({ reason: 'PEER_HANGUP', legs: [{ reason: 'CALLER_HANGUP' }] });
   await nothingLeft(ngPort);
@@ -84,8 +84,8 @@ describe('rtpengine dies', () => {
     const transfer = await transfers.joined();
     const { call, leg, end } = transfer;
     const other = await killBusy();
-    answerWith(call.peer, await call.signalling.incoming('INVITE', 10_000), '488 Not Acceptable Here');
-    const [reason, bye] = await Promise.all([call.ended(10_000), leg.request('BYE', 10_000)]);
+    answerWith(call.peer, await call.signalling.incoming('INVITE'), '488 Not Acceptable Here');
+    const [reason, bye] = await Promise.all([call.ended(), leg.request('BYE')]);
     respond(leg.peer, bye, '200 OK');
     await end.close();
     expect(reason).toContain('MEDIA_LOST');
@@ -100,7 +100,7 @@ describe('rtpengine dies', () => {
     const { call, leg, end } = await transfers.joined();
     const [relay] = relays as [RunningRtpengine];
     await relay.kill();
-    const [reason, bye] = await Promise.all([call.ended(10_000), leg.request('BYE', 10_000)]);
+    const [reason, bye] = await Promise.all([call.ended(), leg.request('BYE')]);
     respond(leg.peer, bye, '200 OK');
     await end.close();
     expect(reason).toMatch(/MEDIA_LOST|PEER_HANGUP/);
@@ -131,7 +131,7 @@ describe('rtpengine dies', () => {
     await moved(transfer);
     await botHears(call, end, 7_000);
     call.bot.send({ event: 'transfer', transfer: { id: 't2', step: 'complete' } });
-    await call.bot.message('stop', 0, 10_000);
+    await call.bot.message('stop');
     await hearEachOther(call.end, end);
     await endsWell(transfer, other.port);
   });
@@ -141,7 +141,7 @@ describe('rtpengine dies', () => {
     const { call, leg, end } = await transfers.consulting();
     const [relay] = relays as [RunningRtpengine];
     await relay.kill();
-    const [reason, bye] = await Promise.all([call.ended(10_000), leg.request('BYE', 10_000)]);
+    const [reason, bye] = await Promise.all([call.ended(), leg.request('BYE')]);
     respond(leg.peer, bye, '200 OK');
     await end.close();
     expect(`${reason} ${bye.header('Reason') ?? ''}`).toContain('MEDIA_LOST');
@@ -158,7 +158,7 @@ describe('rtpengine dies', () => {
     const end = await CarrierEnd.open();
     follow({ call, leg, end });
     const other = await killBusy();
-    await Promise.all([leg.cancelled(10_000), call.signalling.incoming('INVITE', 10_000)]);
+    await Promise.all([leg.cancelled(), call.signalling.incoming('INVITE')]);
     const told = { transfer: { id: 't1', state: 'failed', reason: 'MEDIA_UNAVAILABLE' } };
     expect(await call.bot.message('transfer', 1)).toMatchObject(told);
     await botHears(call, call.end, 5_000);
@@ -175,7 +175,7 @@ describe('rtpengine dies', () => {
     const [busy, idle] = (await sessionsOf(one.port)) === 0 ? [other, one] : [one, other];
     followCaller(call);
     await busy.kill();
-    await call.signalling.incoming('INVITE', 10_000);
+    await call.signalling.incoming('INVITE');
     await botHears(call, call.end, 5_000);
     // rtpengine passes the caller's SRTP through since then: the other party's key is another one, which the caller gets by re-INVITE.
     const transfer = await transfers.joined(call);
@@ -203,16 +203,16 @@ describe('the SIP server dies', () => {
     process.kill(childPid(transfers.outbound.gateway.ready.pid, 'sip-server'), 'SIGKILL');
     await hearEachOther(call.end, end);
     // The carrier is asked over a new connection.
-    await expect.poll(async () => (await transfers.outbound.trunk.peer()) !== leg.peer, { timeout: 15_000 }).toBe(true);
+    await expect.poll(async () => (await transfers.outbound.trunk.peer()) !== leg.peer).toBe(true);
     const peer = await transfers.outbound.trunk.peer();
-    const ping = await peer.request('OPTIONS', 15_000);
+    const ping = await peer.request('OPTIONS');
     respond(peer, ping, '200 OK');
     await hearEachOther(call.end, end);
     const live = (await transfers.outbound.gateway.api('GET', '/v1/calls?state=live')).json['calls'] as { readonly call_id: string }[];
     expect(live).toHaveLength(2);
     for (const { call_id: id } of live.slice(0, 1))
       expect((await transfers.outbound.gateway.api('POST', `/v1/calls/${id}/stop`, {})).status).toBe(200);
-    respond(peer, await peer.request('BYE', 10_000), '200 OK');
+    respond(peer, await peer.request('BYE'), '200 OK');
     call.peer.close();
     await Promise.all([call.end.close(), end.close()]);
     await transfers.recordOf(call);
@@ -236,11 +236,11 @@ describe('the caller', () => {
     await start(2);
     const { call, leg, end } = await transfers.joined();
     const other = await killBusy();
-    const invite = await call.signalling.incoming('INVITE', 10_000);
+    const invite = await call.signalling.incoming('INVITE');
     const bye = call.signalling.request('BYE', call.ok);
     answerWith(call.peer, invite, '487 Request Terminated');
     expect((await bye).status).toBe(200);
-    answerOk(leg.peer, await leg.request('BYE', 10_000));
+    answerOk(leg.peer, await leg.request('BYE'));
     await Promise.all([call.close(), end.close()]);
     await nothingLeft(other.port);
     await nothingKept();
@@ -253,8 +253,8 @@ describe('the carrier of the caller', () => {
     const { call, leg } = await transfers.dialled();
     const end = (await CarrierEnd.open()).connect(leg.invite.body);
     await leg.answer(end.sdp());
-    answerWith(call.peer, await call.signalling.incoming('INVITE', 10_000), '488 Not Acceptable Here');
-    const bye = await leg.request('BYE', 10_000);
+    answerWith(call.peer, await call.signalling.incoming('INVITE'), '488 Not Acceptable Here');
+    const bye = await leg.request('BYE');
     respond(leg.peer, bye, '200 OK');
     expect(await call.bot.message('transfer', 1)).toMatchObject({ transfer: { id: 't1', state: 'failed' } });
     await botHears(call, call.end, 7_000);

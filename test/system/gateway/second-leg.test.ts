@@ -101,7 +101,7 @@ describe('a transfer whose REFER is refused', () => {
         await from.peer.speak(FRAMES(3_000));
         return hears(call, EARLY) - before;
       };
-      await expect.poll(spoken, { timeout: 10_000, interval: 20 }).toBeGreaterThan(PACKETS - 5);
+      await expect.poll(spoken, { interval: 20 }).toBeGreaterThan(PACKETS - 5);
     };
 
     it('lets the caller hear it, while the agent has the caller; then both parties have each other', async () => {
@@ -142,7 +142,7 @@ describe('a transfer whose REFER is refused', () => {
       await hearsEarly(call, end);
       await leg.answer(end.sdp());
       await end.hearsAgent();
-      await call.bot.message('stop', 0, 10_000);
+      await call.bot.message('stop');
       await hearEachOther(call.end, end);
       await call.hangUp();
       respond(leg.peer, await leg.request('BYE'), '200 OK');
@@ -186,7 +186,7 @@ describe('a transfer whose REFER is refused', () => {
     await end.hearsAgent();
     // The agent is still there.
     expect(call.bot.of('stop')).toEqual([]);
-    await call.bot.message('stop', 0, 10_000);
+    await call.bot.message('stop');
     await hearEachOther(call.end, end);
     expect(call.peer.received.some(({ startLine }) => startLine.startsWith('REFER '))).toBe(false);
     await call.hangUp();
@@ -225,12 +225,12 @@ describe('a transfer whose REFER is refused', () => {
       const before = heardBy(call, 5_000);
       const voiced = call.end.voiced;
       await call.end.peer.speak(FRAMES(5_000));
-      await expect.poll(() => call.end.voiced - voiced, { timeout: 5_000 }).toBeGreaterThan(PACKETS);
+      await expect.poll(() => call.end.voiced - voiced).toBeGreaterThan(PACKETS);
       expect(heardBy(call, 5_000)).toBe(before);
       expect(call.end.peer.received.some(({ packet }) => packet.payload.every((byte) => byte === 0x90))).toBe(false);
       call.bot.send({ event: 'transfer', transfer: { id: 't2', step: 'complete' } });
       expect(await call.bot.message('transfer', 2)).toMatchObject({ transfer: { id: 't2', state: 'accepted' } });
-      await call.bot.message('stop', 0, 10_000);
+      await call.bot.message('stop');
       await hearEachOther(call.end, end);
       expect((await leg.dialog.ask('BYE')).status).toBe(200);
       expect(await call.ended()).toContain('PEER_HANGUP');
@@ -285,12 +285,12 @@ describe('a transfer whose REFER is refused', () => {
       // With its dialog, not as it was dialled.
       await isKept(site.gateway, `${leg.callId};from-tag=`);
       process.kill(before, 'SIGKILL');
-      const bye = leg.request('BYE', 20_000);
-      await expect.poll(() => site.gateway.pidOf('gateway').catch(() => before), { timeout: 15_000 }).not.toBe(before);
-      answerWith(call.peer, await call.signalling.incoming('OPTIONS', 15_000), '200 OK');
+      const bye = leg.request('BYE');
+      await expect.poll(() => site.gateway.pidOf('gateway').catch(() => before)).not.toBe(before);
+      answerWith(call.peer, await call.signalling.incoming('OPTIONS'), '200 OK');
       respond(leg.peer, await bye, '200 OK');
       // The agent is connected again.
-      await expect.poll(() => transfers.bot.calls.all.length, { timeout: 15_000 }).toBeGreaterThan(bots);
+      await expect.poll(() => transfers.bot.calls.all.length).toBeGreaterThan(bots);
       await call.hangUp();
       await end.close();
     });
@@ -302,13 +302,13 @@ describe('a transfer whose REFER is refused', () => {
     process.kill(before, 'SIGKILL');
     // rtpengine knows nothing of it.
     await hearEachOther(call.end, end);
-    await expect.poll(() => site.gateway.pidOf('gateway').catch(() => before), { timeout: 15_000 }).not.toBe(before);
-    const ping = await call.signalling.incoming('OPTIONS', 15_000);
+    await expect.poll(() => site.gateway.pidOf('gateway').catch(() => before)).not.toBe(before);
+    const ping = await call.signalling.incoming('OPTIONS');
     answerWith(call.peer, ping, '200 OK');
-    respond(leg.peer, await leg.request('OPTIONS', 15_000), '200 OK');
+    respond(leg.peer, await leg.request('OPTIONS'), '200 OK');
     await hearEachOther(call.end, end);
     expect((await leg.dialog.ask('BYE')).status).toBe(200);
-    expect(await call.ended(10_000)).toContain('PEER_HANGUP');
+    expect(await call.ended()).toContain('PEER_HANGUP');
     await end.close();
     const record = await recordOf(call);
     expect(record).toMatchObject({ reason: 'PEER_HANGUP', resumed: 1, legs: [{ to: TO, reason: 'CALLER_HANGUP' }] });

@@ -74,7 +74,7 @@ describe('two gateways on one SIP server, one Redis and one rtpengine', () => {
     for (const [index, instance] of ['a', 'b'].entries()) {
       const listed = async (): Promise<Record<string, unknown>[]> =>
         (await site.api(instance, 'GET', '/v1/calls?state=live')).json['calls'] as Record<string, unknown>[];
-      await until(async () => (await listed()).every(({ state }) => state === 'in_progress'), 5_000, 'not answered');
+      await until(async () => (await listed()).every(({ state }) => state === 'in_progress'), 'not answered');
       expect((await listed()).map(({ sip_call_id: id }) => id)).toEqual(
         pair
           .slice(index)
@@ -92,7 +92,7 @@ describe('two gateways on one SIP server, one Redis and one rtpengine', () => {
       });
       // One of the two is asked for a call of the other.
       expect((await site.api(instance, 'POST', `${path}/stop`)).status).toBe(200);
-      await until(() => other?.has('BYE') === true, 5_000, 'no BYE');
+      await until(() => other?.has('BYE') === true, 'no BYE');
       expect(await site.recordOf(other!)).toMatchObject({ reason: 'API_STOPPED' });
       expect((await site.api(instance, 'POST', `${path}/stop`)).json).toMatchObject({ message: 'The call has ended' });
     }
@@ -103,20 +103,20 @@ describe('two gateways on one SIP server, one Redis and one rtpengine', () => {
     const pair = [await talking(NUMBERS[0]), await talking(NUMBERS[1])] as const;
     const killedMs = performance.now();
     await first.end('SIGKILL');
-    await until(() => pair.some((call) => call.has('BYE')), 5_000, 'no BYE');
+    await until(() => pair.some((call) => call.has('BYE')), 'no BYE');
     const [lost, kept] = pair[0].has('BYE') ? pair : [pair[1], pair[0]];
     const number = lost === pair[0] ? NUMBERS[0] : NUMBERS[1];
     await kept.echoedAfter(performance.now());
     expect([kept.has('BYE'), await sessionsOf(relayPort())]).toEqual([false, 2]);
 
-    await until(async () => (await statusOf(number)) === 200, LEASE_MS + 5_000, 'the place is taken', 1_000);
+    await until(async () => (await statusOf(number)) === 200, 'the place is taken', { withinMs: LEASE_MS + 5_000, everyMs: 1_000 });
     const freeMs = performance.now() - killedMs;
     console.log(`places of a killed gateway: free after ${String(Math.round(freeMs))} ms`);
     expect(freeMs).toBeLessThan(LEASE_MS + 5_000);
 
     await site.gateway('a');
     expect(await site.recordOf(lost)).toMatchObject({ reason: 'GATEWAY_RESTARTED' });
-    await until(async () => (await sessionsOf(relayPort())) === 1, 5_000, 'its session is left');
+    await until(async () => (await sessionsOf(relayPort())) === 1, 'its session is left');
     expect(kept.audio.ssrcs).toHaveLength(1);
     expect((await kept.request('BYE')).status).toBe(200);
     expect(await site.recordOf(kept)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 0 });

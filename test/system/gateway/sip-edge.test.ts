@@ -137,7 +137,7 @@ describe('what stands in the way of a first call', () => {
         .replaceAll('Record-Route: ', ''),
     ).toBe(routes.join(', '));
     expect((await call.request('INFO', ok, 'Signal=#', ['Content-Type: application/dtmf-relay'])).status).toBe(200);
-    const bye = await call.incoming('BYE', 15_000);
+    const bye = await call.incoming('BYE');
     expect(
       bye.text
         .match(/^Route: .*(?=\r$)/gm)

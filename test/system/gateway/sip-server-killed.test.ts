@@ -46,7 +46,7 @@ async function killed(signal: NodeJS.Signals = 'SIGKILL'): Promise<Service> {
   const before = gateway.times(CONNECTED);
   await site.killSipServer(signal);
   const next = await site.startSipServer();
-  await expect.poll(() => gateway.times(CONNECTED), { timeout: 10_000 }).toBe(before + 1);
+  await expect.poll(() => gateway.times(CONNECTED)).toBe(before + 1);
   return next;
 }
 
@@ -64,7 +64,7 @@ async function carrierThatListens(): Promise<{ readonly port: number; accept(cal
   return {
     port: (server.address() as AddressInfo).port,
     accept: async (call) => {
-      await until(() => accepted.length > 0, 10_000, 'nobody connected');
+      await until(() => accepted.length > 0, 'nobody connected');
       call.over(accepted[0]!);
       for (const message of accepted[0]!.received) accepted[0]!.onMessage(message);
     },
@@ -126,11 +126,11 @@ describe('kill -9 of the SIP server, with calls held', () => {
     const call = await talking(carrier.port);
     await killed();
     await carrier.accept(call);
-    await call.theirs('OPTIONS', 10_000);
+    await call.theirs('OPTIONS');
     expect((await call.request('INFO')).status).toBe(200);
     await call.echoedAfter(performance.now());
     await stop();
-    expect((await call.theirs('BYE', 10_000)).header('Reason')).toContain('API_STOPPED');
+    expect((await call.theirs('BYE')).header('Reason')).toContain('API_STOPPED');
     expect(await site.recordOf(call)).toMatchObject({ reason: 'API_STOPPED' });
     await leftNothing();
   });
@@ -141,7 +141,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await reconnect(call);
     expect((await call.request('OPTIONS')).status).toBe(200);
     await stop();
-    await call.theirs('BYE', 10_000);
+    await call.theirs('BYE');
     expect(await site.recordOf(call)).toMatchObject({ reason: 'API_STOPPED' });
     await leftNothing();
   });
@@ -155,7 +155,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await gateway.logged('"msg":"call.ended"');
     await site.startSipServer();
     await carrier.accept(call);
-    expect((await call.theirs('BYE', 10_000)).header('Reason')).toContain('API_STOPPED');
+    expect((await call.theirs('BYE')).header('Reason')).toContain('API_STOPPED');
     await leftNothing();
   });
 
@@ -203,7 +203,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await site.startSipServer();
     expect((await site.recordOf(call)).reason).toBe('INTERNAL_ERROR');
     await leftNothing();
-    await expect.poll(async () => (await site.api('a', 'GET', '/readyz')).status, { timeout: 10_000 }).toBe(200);
+    await expect.poll(async () => (await site.api('a', 'GET', '/readyz')).status).toBe(200);
     await reconnect(call);
     call.signalling.again();
     await call.connect();

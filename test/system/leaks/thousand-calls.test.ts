@@ -88,7 +88,7 @@ describe(`${String(CALLS)} calls, a fifth of each kind: ${KINDS.join(', ')}`, ()
   });
 
   it('leave no session in rtpengine', async () => {
-    await expect.poll(sessions, { timeout: 5_000 }).toEqual([]);
+    await expect.poll(sessions).toEqual([]);
   });
 
   it('leave only keys that expire in Redis', async () => {
@@ -100,17 +100,12 @@ describe(`${String(CALLS)} calls, a fifth of each kind: ${KINDS.join(', ')}`, ()
       const lives = await Promise.all(added.map((key) => redis.ttl(key)));
       return added.filter((_key, index) => lives[index] === -1);
     };
-    await expect.poll(staying, { timeout: 5_000 }).toEqual([]);
+    await expect.poll(staying).toEqual([]);
   });
 
   it('leave no file or socket open in any process', async () => {
     await expect
-      .poll(
-        () => CHILDREN.filter((name) => files()[name]! > before.files[name]!).map((name) => [name, files()[name], before.files[name]]),
-        {
-          timeout: 10_000,
-        },
-      )
+      .poll(() => CHILDREN.filter((name) => files()[name]! > before.files[name]!).map((name) => [name, files()[name], before.files[name]]))
       .toEqual([]);
   });
 

@@ -118,11 +118,11 @@ describe('trunkline load', () => {
 
   it('interrupted: the calls in progress get BYE, and result and batch say so', async () => {
     const { child, ended } = background('--cps', '10', '--calls', '1000', '--hold', '60');
-    await expect.poll(liveCalls, { timeout: 10_000 }).toBeGreaterThan(5);
+    await expect.poll(liveCalls).toBeGreaterThan(5);
     child.kill('SIGINT');
     const { code, result } = await ended;
     expect(code).toBe(1);
-    await expect.poll(liveCalls, { timeout: 5_000 }).toBe(0);
+    await expect.poll(liveCalls).toBe(0);
     expect(result).toMatchObject({ interrupted: true, passed: false });
     expect(result.stages[0]).toMatchObject({ failed: 0, verdict: { faults: [], limit: null } });
     expect(result.stages[0]?.interrupted).toBeGreaterThan(5);
@@ -135,7 +135,7 @@ describe('trunkline load', () => {
 
   it('a SIPp that breaks off before it has placed its calls is a fault', async () => {
     const { child, ended } = background('--cps', '4', '--calls', '12', '--connections', '2', '--no-report');
-    await expect.poll(liveCalls, { timeout: 10_000 }).toBeGreaterThan(0);
+    await expect.poll(liveCalls).toBeGreaterThan(0);
     const children = readFileSync(`/proc/${String(child.pid)}/task/${String(child.pid)}/children`, 'utf8')
       .trim()
       .split(' ');

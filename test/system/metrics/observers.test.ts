@@ -38,18 +38,14 @@ describe('a call, looked at from outside', () => {
     const number = await site.numberOf({ stream: { url: site.bot.url }, webhook: receiver.url('/done') });
     const call = await site.talking({ number });
     const { callId } = call.signalling;
-    await until(() => homer.packets.length >= 3, 5_000, 'no packets');
-    await until(() => reports().length > 0, 15_000, 'no RTCP of the gateway');
+    await until(() => homer.packets.length >= 3, 'no packets');
+    await until(() => reports().length > 0, 'no RTCP of the gateway');
     call.end.peer.sendReport();
-    await until(() => new Set(reports().map(({ source }) => source)).size === 2, 5_000, 'no RTCP of the carrier');
+    await until(() => new Set(reports().map(({ source }) => source)).size === 2, 'no RTCP of the carrier');
     await call.hangUp();
     const { call_id: id } = await site.gateway.record(callId);
     const own = `127.0.0.1:${String(site.gateway.sipPort)}`;
-    await until(
-      () => homer.packets.some(({ payload }) => /^SIP\/2\.0 200 [^]*\r\nCSeq: \d+ BYE\r\n/.test(payload)),
-      5_000,
-      'no 200 to the BYE',
-    );
+    await until(() => homer.packets.some(({ payload }) => /^SIP\/2\.0 200 [^]*\r\nCSeq: \d+ BYE\r\n/.test(payload)), 'no 200 to the BYE');
 
     expect(homer.packets.every((one) => one.correlationId === callId && one.captureId === 77 && one.password === 'homer-password')).toBe(
       true,
@@ -72,10 +68,10 @@ describe('a call, looked at from outside', () => {
     expect(texts).not.toMatch(/X-Trunkline/i);
 
     const traceId = traceIdOf(String(id));
-    const [webhook] = await receiver.first('/done', 1, 10_000);
+    const [webhook] = await receiver.first('/done', 1);
     const expected = `00-${traceId}-${spanIdOf(String(id))}-01`;
     expect([call.bot.upgrade.headers['traceparent'], webhook?.headers['traceparent']]).toEqual([expected, expected]);
-    await until(() => otlp.spans.some(({ name }) => name === 'call'), 10_000, 'no spans');
+    await until(() => otlp.spans.some(({ name }) => name === 'call'), 'no spans');
     expect(new Set(otlp.spans.map((span) => span.traceId))).toEqual(new Set([traceId]));
     const names = otlp.spans.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['call', 'look-up', 'relay offer', 'relay answer', 'agent connect', 'talk']));

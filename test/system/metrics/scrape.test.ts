@@ -32,7 +32,7 @@ describe('GET /metrics of two gateway processes and their SIP servers, after rea
     expect((await unknown.signalling.final()).status).toBe(404);
     // The one that was refused is in progress until its record is written.
     let during = before;
-    await until(async () => (during = await scrape()).sum('trunkline_calls_in_progress') === 2, 5_000, 'not two calls');
+    await until(async () => (during = await scrape()).sum('trunkline_calls_in_progress') === 2, 'not two calls');
     expect(during.sum('trunkline_calls_in_progress', { process: 'gateway-2' })).toBe(1);
     expect(during.sum('trunkline_media_legs')).toBe(2);
     // 1000 ports of rtpengine, four a call, in two shares.
@@ -42,7 +42,7 @@ describe('GET /metrics of two gateway processes and their SIP servers, after rea
 
     for (const call of calls) await call.request('BYE');
     const records = await Promise.all(calls.map((call) => recordOf(gateway, call)));
-    await until(async () => (await scrape()).sum('trunkline_calls_in_progress') === 0, 5_000, 'calls are left');
+    await until(async () => (await scrape()).sum('trunkline_calls_in_progress') === 0, 'calls are left');
     for (const call of [...calls, unknown]) call.close();
     const after = await scrape();
 

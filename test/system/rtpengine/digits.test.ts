@@ -109,7 +109,7 @@ async function answered(type: number, otherType: number | null = null): Promise<
   endpoint.with(callId, (leg) => leg.start());
   // rtpengine learns where each side is by its packets.
   peer.sendPacket(Buffer.alloc(FRAME_TICKS, LOUD));
-  await peer.until(() => peer.received.length > 3, 3_000);
+  await peer.until(() => peer.received.length > 3);
   return { callId, peer };
 }
 
@@ -129,9 +129,9 @@ describe('keys that the agent presses', () => {
       });
       const ends = (): number =>
         peer.received.filter(({ packet }) => packet.header.payloadType === type && packet.payload[1]! >= 0x80).length;
-      await peer.until(() => ends() === 9, 3_000);
+      await peer.until(() => ends() === 9);
       const after = peer.received.length;
-      await peer.until(() => peer.received.length >= after + 5, 1_000);
+      await peer.until(() => peer.received.length >= after + 5);
 
       const packets = peer.received.map(({ packet }) => packet);
       const first = packets[0]!.header;
@@ -212,10 +212,10 @@ describe('keys that the carrier tells', () => {
       for (let frame = 0; frame < 3; frame += 1) peer.sendPacket(Buffer.alloc(FRAME_TICKS, LOUD));
     }
     // A press whose end never comes is over 200 ms after its last packet.
-    await expect.poll(() => digits.get(callId)!.length, { timeout: 2_000 }).toBe(3);
+    await expect.poll(() => digits.get(callId)!.length).toBe(3);
     peer.sendPacket(Buffer.alloc(FRAME_TICKS, LOUD));
     const before = peer.received.length;
-    await peer.until(() => peer.received.length >= before + 15, 2_000);
+    await peer.until(() => peer.received.length >= before + 15);
     expect(digits.get(callId)).toEqual([7, 7, 10]);
     expect(endpoint.closeLeg(callId)).toMatchObject({ digitsReceived: 3 });
     await pool.delete(callId);

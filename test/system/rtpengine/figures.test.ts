@@ -23,7 +23,7 @@ it('[3550 §6.4] counts both sides’ RTP, and with reports that answer each oth
     await Promise.all([carrier.peer.speak(new Int16Array(1_600)), agent.peer.speak(new Int16Array(3_200))]);
     // Each answers what the other said a round ago.
     for (const { peer } of [carrier, agent]) peer.sendReport(NETWORK_MS);
-    for (const { peer } of [carrier, agent]) await peer.until(() => peer.reports.length > round, 1_000);
+    for (const { peer } of [carrier, agent]) await peer.until(() => peer.reports.length > round);
   }
   const figures = await pool.delete('figures');
   expect(figures).toMatchObject({

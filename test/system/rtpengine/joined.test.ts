@@ -66,7 +66,7 @@ describe('a call that is joined with another one', () => {
     await join(await dial());
     const before = caller.peer.received.length;
     await silent.peer.speak(new Int16Array(160));
-    await caller.peer.until(() => caller.peer.received.length > before, 2_000);
+    await caller.peer.until(() => caller.peer.received.length > before);
     expect(await saysTo(caller, callee)).toBe(true);
   });
 

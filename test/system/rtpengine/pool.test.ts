@@ -65,7 +65,7 @@ it('tells the calls of a node that restarted so quickly that no ping was missed'
   // Its uptime must have been asked for once, and have grown by more than the whole seconds in which it is told.
   const other = first.node();
   await expect
-    .poll(async () => Number(((await other.command('statistics'))['statistics'] as Uptime).totalstatistics.uptime), { timeout: 5_000 })
+    .poll(async () => Number(((await other.command('statistics'))['statistics'] as Uptime).totalstatistics.uptime))
     .toBeGreaterThanOrEqual(3);
   other.close();
   const loss = nextLoss();

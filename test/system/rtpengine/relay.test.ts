@@ -105,9 +105,9 @@ describe('a real rtpengine', () => {
     const calls = [newCall(), newCall(), newCall()];
     for (const call of calls) await theirs.offer(call, offerSdp());
     await ours.offer(newCall(), offerSdp());
-    await until(() => ours.headroom() === 10 - 4, 3_000, 'not told of the other gateway’s calls');
+    await until(() => ours.headroom() === 10 - 4, 'not told of the other gateway’s calls');
     for (const { relayId } of calls) await theirs.delete(relayId);
-    await until(() => ours.headroom() === 10 - 1, 3_000, 'not told of their end');
+    await until(() => ours.headroom() === 10 - 1, 'not told of their end');
     await ours.reconcile(new Set());
     ours.close();
     theirs.close();

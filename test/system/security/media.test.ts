@@ -111,7 +111,7 @@ async function readByRelay(): Promise<void> {
       .map((line) => line.trim().split(/\s+/))
       .filter(([, local]) => local?.endsWith(port))
       .map(([, , , , queued]) => queued?.split(':')[1]);
-  await expect.poll(queues, { interval: 1, timeout: 5_000 }).toEqual(['00000000']);
+  await expect.poll(queues, { interval: 1 }).toEqual(['00000000']);
 }
 
 /** The caller's own audio in real time, until it was heard and 100 ms without it: all that was sent before it has been looked at. */
@@ -126,8 +126,8 @@ async function callerSays(packets: Packets, frames: number, said = CALLER): Prom
     sent.push(packet);
     await send(call.end.peer.rtpSocket, packet, relayPort());
   }
-  await expect.poll(() => framesHeard(said) - before, { timeout: 5_000 }).toBeGreaterThanOrEqual(frames - 2);
-  await expect.poll(() => call.bot.heard.subarray(-5 * FRAME).includes(said), { timeout: 5_000 }).toBe(false);
+  await expect.poll(() => framesHeard(said) - before).toBeGreaterThanOrEqual(frames - 2);
+  await expect.poll(() => call.bot.heard.subarray(-5 * FRAME).includes(said)).toBe(false);
   return sent;
 }
 

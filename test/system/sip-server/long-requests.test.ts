@@ -105,14 +105,14 @@ describe('a request above 1300 bytes for a peer that is reached by UDP', () => {
   it('[3261 §18.1.1] goes by UDP at once when the connection is refused, with a branch of its own, and the next one without asking', async () => {
     udp = await site.udp();
     const call = calling();
-    const invite = await udp.request('INVITE', 1_000);
+    const invite = await udp.request('INVITE');
     expect(transportOf(invite)).toBe('UDP');
     respond(udp, invite, '486 Busy Here', { tag: 'b' });
     expect(await refused(call)).toMatchObject({ status: 486 });
     await udp.request('ACK');
     const listener = await listening();
     const next = calling();
-    const again = await udp.request('INVITE', 1_000);
+    const again = await udp.request('INVITE');
     respond(udp, again, '486 Busy Here', { tag: 'b' });
     expect(await refused(next)).toMatchObject({ status: 486 });
     await udp.request('ACK');
@@ -123,7 +123,7 @@ describe('a request above 1300 bytes for a peer that is reached by UDP', () => {
     udp = await site.udp();
     await silent(udp.localPort);
     const call = calling();
-    const invite = await udp.request('INVITE', 2_000);
+    const invite = await udp.request('INVITE');
     expect(transportOf(invite)).toBe('UDP');
     respond(udp, invite, '486 Busy Here', { tag: 'b' });
     expect(await refused(call)).toMatchObject({ status: 486 });

@@ -50,7 +50,7 @@ afterEach(async () => {
 });
 
 const logged = (event: string): Promise<void> =>
-  expect.poll(() => lines.find((line) => line.includes(`"msg":"${event}"`)), { timeout: 10_000, interval: 5 }).toBeDefined();
+  expect.poll(() => lines.find((line) => line.includes(`"msg":"${event}"`)), { interval: 5 }).toBeDefined();
 
 let serial = 0;
 const request = (method: string, to = '<sip:b@server>', cseq = 1): string[] => [
@@ -150,7 +150,7 @@ it('a TLS peer is told of the end', async () => {
   });
   let said = '';
   client.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  await expect.poll(() => said, { timeout: 5_000 }).toContain('verify');
+  await expect.poll(() => said).toContain('verify');
   const closed = once(client, 'exit');
   await stop();
   expect(await closed).toEqual([0, null]);

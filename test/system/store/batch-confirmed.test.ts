@@ -37,7 +37,7 @@ async function ticksUntil(instance: string, calls: number): Promise<void> {
     await gateway.tick();
     return world.open.size;
   };
-  await expect.poll(dialled, { timeout: 10_000 }).toBe(calls);
+  await expect.poll(dialled).toBe(calls);
 }
 
 describe('a batch whose attempts a replica confirms (WAIT 1)', () => {

@@ -103,11 +103,11 @@ describe('a process that stands still', () => {
   it('rtpengine: its calls end with MEDIA_LOST, new ones are refused, and it is back by itself', async () => {
     const call = await talking();
     await stopped('rtpengine', async () => {
-      expect((await call.theirs('BYE', 10_000)).header('Reason')).toContain('MEDIA_LOST');
+      expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_LOST');
       const refused = await invited();
       expect((await refused.signalling.final()).header('Warning')).toContain('MEDIA_UNAVAILABLE');
     });
-    await until(isReady, 5_000, 'not ready');
+    await until(isReady, 'not ready');
     await endsWell(await talking());
     await nothingLeft(ngPort());
   });
@@ -119,21 +119,17 @@ describe('a full disk', () => {
     const staleBefore = await timesLogged(gateway, 'gateway', 'call.route.stale');
     faults.set('redis-server', { isDiskFull: true });
     // Redis finds out when it next writes its append-only file.
-    await until(async () => (await attached('+15550100702')) === 503, 10_000, 'not refused');
+    await until(async () => (await attached('+15550100702')) === 503, 'not refused');
     // Until half a second after the last heartbeat a known route needs no Redis.
     let call = await talking();
-    await until(
-      async () => {
-        await endsWell(call);
-        if ((await timesLogged(gateway, 'gateway', 'call.route.stale')) > staleBefore) return true;
-        call = await talking();
-        return false;
-      },
-      10_000,
-      'no call without Redis',
-    );
+    await until(async () => {
+      await endsWell(call);
+      if ((await timesLogged(gateway, 'gateway', 'call.route.stale')) > staleBefore) return true;
+      call = await talking();
+      return false;
+    }, 'no call without Redis');
     faults.set('redis-server', {});
-    await until(async () => (await attached('+15550100702')) === 200, 5_000, 'still refused');
+    await until(async () => (await attached('+15550100702')) === 200, 'still refused');
     expect(await recordOf(gateway, call)).toMatchObject({ reason: 'CALLER_HANGUP', stale_route: true });
   });
 
@@ -163,13 +159,13 @@ describe('a full disk of the SIP server, which keeps its dialogs there', () => {
     expect(await kept()).not.toContain(during.signalling.callId);
     await endsWell(before);
     faults.set('sip-server', {});
-    await until(async () => (await kept()).includes(during.signalling.callId), 5_000, 'not written');
+    await until(async () => (await kept()).includes(during.signalling.callId), 'not written');
     // A scrape goes without a process that takes too long.
     const scraped = async (): Promise<string> => (await fetch(`${gateway.ready.http}/metrics`)).text();
     await expect.poll(scraped).toMatch(/^trunkline_sip_journal_failures_total(\{.*\})? [1-9]/m);
     process.kill(pidOf('sip-server'), 'SIGKILL');
     await during.peer.whenClosed();
-    await until(async () => (await connectError()) === null, 10_000, 'the SIP server is not back');
+    await until(async () => (await connectError()) === null, 'the SIP server is not back');
     during.over(await SipPeer.connect(gateway.sipPort, gateway.ca));
     await endsWell(during);
     expect(await recordOf(gateway, during)).toMatchObject({ reason: 'CALLER_HANGUP' });
@@ -213,7 +209,7 @@ describe('a process that may open no more files', () => {
     limit('gateway', openFiles(pidOf('gateway')));
     await endsWell(await talking());
     limit('gateway', 4_096);
-    await until(isReady, 5_000, 'not ready');
+    await until(isReady, 'not ready');
   });
 });
 
@@ -222,11 +218,11 @@ describe('a certificate of the SIP server that has expired', () => {
     const call = await talking();
     await install(await ca.issue('sip', 'DNS:localhost', 'yesterday'));
     process.kill(gateway.ready.pid, 'SIGHUP');
-    await until(async () => (await connectError()) === 'CERT_HAS_EXPIRED', 5_000, 'the old one is shown');
+    await until(async () => (await connectError()) === 'CERT_HAS_EXPIRED', 'the old one is shown');
     await call.heardAfter(performance.now());
     await install(good);
     process.kill(gateway.ready.pid, 'SIGHUP');
-    await until(async () => (await connectError()) === null, 5_000, 'the expired one is shown');
+    await until(async () => (await connectError()) === null, 'the expired one is shown');
     await endsWell(call);
   });
 });

@@ -56,7 +56,7 @@ describe('a gateway that is killed during a call', () => {
     expect(call.audio.ssrcs).toHaveLength(2);
     expect(call.audio.bad).toBe(0);
     // The probe, which the carrier answered.
-    await call.theirs('OPTIONS', 10_000);
+    await call.theirs('OPTIONS');
 
     const again = await call.request('INVITE', call.audio.sdp());
     expect([again.status, mediaLines(again.body)]).toEqual([200, mediaLines(call.answer.body)]);
@@ -87,7 +87,7 @@ describe('a gateway that is killed during a call', () => {
     expect((await call.request('INVITE', call.audio.sdp({ direction: 'inactive' }))).body).toContain('a=inactive');
     await isKept(gateway, '"isHeld":true');
     const killedMs = await killAndReturn(gateway);
-    await call.theirs('OPTIONS', 10_000);
+    await call.theirs('OPTIONS');
     const retrievedMs = performance.now();
     expect((await call.request('INVITE', call.audio.sdp())).body).toContain('a=sendrecv');
     await call.heardAfter(retrievedMs);
@@ -191,7 +191,7 @@ describe('a gateway that is killed during a call', () => {
     await Promise.all(twenty.map((call) => call.connect()));
     await areKept(gateway, 20);
     const killedMs = await killGateway(gateway);
-    await Promise.all(twenty.map((call) => call.heardAfter(killedMs + 200, 20_000)));
+    await Promise.all(twenty.map((call) => call.heardAfter(killedMs + 200)));
     const silences = twenty.map(({ audio }) => audio.longestGapSince(killedMs)).toSorted((a, b) => a - b);
     console.log(`gateway killed with 20 calls: ${String(silences[0])} to ${String(silences.at(-1))} ms of silence`);
     expect(silences.at(-1)).toBeLessThan(2 * LONGEST_SILENCE_MS);
@@ -211,7 +211,7 @@ describe('a gateway that stays away for too long', () => {
       expect((await call.theirs('BYE')).header('Reason')).toBe('SIP;cause=503;text="application gone"');
       expect(await recordOf(other, call)).toMatchObject({ reason: 'GATEWAY_RESTARTED', resumed: 1 });
       await nothingLeft(Number(other.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
-      await until(() => !call.audio.isHeardAfter(performance.now() - 100), 2_000, 'no silence');
+      await until(() => !call.audio.isHeardAfter(performance.now() - 100), 'no silence');
       call.close();
     } finally {
       await other.destroy();

@@ -52,7 +52,7 @@ async function talking(isReachable = true): Promise<CarrierCall> {
 async function areStored(count: number, { gateway }: Host = hosts.a): Promise<void> {
   const instance = (await readFile(join(gateway.dataDir, 'gateway-instance'), 'utf8')).trim();
   const command = `HLEN ${cellDialogsKey(instance)}`;
-  await until(async () => (await hosts.redis.command(command)) === `:${String(count)}\r\n`, 5_000, `${String(count)} are not stored`);
+  await until(async () => (await hosts.redis.command(command)) === `:${String(count)}\r\n`, `${String(count)} are not stored`);
 }
 
 async function recordsOf({ signalling }: CarrierCall): Promise<readonly CallRecord[]> {
@@ -61,7 +61,7 @@ async function recordsOf({ signalling }: CarrierCall): Promise<readonly CallReco
 }
 
 async function recordOf(call: CarrierCall): Promise<CallRecord | undefined> {
-  await until(async () => (await recordsOf(call)).length > 0, 10_000, 'no record');
+  await until(async () => (await recordsOf(call)).length > 0, 'no record');
   return (await recordsOf(call))[0];
 }
 
@@ -71,7 +71,7 @@ const cseq = (message: WireMessage): number => Number(message.header('CSeq')?.sp
 
 /** The new owner's re-INVITE. @param contact of which it has this part */
 async function movedTo({ trunk }: Host, call: CarrierCall, contact = `${trunk.sipHost}:${String(trunk.sipPort)}`): Promise<WireMessage> {
-  await until(() => call.has('INVITE'), 10_000, 'no re-INVITE');
+  await until(() => call.has('INVITE'), 'no re-INVITE');
   const [invite] = call.peer.received.filter(
     (message) => message.startLine.startsWith('INVITE ') && message.header('Call-ID') === call.signalling.callId,
   );
@@ -110,12 +110,12 @@ describe('a host that is lost', () => {
     await areStored(held.length, hosts.b);
     // Its own crash is one as any other.
     process.kill(await hosts.b.gateway.pidOf('gateway'), 'SIGKILL');
-    await until(async () => (await hosts.b.gateway.log('gateway')).split('call.resumed').length > 2 * held.length, 20_000, 'not resumed');
+    await until(async () => (await hosts.b.gateway.log('gateway')).split('call.resumed').length > 2 * held.length, 'not resumed');
     expect((await call!.request('BYE')).status).toBe(200);
     expect(await recordOf(call!)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 2 });
     for (const other of held.slice(1)) expect((await other.request('BYE')).status).toBe(200);
     await areStored(0, hosts.b);
-    await until(async () => (await sessionsOf(ngPort(hosts.b))) === 0, 10_000, 'sessions are left');
+    await until(async () => (await sessionsOf(ngPort(hosts.b))) === 0, 'sessions are left');
   });
 
   it('a carrier that comes back first waits for the takeover: it is never told that there is no such call', async () => {
@@ -129,9 +129,8 @@ describe('a host that is lost', () => {
         answers.push((await call.request('OPTIONS')).status);
         return answers.at(-1) === 200;
       },
-      10_000,
       'no takeover',
-      200,
+      { everyMs: 200 },
     );
     expect(new Set(answers)).toEqual(new Set([500, 200]));
     await call.heardAfter(performance.now());
@@ -146,7 +145,7 @@ describe('a host that is lost', () => {
     await call.heardAfter(atMs + 1_000);
     signalHost(hosts.a, 'SIGCONT');
     await hosts.a.gateway.logged('gateway', 'call.taken_over');
-    await until(async () => (await sessionsOf(ngPort(hosts.a))) === 0, 10_000, 'sessions are left');
+    await until(async () => (await sessionsOf(ngPort(hosts.a))) === 0, 'sessions are left');
     await call.echoedAfter(performance.now());
     expect([call.has('BYE'), (await recordsOf(call)).length]).toEqual([false, 0]);
     await endsWell(call);
@@ -169,13 +168,13 @@ describe('a host that is lost', () => {
       for (const call of [timed, held]) await movedTo(hosts.b, call);
       await timed.heardAfter(atMs + 1_000);
       // Longer than media.timeout_ms (30 s).
-      await until(() => performance.now() > atMs + 31_000, 40_000, 'never');
+      await until(() => performance.now() > atMs + 31_000, 'never');
       const beforeMs = performance.now();
       signalHost(hosts.a, 'SIGCONT');
-      await until(async () => (await hosts.a.gateway.log('gateway')).split('call.taken_over').length === 3, 10_000, 'not both are dropped');
-      await until(async () => (await sessionsOf(ngPort(hosts.a))) === 0, 10_000, 'sessions are left');
+      await until(async () => (await hosts.a.gateway.log('gateway')).split('call.taken_over').length === 3, 'not both are dropped');
+      await until(async () => (await sessionsOf(ngPort(hosts.a))) === 0, 'sessions are left');
       // Whatever the old owner had to say, it would say within these two seconds.
-      await until(() => performance.now() > beforeMs + 3_000, 10_000, 'never');
+      await until(() => performance.now() > beforeMs + 3_000, 'never');
       await timed.echoedAfter(performance.now());
       for (const call of [timed, held]) {
         // Whole, so that a failure shows why it ended.
@@ -216,7 +215,7 @@ describe('a host that is lost', () => {
     hosts.redis.freeze();
     const atMs = signalHost(hosts.a, 'SIGKILL');
     await hosts.b.gateway.logged('sip-server', 'sip_server.cell.away');
-    await until(() => performance.now() > atMs + 4_000, 10_000, 'never');
+    await until(() => performance.now() > atMs + 4_000, 'never');
     expect(await hosts.b.gateway.log('sip-server')).not.toContain('sip_server.cell.took_over');
     hosts.redis.thaw();
     await movedTo(hosts.b, call);
@@ -239,7 +238,7 @@ describe('a host that shares its name with another one', () => {
       await areStored(3);
       const atMs = signalHost(hosts.a, 'SIGKILL');
       returning.over(await SipPeer.connect(hosts.b.trunk.sipPort, hosts.b.trunk.ca, { host: hosts.b.address }));
-      await until(async () => (await returning.request('OPTIONS')).status === 200, 10_000, 'no takeover', 200);
+      await until(async () => (await returning.request('OPTIONS')).status === 200, 'no takeover', { everyMs: 200 });
       const silences: number[] = [];
       for (const call of [returning, reached]) {
         expect((await movedTo(hosts.b, call, '')).header('Contact')).toMatch(CONTACT);
@@ -249,7 +248,7 @@ describe('a host that shares its name with another one', () => {
       console.log(`host lost, shared name: ${silences.join(', ')} ms of silence`);
       expect(Math.max(...silences)).toBeLessThan(LONGEST_SILENCE_MS);
 
-      await until(async () => (await recordsOf(unreachable)).length > 0, 45_000, 'no record', 500);
+      await until(async () => (await recordsOf(unreachable)).length > 0, 'no record', { everyMs: 500 });
       expect(await recordOf(unreachable)).toMatchObject({
         reason: 'MEDIA_LOST',
         sip_status: 200,

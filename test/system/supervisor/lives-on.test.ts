@@ -130,8 +130,8 @@ describe('a part that dies', () => {
     const [pid, said] = [childPid(gateway.ready.pid, name), gateway.output.length];
     process.kill(pid, signal);
     const since = (): string => gateway.output.slice(said);
-    await expect.poll(since, { timeout: 15_000 }).toMatch(new RegExp(`"child":"${name}".*"msg":"supervisor.child.restarted"`));
-    await expect.poll(isReady, { timeout: 15_000 }).toBe(true);
+    await expect.poll(since).toMatch(new RegExp(`"child":"${name}".*"msg":"supervisor.child.restarted"`));
+    await expect.poll(isReady).toBe(true);
     return { logged: since(), pid };
   }
 
@@ -144,7 +144,7 @@ describe('a part that dies', () => {
     // Nothing else was touched.
     expect(logged.match(/supervisor\.child\.died/g)).toHaveLength(1);
     // A gateway may notice that rtpengine was gone when the next one runs: until it knows that one, it refuses calls.
-    await expect.poll(() => call(gateway.ready.phone_number), { timeout: 15_000 }).toBe(200);
+    await expect.poll(() => call(gateway.ready.phone_number)).toBe(200);
   });
 
   it('and again soon after waits', async () => {
@@ -173,14 +173,14 @@ describe('trunkline doctor', () => {
     const pid = childPid(gateway.ready.pid, 'rtpengine');
     process.kill(pid, 'SIGSTOP');
     try {
-      await expect.poll(isReady, { timeout: 10_000 }).toBe(false);
+      await expect.poll(isReady).toBe(false);
       const { code, stdout } = await gateway.cli('doctor');
       expect(code).toBe(1);
       expect(stdout).toMatch(/FAIL {2}gateway +runs, but is not ready: .*rtpengine/);
     } finally {
       process.kill(pid, 'SIGCONT');
     }
-    await expect.poll(isReady, { timeout: 10_000 }).toBe(true);
+    await expect.poll(isReady).toBe(true);
   });
 });
 

@@ -55,7 +55,7 @@ it('transcript, analysis and marks go on where they were; the bot and the record
   await isKept(gateway, 'stream_1');
   await isKept(gateway, 'end of the speech');
   const killedMs = await killGateway(gateway);
-  await expect.poll(() => streams, { timeout: 20_000 }).toBe(2);
+  await expect.poll(() => streams).toBe(2);
   await isKept(gateway, 'stream_2');
   await expect.poll(() => marks).toEqual([[], ['end of the speech']]);
   const restartedMs = performance.now() - killedMs;

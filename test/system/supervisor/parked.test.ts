@@ -66,7 +66,7 @@ describe('a gateway', () => {
     const pid = await gateway.pidOf('gateway');
     const atMs = performance.now();
     process.kill(pid, 'SIGSTOP');
-    await until(() => gateway.output.includes('supervisor.child.hung'), 15_000, 'the gateway is not killed');
+    await until(() => gateway.output.includes('supervisor.child.hung'), 'the gateway is not killed');
     await gateway.logged('gateway', 'call.resumed');
     const tookMs = performance.now() - atMs;
     console.log(`  figure: a hung gateway is replaced after ${String(Math.round(tookMs))} ms`);
@@ -184,7 +184,7 @@ describe('a call that no process has', () => {
     await gateway.stop('SIGKILL');
     const isKilled = (command: string): boolean => !command.startsWith('redis-server');
     signalAll(gateway.dataDir, 'SIGKILL', isKilled);
-    await until(() => !processesOf(gateway.dataDir).some(({ command }) => isKilled(command)), 5_000, 'not all are gone');
+    await until(() => !processesOf(gateway.dataDir).some(({ command }) => isKilled(command)), 'not all are gone');
     return call;
   }
 
@@ -199,7 +199,7 @@ describe('a call that no process has', () => {
   it('after calls.park_ms ends with it: BYE, GATEWAY_RESTARTED', async () => {
     const call = await orphaned();
     await gateway.up({ ...UNVERIFIED, TRUNKLINE_CALLS_PARK_MS: '0' });
-    await until(() => call.has('BYE'), 20_000, 'no BYE');
+    await until(() => call.has('BYE'), 'no BYE');
     expect(await recordOf(gateway, call)).toMatchObject({ reason: 'GATEWAY_RESTARTED' });
     await nothingLeft(ngPort);
   });
@@ -222,7 +222,7 @@ describe('a supervisor that is killed', () => {
     expect(call.audio.longestGapSince(atMs)).toBeLessThan(500);
     // Not a child of this one: it is started again all the same.
     process.kill(gatewayPid, 'SIGKILL');
-    await until(() => gateway.output.includes('supervisor.child.restarted'), 15_000, 'the gateway is not started again');
+    await until(() => gateway.output.includes('supervisor.child.restarted'), 'the gateway is not started again');
     await call.heardAfter(performance.now());
     await endsWell(call, 1);
   });
@@ -231,7 +231,7 @@ describe('a supervisor that is killed', () => {
     const call = await talking();
     await gateway.stop('SIGKILL');
     const stopping = gateway.cli('stop');
-    await call.theirs('BYE', 15_000);
+    await call.theirs('BYE');
     const { code, stdout } = await stopping;
     expect([code, stdout]).toEqual([0, `Trunkline is stopped: ${String(CHILDREN.length)} processes ran without their supervisor.\n`]);
     expect(processesOf(gateway.dataDir)).toEqual([]);
@@ -243,7 +243,7 @@ describe('a supervisor that is killed', () => {
     await gateway.stop('SIGKILL');
     await gateway.up({ TRUNKLINE_CALLS_DRAIN_MS: '1000' });
     expect(gateway.output).toContain('it was started with other settings');
-    await until(async () => (await timesLogged(gateway, 'gateway', 'gateway.ready')) === 2, 15_000, 'no new gateway');
+    await until(async () => (await timesLogged(gateway, 'gateway', 'gateway.ready')) === 2, 'no new gateway');
     await call.heardAfter(performance.now());
     await reconnect(call);
     await endsWell(call, 1);

@@ -47,7 +47,7 @@ async function reload(): Promise<void> {
   expect(stdout).toMatch(/^replaced: sip-server, gateway(?:-2)?\n$/);
 }
 
-const hasEnded = (pid: number): Promise<void> => until(() => !isAlive(pid), 10_000, 'the old gateway does not end');
+const hasEnded = (pid: number): Promise<void> => until(() => !isAlive(pid), 'the old gateway does not end');
 const ngPort = (): number => Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']);
 
 it('leaves a call in the old gateway, which ends after it; a new call is in the new one', async () => {
@@ -144,12 +144,12 @@ it('a supervisor takes over both gateways, and ends both at trunkline stop', asy
   await reload();
   await gateway.stop('SIGKILL');
   await gateway.up();
-  await until(() => gateway.output.split('supervisor.child.taken_over').length === 7, 10_000, 'not all are taken over');
+  await until(() => gateway.output.split('supervisor.child.taken_over').length === 7, 'not all are taken over');
   await call.heardAfter(performance.now());
   call.over(await SipPeer.connect(gateway.sipPort, gateway.ca));
   expect((await call.request('OPTIONS')).status).toBe(200);
   const stopping = gateway.cli('stop');
-  await call.theirs('BYE', 15_000);
+  await call.theirs('BYE');
   expect((await stopping).code).toBe(0);
   expect(processesOf(gateway.dataDir)).toEqual([]);
 });

@@ -136,7 +136,7 @@ describe('ending it', () => {
     await cut.printed('redis-server started');
     cut.kill('SIGTERM');
     expect(await cut.ended).toBe(0);
-    await expect.poll(() => processesOf(instance.dataDir), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => processesOf(instance.dataDir)).toEqual([]);
     expect(cut.output).not.toContain('Trunkline is ready.');
   });
 

@@ -129,7 +129,7 @@ describe('what is sent', () => {
     });
     sender.send({ ...SEEN, direction: 'in', contact: '<sip:203.0.113.9:5071;transport=tls>' });
     sender.send({ ...SEEN, direction: 'out', contact: '<sip:gw.example.com:5071;transport=tls>' });
-    await until(() => collector.packets.length === 2 && outcomes.length === 2, 110_000, 'no packets');
+    await until(() => collector.packets.length === 2 && outcomes.length === 2, 'no packets', { withinMs: 2_000 });
     sender.close();
     collector.close();
     expect(collector.packets.map(({ source, destination }) => `${source} > ${destination}`)).toEqual([
@@ -157,7 +157,7 @@ describe('what is sent', () => {
     };
     sender.sendRtcp({ ...seen, packet: Buffer.from('nonsense') });
     sender.sendRtcp({ ...seen, packet: rtcp(0, 201, 9) });
-    await until(() => collector.packets.length > 0, 110_000, 'no packet');
+    await until(() => collector.packets.length > 0, 'no packet', { withinMs: 2_000 });
     sender.close();
     collector.close();
     const [{ payload, ...packet } = { payload: '' }] = collector.packets;
