@@ -19,6 +19,8 @@ import { payloadTypeOf } from '../../../src/rtp/codec/g711.js';
 import { rtpPacket, telephoneEvent } from './packets.js';
 import { HANG_GUARD_MS } from '../hang-guard.js';
 
+const FRAME_BYTES = 160;
+
 export interface PeerOptions {
   readonly codec?: AudioCodec;
   /** Default: the codec's static payload type. */
@@ -135,6 +137,28 @@ export class TestPeer {
   }
 
   /**
+   * What the far side said, one packet after the other by sequence number: 16-bit linear at 8 kHz. A sender that stood still leaves out time,
+   * which `heard` shows as silence, and goes on where it was.
+   */
+  get said(): Int16Array {
+    const audio = this.received.map(({ packet }) => packet).filter(({ header }) => header.payloadType === this.#payloadType);
+    const first = audio[0]?.header.sequenceNumber ?? 0;
+    const place = (packet: RtpPacket): number => ((packet.header.sequenceNumber - first) << 16) >> 16;
+    const ordered = audio.toSorted((a, b) => place(a) - place(b));
+    return this.#law.decode(new Uint8Array(Buffer.concat(ordered.map(({ payload }) => payload))));
+  }
+
+  /** Sends samples ahead of their time, a few packets at once: nothing of them is late, however long this process is kept waiting. */
+  async speakAhead(samples: Int16Array): Promise<void> {
+    const encoded = this.#law.encode(samples);
+    for (let at = 0; at + FRAME_BYTES <= encoded.length; at += FRAME_BYTES) {
+      // Not more than the sockets on the way hold.
+      if (at % (8 * FRAME_BYTES) === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+      this.sendPacket(encoded.subarray(at, at + FRAME_BYTES));
+    }
+  }
+
+  /**
    * Sends samples in real time, one packet at a time: of 20 ms unless told otherwise.
    * @returns the longest time between two packets, in ms: a process that is kept waiting has gaps
    */
@@ -168,6 +192,12 @@ export class TestPeer {
   /** RTP packets of all kinds. */
   get packetsSent(): number {
     return this.#packetsSent;
+  }
+
+  /** The same key in one moment: its end comes with its start. */
+  pressAtOnce(event: number): void {
+    const rtpTimestamp = this.#rtpTimestamp;
+    for (let i = 1; i <= 7; i += 1) this.sendEvent(telephoneEvent(event, Math.min(i, 5) * 160, i >= 5), rtpTimestamp, i === 1);
   }
 
   /** The timestamp of the next packet of audio. */
