@@ -16,6 +16,7 @@ import { reserveMediaPorts } from './gateway.js';
 import { freePorts } from './ports.js';
 import { send, startRedis, type TestRedis } from './redis.js';
 import { RunningRtpengine } from './rtpengine.js';
+import { HANG_GUARD_MS } from './hang-guard.js';
 
 const MAIN = resolve('dist/cli/main.js');
 const SECRET = 'site-secret';
@@ -107,8 +108,8 @@ export class GatewaySite {
         return RunningRtpengine.start({ min, max: min + RELAY_PORTS - 1 });
       }),
     );
-    const stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog });
-    await stores.ready();
+    const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock: systemClock, log: silentLog });
+    await stores.ready(HANG_GUARD_MS);
     const site = new GatewaySite(mkdtempSync(join(tmpdir(), 'trunkline-site-')), options, lock, first, redis, relays, stores);
     await stores.orgs.create({ name: 'Site', sip_enabled: true, org_id: site.#orgId });
     site.#key = (await stores.keys.create(site.#orgId, 'site')).key;

@@ -12,6 +12,7 @@ import { HandMadeCall } from './invite.js';
 import { offerSdp } from './sdp.js';
 import { SipPeer } from './sip-peer.js';
 import { toolOf } from './tool.js';
+import { HANG_GUARD_MS } from './hang-guard.js';
 
 const AGENTS = 300;
 const TOOLS = 100;
@@ -51,8 +52,8 @@ class SilentServer {
 /** The stores of a running gateway. */
 export async function storesOf(gateway: RunningGateway): Promise<RedisStores> {
   const url = `redis://127.0.0.1:${gateway.environment['TRUNKLINE_REDIS_PORT'] ?? ''}`;
-  const stores = openRedisStores({ url, clock: systemClock, log: silentLog });
-  await stores.ready();
+  const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url, clock: systemClock, log: silentLog });
+  await stores.ready(HANG_GUARD_MS);
   return stores;
 }
 

@@ -214,3 +214,14 @@ export function send(port: number, text: string, host = '127.0.0.1'): Promise<st
     socket.once('close', () => reject(new Error('redis-server closed the connection')));
   });
 }
+
+/** The lease of a member of a sorted set ends, as it would by the clock of Redis. */
+export async function endLease(redis: Pick<TestRedis, 'command'>, key: string, member: string): Promise<void> {
+  const changed = await redis.command(`ZADD ${key} XX CH 1 ${member}`);
+  if (!changed.startsWith(':1')) throw new Error(`${member} has no lease in ${key}: ${changed}`);
+}
+
+/** When that lease ends, in ms of the clock of Redis; 0: there is none. */
+export async function leaseEnd(redis: Pick<TestRedis, 'command'>, key: string, member: string): Promise<number> {
+  return Number(/\r\n(\d+)/.exec(await redis.command(`ZSCORE ${key} ${member}`))?.[1] ?? 0);
+}

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/lib/system-clock.js';
 import { RunningGateway } from './gateway.js';
 import { signalAll } from './processes.js';
 import { startRedis, type TestRedis, type TestSentinels } from './redis.js';
+import { HANG_GUARD_MS } from './hang-guard.js';
 
 export const NUMBER = '+15550100100';
 export const ORG = '7f3b5f0e-5d0c-4b0e-9a51-1c52ce0b4a11';
@@ -47,8 +48,8 @@ export class TwoHosts {
     const redis = sentinels?.primary ?? (await startRedis());
     const url = sentinels?.url ?? redis.url;
     const sentinel = sentinels === null ? null : { name: sentinels.name, password: null };
-    const stores = openRedisStores({ url, sentinel, clock: systemClock, log: silentLog });
-    await stores.ready();
+    const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url, sentinel, clock: systemClock, log: silentLog });
+    await stores.ready(HANG_GUARD_MS);
     const number = parseE164(NUMBER);
     if (number === undefined) throw new Error(`${NUMBER} is no number`);
     await stores.orgs.create({ name: 'Two hosts', sip_enabled: true, org_id: ORG });

@@ -5,6 +5,7 @@ import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { acceptAll, answerOf, NO_TOOLS, TEST_AGENT_POLICY, TEST_RATE_LIMITS, type Answer } from '../../unit/gateway/api/api-fixture.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 /** The API over real HTTP on a free port, over a real Redis. */
 export interface HttpApi {
@@ -18,12 +19,14 @@ export interface HttpApi {
 export interface HttpApiOptions {
   /** The stores of a gateway of this name. */
   readonly instance?: string;
+  /** How long an answer of Redis is waited for. */
+  readonly commandTimeoutMs?: number;
   readonly checkOf?: (stores: RedisStores) => CallCheck;
 }
 
 export async function openHttpApi(redisUrl: string, { checkOf = () => acceptAll, ...options }: HttpApiOptions = {}): Promise<HttpApi> {
-  const stores = openRedisStores({ url: redisUrl, clock: systemClock, log: silentLog, ...options });
-  await stores.ready();
+  const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redisUrl, clock: systemClock, log: silentLog, ...options });
+  await stores.ready(HANG_GUARD_MS);
   const readiness = async () => ({
     redis: await stores.ping().then(
       () => true,

@@ -5,6 +5,7 @@ import { silentLog } from '../../../src/lib/log.js';
 import { BatchWorld, numberAt, type BatchGateway, type Death } from '../../support/batch-world.js';
 import { startRedis, startRedisCluster, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 let redis: Pick<TestRedis, 'url' | 'close'>;
 let clock: VirtualClock;
@@ -55,8 +56,8 @@ describe.each([
   beforeAll(async () => {
     redis = isCluster ? await startRedisCluster() : await startRedis();
     clock = new VirtualClock();
-    stores = openRedisStores({ url: redis.url, cluster: isCluster, clock, log: silentLog });
-    await stores.ready();
+    stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, cluster: isCluster, clock, log: silentLog });
+    await stores.ready(HANG_GUARD_MS);
     return async () => {
       await stores.close();
       await redis.close();
@@ -163,13 +164,14 @@ describe.each([
 
     it('names every number that is in doubt or refused, however long its log becomes', async () => {
       const small = openRedisStores({
+        commandTimeoutMs: HANG_GUARD_MS,
         url: redis.url,
         cluster: isCluster,
         clock,
         log: silentLog,
         batchRetention: { days: 3, maxEntries: 5 },
       });
-      await small.ready();
+      await small.ready(HANG_GUARD_MS);
       await world.close();
       world = await BatchWorld.open(small, clock);
       await small.doNotCall.add(world.orgId, [0, 1, 2].map(numberAt));

@@ -13,13 +13,14 @@ import { startRedis, startRedisCluster, type TestRedis, type TestRedisCluster } 
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { agentOf, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 const opened: RedisStores[] = [];
 
 async function openStores(url: string, options: Partial<RedisStoresOptions> & { readonly clock: Clock }): Promise<RedisStores> {
-  const stores = openRedisStores({ url, log: silentLog, ...options });
+  const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url, log: silentLog, ...options });
   opened.push(stores);
-  await stores.ready();
+  await stores.ready(HANG_GUARD_MS);
   return stores;
 }
 
@@ -89,15 +90,24 @@ describe('a route that is remembered', () => {
     const agent = agentOf(orgId);
     await stores.agents.put(agent);
     const known = await attached({}, agent.agent_id);
-    await isRemembered(stores, known, clock);
+    // As long as a call waits for Redis.
+    const gateway = await openStores(redis.url, { clock, instance: 'gw-2', commandTimeoutMs: 500 });
+    await eventually(
+      () =>
+        isRemembered(gateway, known, clock).then(
+          () => true,
+          () => false,
+        ),
+      (isThere) => isThere,
+    );
     redis.freeze();
     clock.advance(499);
-    const looked = await lookUp(stores, known);
+    const looked = await lookUp(gateway, known);
     expect(looked).toMatchObject({ staleMs: null, route: { number: { phone_number: known }, org: { org_id: orgId } } });
     expect(looked.route?.agent).toEqual(agent);
     clock.advance(1);
     // It is asked, and does not answer.
-    expect((await lookUp(stores, known)).staleMs).toBe(1);
+    expect((await lookUp(gateway, known)).staleMs).toBe(1);
     redis.thaw();
     clock.advance(200);
     await isRemembered(stores, known, clock);

@@ -1,18 +1,21 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Dialling, DialLimits } from '../../../src/gateway/model/dialling.js';
+import type { Dialling, DialLimits, DialPermit } from '../../../src/gateway/model/dialling.js';
 import { parseE164, type E164 } from '../../../src/gateway/model/e164.js';
 import type { DialHeadroom } from '../../../src/gateway/ports/batches.js';
 import { StoreUnavailableError, type DialRefusal, type PermittedDial } from '../../../src/gateway/ports/ports.js';
 import { placementKey } from '../../../src/gateway/store/redis/dials/redis-placements.js';
+import { orgDialsKey } from '../../../src/gateway/store/redis/keys.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { newUuid } from '../../../src/lib/ids.js';
+import type { Clock } from '../../../src/lib/clock.js';
 import type { Result } from '../../../src/lib/result.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import { begun } from '../../support/begun-call.js';
-import { untilWhole } from '../../support/carrier-call.js';
-import { startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+import { endLease, leaseEnd, startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
 import { eventually } from '../api/http-fixture.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 const TO = '+4930123456' as E164;
 const MINUTES = 5;
@@ -37,9 +40,16 @@ for (const cluster of [false, true]) {
     /** Of numbers whose trunk is not a.example. */
     const endpoints = new Map<E164, string>();
 
-    async function open(instance: string, leaseMs = 30_000): Promise<RedisStores> {
-      const stores = openRedisStores({ url: redis.url, cluster, clock: systemClock, log: silentLog, instance, leaseMs });
-      await stores.ready();
+    async function open(instance: string, clock: Clock = systemClock): Promise<RedisStores> {
+      const stores = openRedisStores({
+        commandTimeoutMs: HANG_GUARD_MS,
+        url: redis.url,
+        cluster,
+        clock,
+        log: silentLog,
+        instance,
+      });
+      await stores.ready(HANG_GUARD_MS);
       return stores;
     }
 
@@ -111,15 +121,31 @@ for (const cluster of [false, true]) {
 
     it('number and organization are remembered; a change that is answered holds for every gateway', async () => {
       await allow();
-      for (const stores of [one, other]) expect((await reserve(stores, newUuid())).ok).toBe(true);
+      // Their time stands still, and with it the age of the channel's last heartbeat: what is remembered stays so.
+      const clock = new VirtualClock(Date.now());
+      const still = await Promise.all(['gw-3', 'gw-4'].map((instance) => open(instance, clock)));
       // Of one node of a cluster.
       const reads = async (): Promise<number> => Number(/cmdstat_get:calls=(\d+)/.exec(await redis.command('INFO commandstats'))?.[1] ?? 0);
-      // What is remembered is read while the channel's last heartbeat is older than 0.5 s.
-      await untilWhole(async () => {
+      const readsOf = async (stores: RedisStores, calls: number): Promise<number> => {
         const before = await reads();
-        for (let call = 0; call < 40; call += 1) expect((await reserve([one, other][call % 2]!, newUuid())).ok).toBe(true);
-        expect((await reads()) - before).toBeLessThan(40);
-      });
+        for (let call = 0; call < calls; call += 1) expect((await reserve(stores, newUuid())).ok).toBe(true);
+        return (await reads()) - before;
+      };
+      for (const stores of still) {
+        // Once a heartbeat is back: the first one may have come before its connection.
+        let tries = 0;
+        await eventually(
+          () => {
+            tries += 1;
+            if (tries % 50 === 0) clock.advance(200);
+            return readsOf(stores, 1);
+          },
+          (count) => count === 0,
+        );
+        expect(await readsOf(stores, 20)).toBe(0);
+        await stores.close();
+      }
+      for (const stores of [one, other]) expect((await reserve(stores, newUuid())).ok).toBe(true);
       await allow({ prices: {} });
       for (const stores of [one, other]) expect(errorOf(await reserve(stores, newUuid()))).toMatch(/no prefix/);
       await allow();
@@ -182,25 +208,24 @@ for (const cluster of [false, true]) {
 
     it('the slot of a gateway that died is free after its lease, its cost stays for the day', async () => {
       await allow({ max_concurrent_calls: 1, max_cost_per_day: 0.15 });
-      const short = await open('gw-short', 200);
+      const dying = await open('gw-dying');
       // Connected to every node.
       await eventually(
-        () => short.numbers.get(orgId, from).catch(() => null),
+        () => dying.numbers.get(orgId, from).catch(() => null),
         (number) => number !== null,
       );
-      expect((await reserve(short, newUuid())).ok).toBe(true);
+      const callId = newUuid();
+      expect((await reserve(dying, callId)).ok).toBe(true);
+      await dying.close();
       expect(errorOf(await reserve(one, newUuid()))).toMatch(/in progress/);
-      await short.close();
-      await eventually(
-        () => reserve(one, newUuid()),
-        (outcome) => /cost/.test(errorOf(outcome)),
-      );
+      await endLease(redis, orgDialsKey(orgId), callId);
+      expect(errorOf(await reserve(one, newUuid()))).toMatch(/cost/);
     });
 
     it('a call that another process takes up keeps its slot, and is settled there', async () => {
       await allow({ max_concurrent_calls: 1 });
       const callId = newUuid();
-      const first = await open('gw-killed', 300);
+      const first = await open('gw-killed');
       const outcome = await reserve(first, callId);
       if (!outcome.ok) throw new Error(outcome.error.detail);
       const call = begun(callId, { direction: 'outbound' });
@@ -208,15 +233,14 @@ for (const cluster of [false, true]) {
       first.ofCalls.snapshots.persist({ call_id: callId, org_id: orgId, phone_number: from, call, dial, answer: null, state: {} });
       await first.ofCalls.snapshots.flush();
       await first.close();
-      const next = await open('gw-killed', 300);
+      const clock = new VirtualClock(Date.now());
+      const next = await open('gw-killed', clock);
       expect((await next.ofCalls.snapshots.orphaned()).map(({ call_id: id }) => id)).toEqual([callId]);
-      // Longer than a lease.
+      await endLease(redis, orgDialsKey(orgId), callId);
+      clock.advance(10_000);
       await eventually(
-        () => Promise.resolve(performance.now()),
-        (
-          (from) => (now: number) =>
-            now - from > 700
-        )(performance.now()),
+        () => leaseEnd(redis, orgDialsKey(orgId), callId),
+        (ms) => ms > 1,
       );
       expect(await one.live.get(orgId, callId)).toMatchObject({ to: TO, direction: 'outbound', answer: null });
       expect(errorOf(await reserve(one, newUuid()))).toMatch(/in progress/);
@@ -306,32 +330,35 @@ for (const cluster of [false, true]) {
 
       it('the slot of a gateway that died is free after its lease, that of a call which another process takes up is kept', async () => {
         await allowAll({ max_concurrent_calls: 1 });
-        const short = await open('gw-trunk', 300);
+        const dying = await open('gw-trunk');
         await eventually(
-          () => short.numbers.get(orgId, from).catch(() => null),
+          () => dying.numbers.get(orgId, from).catch(() => null),
           (number) => number !== null,
         );
-        const callId = newUuid();
-        const outcome = await reserveFrom(from, short, callId);
-        if (!outcome.ok) throw new Error(outcome.error.detail);
-        expect((await reserveFrom(otherTrunk, short)).ok).toBe(true);
+        const [callId, lost] = [newUuid(), newUuid()];
+        const outcome = await reserveFrom(from, dying, callId);
+        const ofOther = await reserveFrom(otherTrunk, dying, lost);
+        if (!outcome.ok || !ofOther.ok) throw new Error(errorOf(outcome) + errorOf(ofOther));
+        const ends = (id: string, { trunk }: DialPermit): Promise<unknown> =>
+          Promise.all([orgDialsKey(orgId), orgDialsKey(orgId, trunk)].map((key) => endLease(redis, key, id)));
         const dial = { permit: outcome.value.permit, to: TO };
         const call = begun(callId, { direction: 'outbound' });
-        short.ofCalls.snapshots.persist({ call_id: callId, org_id: orgId, phone_number: from, call, dial, answer: null, state: {} });
-        await short.ofCalls.snapshots.flush();
-        await short.close();
-        const next = await open('gw-trunk', 300);
+        dying.ofCalls.snapshots.persist({ call_id: callId, org_id: orgId, phone_number: from, call, dial, answer: null, state: {} });
+        await dying.ofCalls.snapshots.flush();
+        await dying.close();
+        const clock = new VirtualClock(Date.now());
+        const next = await open('gw-trunk', clock);
         expect((await next.ofCalls.snapshots.orphaned()).map(({ call_id: id }) => id)).toEqual([callId]);
-        // The other trunk's slot had the same lease.
+        expect((await reserveFrom(otherTrunk, one)).ok).toBe(false);
+        await Promise.all([ends(callId, outcome.value.permit), ends(lost, ofOther.value.permit)]);
+        clock.advance(10_000);
         await eventually(
-          () => reserveFrom(otherTrunk, one),
-          ({ ok }) => ok,
+          () => leaseEnd(redis, orgDialsKey(orgId, outcome.value.permit.trunk), callId),
+          (ms) => ms > 1,
         );
-        // So did this one, had nobody renewed it.
-        await eventually(
-          () => room({ per_trunk: { max_concurrent_calls: 1 } }, 'a.example'),
-          ({ calls }) => calls === 0,
-        );
+        // The other trunk's slot had the same lease, and nobody renews it.
+        expect((await reserveFrom(otherTrunk, one)).ok).toBe(true);
+        expect((await room({ per_trunk: { max_concurrent_calls: 1 } }, 'a.example')).calls).toBe(0);
         next.ofCalls.dials.settle(callId, 0);
         await eventually(
           () => reserveFrom(sameTrunk, one),
@@ -405,8 +432,8 @@ for (const cluster of [false, true]) {
 
 it('while Redis is away nothing is dialled', async () => {
   const redis = await startRedis();
-  const stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog, instance: 'gw' });
-  await stores.ready();
+  const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock: systemClock, log: silentLog, instance: 'gw' });
+  await stores.ready(HANG_GUARD_MS);
   await redis.close();
   const dial = { orgId: newUuid(), from: TO, to: TO, endpoint: 'a.example', call: begun('c', { direction: 'outbound' }), maxDurationMs: 1 };
   await expect(stores.ofCalls.dials.reserve(dial)).rejects.toBeInstanceOf(StoreUnavailableError);

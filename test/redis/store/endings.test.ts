@@ -9,6 +9,7 @@ import { startRedis, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 const LEASE_MS = 30_000;
 const clock = new VirtualClock(Date.now());
@@ -18,8 +19,8 @@ let orgId: string;
 let number: E164;
 beforeAll(async () => {
   redis = await startRedis();
-  stores = openRedisStores({ url: redis.url, clock, log: silentLog, instance: 'gw-1', leaseMs: LEASE_MS });
-  await stores.ready();
+  stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock, log: silentLog, instance: 'gw-1', leaseMs: LEASE_MS });
+  await stores.ready(HANG_GUARD_MS);
   orgId = (await stores.orgs.create({ name: 'one', sip_enabled: true })).org_id;
   number = freshNumber();
   const directions = { inbound: inboundSetting(), outbound: { sip_endpoint: 'a.example' } };

@@ -9,6 +9,7 @@ import { startRedis, startRedisCluster, type TestRedisCluster } from '../../supp
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { recordingLog, type LogLine } from '../../unit/gateway/api/api-fixture.js';
 import { eventually } from '../api/http-fixture.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 for (const cluster of [false, true]) {
   describe(`requests between gateways, ${cluster ? 'a Redis Cluster of three nodes' : 'redis-server'}`, () => {
@@ -20,9 +21,17 @@ for (const cluster of [false, true]) {
     const opened: RedisStores[] = [];
 
     async function gateway(instance: string, options: Partial<Parameters<typeof openRedisStores>[0]> = {}): Promise<RedisStores> {
-      const stores = openRedisStores({ url: redis.url, cluster, clock: systemClock, log: silentLog, instance, ...options });
+      const stores = openRedisStores({
+        commandTimeoutMs: HANG_GUARD_MS,
+        url: redis.url,
+        cluster,
+        clock: systemClock,
+        log: silentLog,
+        instance,
+        ...options,
+      });
       opened.push(stores);
-      await stores.ready();
+      await stores.ready(HANG_GUARD_MS);
       await eventually(
         () => redis.command(`PUBSUB NUMSUB ${gatewayChannel(instance)}`),
         (answer) => answer.includes(':1\r\n'),
@@ -48,7 +57,7 @@ for (const cluster of [false, true]) {
     it('each is answered to the one that asked, by the one that was asked', async () => {
       answerer.bus.onRequest((body) => Promise.resolve({ heard: body }));
       asker.bus.onRequest(() => ({ heard: 'by the wrong one' }));
-      const answers = await Promise.all([1, 2, 3].map((n) => asker.bus.request('answers', { n }, 5_000)));
+      const answers = await Promise.all([1, 2, 3].map((n) => asker.bus.request('answers', { n }, HANG_GUARD_MS)));
       expect(answers).toEqual([1, 2, 3].map((n) => ({ heard: { n } })));
     });
 
@@ -62,13 +71,13 @@ for (const cluster of [false, true]) {
       let requests = 0;
       answerer.bus.onRequest(() => ({ requests: (requests += 1) }));
       const id = '0f8fad5b-d9cb-469f-a165-70867728950e';
-      const connection = new RedisConnection({ url: redis.url, clock: systemClock, log: silentLog });
-      await connection.ready(5_000);
+      const connection = new RedisConnection({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock: systemClock, log: silentLog });
+      await connection.ready(HANG_GUARD_MS);
       const garbled = ['{', '1', '{"type":"request"}', `{"type":"shout","id":"${id}","from":"x","body":{}}`, 'x'.repeat(300_000)];
       const toNobody = `{"type":"answer","id":"${id}","from":"x","body":1}`;
       for (const text of [...garbled, toNobody]) await connection.client.publish(gatewayChannel('answers'), text);
       await connection.close();
-      expect(await asker.bus.request('answers', {}, 5_000)).toEqual({ requests: 1 });
+      expect(await asker.bus.request('answers', {}, HANG_GUARD_MS)).toEqual({ requests: 1 });
       clock.advance(1_000);
       const reports = lines.filter(({ event }) => event === 'gateway.bus.ignored');
       expect(reports.map(({ fields }) => fields)).toEqual([{ messages: 5 }]);
@@ -77,7 +86,7 @@ for (const cluster of [false, true]) {
     it('a request that is too long is a bug, and one without Redis says so', async () => {
       await expect(asker.bus.request('answers', 'x'.repeat(300_000), 50)).rejects.toThrow('more than');
       await redis.stopServer();
-      await expect(asker.bus.request('answers', {}, 5_000)).rejects.toThrow(StoreUnavailableError);
+      await expect(asker.bus.request('answers', {}, HANG_GUARD_MS)).rejects.toThrow(StoreUnavailableError);
       await redis.startServer();
     });
   });

@@ -7,14 +7,15 @@ import { openRedisStores, type RedisStores } from '../../../src/gateway/store/re
 import { begun } from '../../support/begun-call.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { agentOf, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 let redis: TestRedis;
 let stores: RedisStores;
 let orgId: string;
 beforeAll(async () => {
   redis = await startRedis();
-  stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog, maxRememberedRoutes: 2 });
-  await stores.ready();
+  stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock: systemClock, log: silentLog, maxRememberedRoutes: 2 });
+  await stores.ready(HANG_GUARD_MS);
 });
 beforeEach(async () => {
   orgId = (await stores.orgs.create({ name: 'one', sip_enabled: true })).org_id;

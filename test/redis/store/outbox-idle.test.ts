@@ -10,6 +10,7 @@ import { VirtualClock } from '../../support/virtual-clock.js';
 import { TEST_BATCH_RETENTION } from '../../unit/gateway/store/batches-contract.js';
 import { deliveryOf } from '../../unit/gateway/store/outbox-contract.js';
 import { TEST_RETENTION } from '../../unit/gateway/store/store-contract.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 // What a gateway asks Redis for its webhooks: the gateway's time is virtual, Redis has its own.
 
@@ -20,6 +21,7 @@ const clock = new VirtualClock(Date.now());
 beforeAll(async () => {
   redis = await startRedis();
   stores = openRedisStores({
+    commandTimeoutMs: HANG_GUARD_MS,
     url: redis.url,
     cluster: false,
     clock,
@@ -27,7 +29,7 @@ beforeAll(async () => {
     callRetention: TEST_RETENTION,
     batchRetention: TEST_BATCH_RETENTION,
   });
-  await stores.ready(5_000);
+  await stores.ready(HANG_GUARD_MS);
 });
 afterAll(async () => {
   await stores.close();

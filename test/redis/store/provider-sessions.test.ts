@@ -3,10 +3,13 @@ import type { OrgChange } from '../../../src/gateway/ports/stores.js';
 import { orgProviderSessionsKey } from '../../../src/gateway/store/redis/keys.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { newUuid } from '../../../src/lib/ids.js';
+import type { Clock } from '../../../src/lib/clock.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
-import { startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
+import { endLease, leaseEnd, startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
 import { eventually } from '../api/http-fixture.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 for (const cluster of [false, true]) {
   describe(`sessions at providers over several gateways, ${cluster ? 'a Redis Cluster of three nodes' : 'redis-server'}`, () => {
@@ -16,7 +19,7 @@ for (const cluster of [false, true]) {
     let other: RedisStores;
     beforeAll(async () => {
       redis = cluster ? await startRedisCluster() : await startRedis();
-      [one, other] = await Promise.all([open('gw-1'), open('gw-2', 300)]);
+      [one, other] = await Promise.all([open('gw-1'), open('gw-2')]);
     });
     beforeEach(async () => {
       orgId = (await one.orgs.create({ name: 'one', sip_enabled: true })).org_id;
@@ -26,9 +29,16 @@ for (const cluster of [false, true]) {
       await redis.close();
     });
 
-    async function open(instance: string, leaseMs = 30_000): Promise<RedisStores> {
-      const stores = openRedisStores({ url: redis.url, cluster, clock: systemClock, log: silentLog, instance, leaseMs });
-      await stores.ready();
+    async function open(instance: string, clock: Clock = systemClock): Promise<RedisStores> {
+      const stores = openRedisStores({
+        commandTimeoutMs: HANG_GUARD_MS,
+        url: redis.url,
+        cluster,
+        clock,
+        log: silentLog,
+        instance,
+      });
+      await stores.ready(HANG_GUARD_MS);
       return stores;
     }
 
@@ -76,17 +86,23 @@ for (const cluster of [false, true]) {
 
     it('renews slots and counts their time while calls last; those of a gateway that died are free again', async () => {
       const org = await limited({ max_provider_sessions: 1 });
-      const dying = await open('gw-3', 300);
+      const clock = new VirtualClock(Date.now());
+      const dying = await open('gw-3', clock);
+      const key = orgProviderSessionsKey(orgId);
       expect(await dying.ofCalls.sessions.begin(org, 'a')).toBe(null);
-      await expect.poll(async () => (await usage()).milliseconds).toBeGreaterThanOrEqual(400);
+      await endLease(redis, key, 'a');
+      clock.advance(10_000);
+      await eventually(
+        () => leaseEnd(redis, key, 'a'),
+        (ms) => ms > 1,
+      );
+      expect((await usage()).milliseconds).toBe(10_000);
       expect(await other.ofCalls.sessions.begin(org, 'b')).toBe('ORG_SESSION_LIMIT');
       await dying.close();
-      await eventually(
-        () => other.ofCalls.sessions.begin(org, 'b'),
-        (limit) => limit === null,
-      );
+      await endLease(redis, key, 'a');
+      expect(await other.ofCalls.sessions.begin(org, 'b')).toBe(null);
       other.ofCalls.sessions.end('b');
-      expect(orgProviderSessionsKey(orgId)).toContain(`{${orgId}}`);
+      expect(key).toContain(`{${orgId}}`);
     });
   });
 }
@@ -94,8 +110,8 @@ for (const cluster of [false, true]) {
 describe('while Redis is away', () => {
   it('the sessions of this process count', async () => {
     const redis = await startRedis();
-    const stores = openRedisStores({ url: redis.url, clock: systemClock, log: silentLog, instance: 'gw' });
-    await stores.ready();
+    const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock: systemClock, log: silentLog, instance: 'gw' });
+    await stores.ready(HANG_GUARD_MS);
     const made = await stores.orgs.create({ name: 'one', sip_enabled: true });
     const org = { ...made, max_provider_sessions: 1, max_provider_tokens_per_day: 0 };
     await redis.stopServer();

@@ -15,6 +15,7 @@ import { describeOutbox } from '../../unit/gateway/store/outbox-contract.js';
 import { describePages } from '../../unit/gateway/store/pages-contract.js';
 import { callOf, describeStores, endedCall, TEST_RETENTION } from '../../unit/gateway/store/store-contract.js';
 import { describeThroughput } from '../../unit/gateway/store/throughput-contract.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 const alone = (node: TestRedis) => ({ url: node.url, nodes: [node], close: () => node.close() });
 
@@ -27,6 +28,7 @@ for (const cluster of [false, true]) {
     beforeAll(async () => {
       redis = cluster ? await startRedisCluster() : alone(await startRedis());
       stores = openRedisStores({
+        commandTimeoutMs: HANG_GUARD_MS,
         url: redis.url,
         cluster,
         clock,
@@ -35,7 +37,7 @@ for (const cluster of [false, true]) {
         batchRetention: TEST_BATCH_RETENTION,
         instance: 'gw-1',
       });
-      await stores.ready(5000);
+      await stores.ready(HANG_GUARD_MS);
     });
     afterAll(async () => {
       await stores.close();
@@ -46,8 +48,8 @@ for (const cluster of [false, true]) {
       expect(await stores.storedCallBytes()).toBe(0);
       const maxBytes = 120_000;
       const callRetention = { ...TEST_RETENTION, maxPerOrg: 1_000, maxBytes };
-      const bounded = openRedisStores({ url: redis.url, cluster, clock, log: silentLog, callRetention });
-      await bounded.ready();
+      const bounded = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, cluster, clock, log: silentLog, callRetention });
+      await bounded.ready(HANG_GUARD_MS);
       const calls = Array.from({ length: 120 }, (_, at) => callOf(newUuid(), clock.wallMs() + at));
       // Nothing compresses what is random.
       const text = (): string => randomBytes(2_000).toString('hex');

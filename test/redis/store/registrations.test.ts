@@ -5,15 +5,17 @@ import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import { startRedis } from '../../support/redis.js';
 import { freshNumber } from '../../unit/gateway/store/store-contract.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let gateways: readonly [RedisStores, RedisStores];
 
 beforeAll(async () => {
   redis = await startRedis();
-  const open = (instance: string): RedisStores => openRedisStores({ url: redis.url, clock: systemClock, log: silentLog, instance });
+  const open = (instance: string): RedisStores =>
+    openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock: systemClock, log: silentLog, instance });
   gateways = [open('a'), open('b')];
-  await Promise.all(gateways.map((stores) => stores.ready()));
+  await Promise.all(gateways.map((stores) => stores.ready(HANG_GUARD_MS)));
 });
 afterAll(async () => {
   await Promise.all(gateways.map((stores) => stores.close()));

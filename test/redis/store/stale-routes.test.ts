@@ -17,6 +17,7 @@ import { VirtualClock } from '../../support/virtual-clock.js';
 import { recordingLog, type LogLine } from '../../unit/gateway/api/api-fixture.js';
 import { agentOf, callOf, endedCall, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 describe('Redis is away', () => {
   let redis: TestRedis;
@@ -38,9 +39,9 @@ describe('Redis is away', () => {
   });
 
   async function open(options: Partial<RedisStoresOptions>): Promise<RedisStores> {
-    const one = openRedisStores({ url: redis.url, clock, log: silentLog, ...options });
+    const one = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock, log: silentLog, ...options });
     opened.push(one);
-    await one.ready();
+    await one.ready(HANG_GUARD_MS);
     // The subscription is made after the connection.
     if (options.instance !== undefined) await isSubscribed(opened.length);
     return one;
@@ -100,8 +101,12 @@ describe('Redis is away', () => {
   });
 
   it('gives back the places of a call that Redis counted too late to say so', async () => {
-    const strict = await open({ instance: 'gw-2', staleRouteMs: 0, leaseMs: 3_600_000 });
-    await strict.routes.lookup(number, null);
+    // As long as a call waits for Redis.
+    const strict = await open({ instance: 'gw-2', staleRouteMs: 0, leaseMs: 3_600_000, commandTimeoutMs: 500 });
+    await eventually(
+      () => strict.routes.lookup(number, null).catch(() => null),
+      (looked) => looked !== null,
+    );
     redis.freeze();
     // The heartbeat is overdue: Redis is asked.
     clock.advance(500);
@@ -118,7 +123,7 @@ describe('Redis is away', () => {
       (isThere) => isThere,
     );
     expect(await eventually(places, (answer) => answer === ':0\r\n')).toBe(':0\r\n');
-    expect((await strict.routes.lookup(number, null)).load.orgCalls).toBe(0);
+    expect((await stores.routes.lookup(number, null)).load.orgCalls).toBe(0);
   });
 
   it('counts the calls of this process, those of before too, and Redis counts them when it is back', async () => {
@@ -196,9 +201,15 @@ describe('Redis is away', () => {
   it('says once that it may not subscribe, and subscribes as soon as it may', async () => {
     const lines: LogLine[] = [];
     await redis.command('ACL SETUSER gw on >pw ~* +@all resetchannels');
-    const gateway = openRedisStores({ url: redis.url.replace('//', '//gw:pw@'), clock, log: recordingLog(lines), instance: 'gw-2' });
+    const gateway = openRedisStores({
+      commandTimeoutMs: HANG_GUARD_MS,
+      url: redis.url.replace('//', '//gw:pw@'),
+      clock,
+      log: recordingLog(lines),
+      instance: 'gw-2',
+    });
     opened.push(gateway);
-    await gateway.ready();
+    await gateway.ready(HANG_GUARD_MS);
     const refused = () => lines.filter(({ event }) => event === 'redis.invalidation.refused').length;
     await eventually(
       () => Promise.resolve(refused()),

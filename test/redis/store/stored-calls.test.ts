@@ -5,14 +5,15 @@ import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
 import { StoredCalls, type StoredPart } from '../../../src/gateway/store/redis/calls/stored-calls.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 const clock = new VirtualClock(1_000_000);
 let server: TestRedis;
 let redis: RedisConnection;
 beforeAll(async () => {
   server = await startRedis();
-  redis = new RedisConnection({ url: server.url, clock, log: silentLog });
-  await redis.ready(5_000);
+  redis = new RedisConnection({ commandTimeoutMs: HANG_GUARD_MS, url: server.url, clock, log: silentLog });
+  await redis.ready(HANG_GUARD_MS);
 });
 afterAll(async () => {
   await redis.close();
@@ -50,7 +51,7 @@ it('a call that Redis did not note waits, and is noted when Redis is back', asyn
   stored.note(partOf('waiting'));
   await expect(stored.flush()).rejects.toThrow(StoreUnavailableError);
   await server.startServer();
-  await redis.ready(5_000);
+  await redis.ready(HANG_GUARD_MS);
   await stored.flush();
   expect(await stored.bytes()).toBe(60);
   await stored.close();

@@ -9,6 +9,7 @@ import { VirtualClock } from '../../support/virtual-clock.js';
 import { recordingLog, type LogLine } from '../../unit/gateway/api/api-fixture.js';
 import { freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -17,10 +18,13 @@ it('every hour one gateway of all repairs the indexes of numbers, until it is cl
   const lines: LogLine[] = [];
   const gateways = ['gw-1', 'gw-2'].map((instance) => {
     const clock = new VirtualClock(Date.now());
-    return { clock, stores: openRedisStores({ url: redis.url, clock, log: recordingLog(lines), instance }) };
+    return {
+      clock,
+      stores: openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock, log: recordingLog(lines), instance }),
+    };
   });
   const [first, second] = [gateways[0]!, gateways[1]!];
-  for (const { stores } of gateways) await stores.ready();
+  for (const { stores } of gateways) await stores.ready(HANG_GUARD_MS);
   const { org_id: orgId } = await first.stores.orgs.create({ name: 'one', sip_enabled: true });
   const number = freshNumber();
   await first.stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
@@ -55,7 +59,12 @@ it('every hour one gateway of all repairs the indexes of numbers, until it is cl
 });
 
 it('the hour has a jitter of ten minutes to either side', async () => {
-  const connection = new RedisConnection({ url: 'redis://127.0.0.1:1', clock: new VirtualClock(), log: silentLog });
+  const connection = new RedisConnection({
+    commandTimeoutMs: HANG_GUARD_MS,
+    url: 'redis://127.0.0.1:1',
+    clock: new VirtualClock(),
+    log: silentLog,
+  });
   for (const [random, atMs] of [
     [0, 3_000_000],
     [1, 4_200_000],

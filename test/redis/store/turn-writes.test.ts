@@ -5,13 +5,14 @@ import { RedisConnection, type RedisCommand } from '../../../src/gateway/store/r
 import { TurnWrites } from '../../../src/gateway/store/redis/turn-writes.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 let server: TestRedis;
 let redis: RedisConnection;
 beforeAll(async () => {
   server = await startRedis();
-  redis = new RedisConnection({ url: server.url, clock: new VirtualClock(1_000_000), log: silentLog });
-  await redis.ready(5_000);
+  redis = new RedisConnection({ commandTimeoutMs: HANG_GUARD_MS, url: server.url, clock: new VirtualClock(1_000_000), log: silentLog });
+  await redis.ready(HANG_GUARD_MS);
 });
 afterAll(async () => {
   await redis.close();

@@ -20,6 +20,7 @@ import {
   type Operation,
 } from '../../support/openapi.js';
 import { WebhookReceiver } from '../../support/webhook-receiver.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 // Every example of /openapi.json, sent to the whole product.
 
@@ -45,8 +46,8 @@ beforeAll(async () => {
   tool = await WebhookReceiver.start();
   gateway = await RunningGateway.start({ TRUNKLINE_TOOLS_ALLOW_PRIVATE: 'true', TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true' });
   const url = `redis://127.0.0.1:${gateway.environment['TRUNKLINE_REDIS_PORT'] ?? ''}`;
-  stores = openRedisStores({ url, clock: systemClock, log: silentLog });
-  await stores.ready();
+  stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url, clock: systemClock, log: silentLog });
+  await stores.ready(HANG_GUARD_MS);
   document = (await gateway.api('GET', '/openapi.json')).json as unknown as ApiDocument;
   callId = await endedCall();
 });

@@ -8,6 +8,7 @@ import type { E164 } from '../../../src/gateway/model/e164.js';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { callOf, endedCall } from '../../unit/gateway/store/store-contract.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 // The console in a browser, against the whole product.
 
@@ -24,11 +25,12 @@ const address = (): string => gateway.ready.http;
 beforeAll(async () => {
   [gateway, browser] = await Promise.all([RunningGateway.start(), openBrowser()]);
   stores = openRedisStores({
+    commandTimeoutMs: HANG_GUARD_MS,
     url: `redis://127.0.0.1:${gateway.environment['TRUNKLINE_REDIS_PORT'] ?? ''}`,
     clock: systemClock,
     log: silentLog,
   });
-  await stores.ready();
+  await stores.ready(HANG_GUARD_MS);
   desk = await visit(browser, address());
 });
 afterAll(async () => {

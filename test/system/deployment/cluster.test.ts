@@ -8,6 +8,7 @@ import { openRedisStores, type RedisStores } from '../../../src/gateway/store/re
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { ComposeSite } from '../../support/compose-site.js';
 import { sessionsOf } from '../../support/trunk.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 // docker/compose.cluster.yaml with real processes: Kamailio, two SIP servers, three gateways, two rtpengines, Redis with a replica and
 // three Sentinels. The carrier sees one address.
@@ -25,12 +26,13 @@ let calls: CarrierCall[] = [];
 beforeAll(async () => {
   site = await ComposeSite.start('127.30.0');
   stores = openRedisStores({
+    commandTimeoutMs: HANG_GUARD_MS,
     url: ['sentinel-1', 'sentinel-2', 'sentinel-3'].map((name) => `redis://${site.addressOf(name)}:26379`).join(','),
     sentinel: { name: 'trunkline', password: null },
     clock: systemClock,
     log: silentLog,
   });
-  await stores.ready();
+  await stores.ready(HANG_GUARD_MS);
   await stores.orgs.create({ name: 'Cluster', sip_enabled: true, org_id: ORG });
   key = (await stores.keys.create(ORG, 'cluster')).key;
   for (const number of [NUMBER, LIMITED])

@@ -5,6 +5,7 @@ import { silentLog } from '../../../src/lib/log.js';
 import { BatchWorld } from '../../support/batch-world.js';
 import { startRedis, startRedisReplica, type TestRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 let primary: TestRedis;
 let replica: TestRedis;
@@ -15,8 +16,8 @@ const clock = new VirtualClock();
 beforeAll(async () => {
   primary = await startRedis();
   replica = await startRedisReplica(primary);
-  stores = openRedisStores({ url: primary.url, clock, log: silentLog, confirmedBy: 1 });
-  await stores.ready();
+  stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: primary.url, clock, log: silentLog, confirmedBy: 1 });
+  await stores.ready(HANG_GUARD_MS);
   world = await BatchWorld.open(stores, clock);
 });
 afterAll(async () => {

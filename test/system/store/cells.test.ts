@@ -8,6 +8,7 @@ import { Cell } from '../../../src/sip-server/cell.js';
 import type { DialogRecord } from '../../../src/sip/dialog/dialog-record.js';
 import { startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 const STEP_MS = 10;
 
@@ -199,8 +200,15 @@ for (const cluster of [false, true]) {
     });
 
     it('one whose gateways live is not lost', async () => {
-      const stores = openRedisStores({ url: redis.url, cluster, clock: systemClock, log: silentLog, instance: 'gateway-of-a' });
-      await stores.ready();
+      const stores = openRedisStores({
+        commandTimeoutMs: HANG_GUARD_MS,
+        url: redis.url,
+        cluster,
+        clock: systemClock,
+        log: silentLog,
+        instance: 'gateway-of-a',
+      });
+      await stores.ready(HANG_GUARD_MS);
       const [a, b] = [await server('a', ['gateway-of-a']), await server('b')];
       a.has('one');
       await a.lives(500);
