@@ -1,38 +1,36 @@
-import { expect, vi } from 'vitest';
 import type { SipServer, SipServerOptions } from '../../src/sip-server/server.js';
-import type { Clock } from '../../src/lib/clock.js';
-import { systemClock } from '../../src/lib/system-clock.js';
+import { until } from './carrier-call.js';
 import { testCertificates } from './certificates.js';
 import { SipPeer } from './sip-peer.js';
-import { SERVER_LIMITS, startSipServer } from './sip-server.js';
+import { startSipServer } from './sip-server.js';
 import { srfApplication, type SrfApplication } from './srf.js';
 import { UdpPeer } from './udp-peer.js';
+import { VirtualClock } from './virtual-clock.js';
 
-/** Ten of its seconds are one of ours: 64·T1 lasts 3.2 s, and so does timer D. */
-const SPEED = 10;
-const FAST_CLOCK: Clock = {
-  nowMs: () => systemClock.nowMs() * SPEED,
-  wallMs: () => systemClock.wallMs(),
-  setTimer: (delayMs, fire) => systemClock.setTimer(delayMs / SPEED, fire),
-};
-/** What real sockets need keeps its real length. */
-const LIMITS = {
-  ...SERVER_LIMITS,
-  handshakeTimeoutMs: SERVER_LIMITS.handshakeTimeoutMs * SPEED,
-  messageTimeoutMs: SERVER_LIMITS.messageTimeoutMs * SPEED,
-  connectTimeoutMs: SERVER_LIMITS.connectTimeoutMs * SPEED,
-  authenticateTimeoutMs: SERVER_LIMITS.authenticateTimeoutMs * SPEED,
-};
+/** The longest that a transaction lingers, and more: 64·T1, and timer I behind timer H. */
+const LINGERS_MS = 40_000;
 
-/** A SIP server whose time runs fast, its drachtio-srf applications and its peers; `settled` proves that nothing is left of a test. */
+/**
+ * A SIP server whose time passes only when a test says so, its drachtio-srf applications and its peers on real sockets; `settled` proves that
+ * nothing is left of a test.
+ */
 export class SipSite {
   readonly #peers: { close(): void }[] = [];
   readonly #applications = new Set<SrfApplication>();
 
-  private constructor(readonly server: SipServer) {}
+  private constructor(
+    readonly server: SipServer,
+    private readonly clock: VirtualClock,
+  ) {}
 
   static async start(options: Partial<SipServerOptions> = {}): Promise<SipSite> {
-    return new SipSite(await startSipServer({ clock: FAST_CLOCK, limits: LIMITS, ...options }));
+    const clock = new VirtualClock();
+    return new SipSite(await startSipServer({ clock, ...options }), clock);
+  }
+
+  /** Time of the server's. */
+  pass(milliseconds: number): Promise<void> {
+    return this.clock.advanceAsync(milliseconds);
   }
 
   async application(prepare?: (srf: SrfApplication) => void, tags?: readonly string[]): Promise<SrfApplication> {
@@ -62,7 +60,7 @@ export class SipSite {
   /** No request, call or proxied request is left: at the end of each test. Its peers are gone then. */
   async settled(): Promise<void> {
     const nothing = { pending: 0, calls: 0, outgoing: 0, proxied: 0 };
-    await vi.waitFor(() => expect(this.server.counts).toMatchObject(nothing), { timeout: 5_000, interval: 10 });
+    await this.#isLeft(nothing);
     for (const peer of this.#peers.splice(0)) peer.close();
   }
 
@@ -80,8 +78,21 @@ export class SipSite {
       dialogs: 0,
       applications: 0,
     };
-    await vi.waitFor(() => expect(this.server.counts).toEqual(nothing), { timeout: 8_000, interval: 50 });
+    await this.pass(LINGERS_MS);
+    await this.#isLeft(nothing);
     await this.server.close();
+  }
+
+  /** Its counts become these. */
+  async #isLeft(counts: Partial<SipServer['counts']>): Promise<void> {
+    const differing = (): string[] =>
+      Object.entries(counts).flatMap(([name, count]) => {
+        const found = this.server.counts[name as keyof typeof counts];
+        return found === count ? [] : [`${String(found)} ${name}`];
+      });
+    await until(() => differing().length === 0, 'something is left').catch((error: unknown) => {
+      throw new Error(`left: ${differing().join(', ')}`, { cause: error });
+    });
   }
 
   #kept<T extends { close(): void }>(peer: T): T {

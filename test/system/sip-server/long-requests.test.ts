@@ -122,7 +122,12 @@ describe('a request above 1300 bytes for a peer that is reached by UDP', () => {
   it('[3261 §18.1.1] goes by UDP after a second when nothing answers', async () => {
     udp = await site.udp();
     await silent(udp.localPort);
-    const call = calling();
+    let call!: Promise<SrfDialog>;
+    // Its connection is under way then.
+    await new Promise<unknown>((resolve) => (call = calling(LONG, '', resolve)));
+    await site.pass(999);
+    expect(udp.received).toEqual([]);
+    await site.pass(1);
     const invite = await udp.request('INVITE');
     expect(transportOf(invite)).toBe('UDP');
     respond(udp, invite, '486 Busy Here', { tag: 'b' });
@@ -145,7 +150,9 @@ describe('a request above 1300 bytes for a peer that is reached by UDP', () => {
     udp = await site.udp();
     await silent(udp.localPort);
     let cancel = (): void => undefined;
-    const waiting = calling(LONG, '', (_error, request) => request.cancel());
+    let waiting!: Promise<SrfDialog>;
+    await new Promise<unknown>((resolve) => (waiting = calling(LONG, '', (_error, request) => request.cancel({}, resolve))));
+    await site.pass(1_000);
     expect(await refused(waiting)).toMatchObject({ status: 503 });
     expect(udp.received).toEqual([]);
 

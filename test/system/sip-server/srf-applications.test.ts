@@ -191,7 +191,11 @@ describe('an application that is killed', () => {
     const kill = await program('gw:one');
     const call = await answered(peer, 'x');
     await kill();
-    expect((await call.ask('INFO')).status).toBe(500);
+    const timers = site.server.counts['timers'];
+    const info = call.ask('INFO');
+    await expect.poll(() => site.server.counts['timers']).toBe(timers! + 1);
+    await site.pass(2_000);
+    expect((await info).status).toBe(500);
     const resumed = log.next('sip_server.application.resumed');
     const shown: string[] = [];
     await site.application(
@@ -271,7 +275,9 @@ describe('an application that is killed', () => {
     const kill = await program('gw:one');
     const call = await answered(peer, 'x');
     await kill();
+    await site.pass(29_999);
     expect(site.server.counts['calls']).toBe(1);
+    await site.pass(1);
     const bye = await call.request('BYE');
     expect(bye.header('Reason')).toContain('application gone');
     respond(peer, bye, '200 OK');

@@ -159,8 +159,11 @@ describe('proxyRequest', () => {
   it('provisionalTimeout: a target that says nothing is left behind', async () => {
     const sent = placed({ provisionalTimeout: '1s' }, () => [one, two]);
     await one.request('INVITE');
+    await site.pass(1_000);
     respond(two, await two.request('INVITE'), '200 OK', { tag: 't2', body: PEER_SDP });
     await endsDirectly(sent, two);
+    // It is asked until 64·T1.
+    await site.pass(32_000);
     expect(await result).toMatchObject({ connected: true, finalStatus: 200 });
   });
 
@@ -168,6 +171,8 @@ describe('proxyRequest', () => {
     const sent = placed({ finalTimeout: '1500ms' }, () => [one, two]);
     const ringing = await one.request('INVITE');
     respond(one, ringing, '180 Ringing', { tag: 't1' });
+    await sent.status(180);
+    await site.pass(1_500);
     const cancel = await one.request('CANCEL');
     respond(one, cancel, '200 OK', { tag: 't1' });
     respond(one, ringing, '487 Request Terminated', { tag: 't1' });

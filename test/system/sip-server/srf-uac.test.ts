@@ -224,6 +224,7 @@ describe('createUAC', () => {
   it('[3261 §17.1.1.2] 408 when nobody answers within 64·T1', async () => {
     const { call } = await called();
     await peer.request('INVITE');
+    await site.pass(32_000);
     expect(await refused(call)).toMatchObject({ status: 408, reason: 'Request Timeout' });
   });
 
