@@ -148,14 +148,25 @@ export class TestPeer {
     return this.#law.decode(new Uint8Array(Buffer.concat(ordered.map(({ payload }) => payload))));
   }
 
-  /** Sends samples ahead of their time, a few packets at once: nothing of them is late, however long this process is kept waiting. */
-  async speakAhead(samples: Int16Array): Promise<void> {
+  /**
+   * Sends samples ahead of their time, a few packets at once: nothing of them is late, however long this process is kept waiting.
+   * @param mostMs by which they are ahead: a bot is given so much before it has read what was before
+   */
+  async speakAhead(samples: Int16Array, mostMs = Infinity): Promise<void> {
     const encoded = this.#law.encode(samples);
+    const started = performance.now();
     for (let at = 0; at + FRAME_BYTES <= encoded.length; at += FRAME_BYTES) {
       // Not more than the sockets on the way hold.
       if (at % (8 * FRAME_BYTES) === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+      await until(started + at / 8 - mostMs);
       this.sendPacket(encoded.subarray(at, at + FRAME_BYTES));
     }
+  }
+
+  /** The same for a few packets, which go out in this turn. */
+  speakAtOnce(samples: Int16Array): void {
+    const encoded = this.#law.encode(samples);
+    for (let at = 0; at + FRAME_BYTES <= encoded.length; at += FRAME_BYTES) this.sendPacket(encoded.subarray(at, at + FRAME_BYTES));
   }
 
   /**

@@ -6,11 +6,14 @@ import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import type { BotMessage } from '../../support/agent/test-bot.js';
 import { answerOk, answerWith } from '../../support/invite.js';
+import type { CarrierEnd } from '../../support/media/carrier-end.js';
 import { voiceLikeNoise } from '../../support/media/audio.js';
 
 // What a bot may do beyond Twilio's messages, behind the whole product.
 
 const SECOND = 8_000;
+/** Less than a bot may have unread. */
+const AHEAD_MS = 500;
 const TARGET = '+15550100300';
 let site: AgentSite;
 let number: string;
@@ -54,6 +57,7 @@ afterAll(async () => {
 });
 
 const talking = (): Promise<AgentCall> => site.talking({ number });
+const lastOf = ({ peer }: CarrierEnd, packets: number): Buffer[] => peer.received.slice(-packets).map(({ packet }) => packet.payload);
 const timeOf = ({ speech: told }: BotMessage): number => Number((told as { timestamp: string }).timestamp);
 const recordOf = ({ signalling }: AgentCall): Promise<Readonly<Record<string, unknown>>> => site.gateway.record(signalling.callId);
 
@@ -63,15 +67,19 @@ describe('configure', () => {
     const { bot, end } = call;
     bot.send({ event: 'configure', configure: { speech_events: true, end_of_speech_ms: 400 } });
     const silence = new Int16Array(SECOND);
-    await end.peer.speak(silence.subarray(0, SECOND / 2));
-    const beganMs = bot.of('media').length * 20;
-    await end.peer.speak(speech);
-    const endedMs = bot.of('media').length * 20;
-    await end.peer.speak(silence);
+    await end.peer.speakAhead(silence.subarray(0, SECOND / 2), AHEAD_MS);
+    await end.peer.speakAhead(speech, AHEAD_MS);
+    await end.peer.speakAhead(silence, AHEAD_MS);
+    // All of it, and the silence after it.
+    const whole = Buffer.from(mulaw.encode(speech.subarray(0, speech.length - (speech.length % 160))));
+    const begins = (): number => bot.heard.indexOf(whole);
+    await bot.messages.until(() => (begins() >= 0 && bot.heard.length >= begins() + whole.length + (SECOND * 3) / 4) || undefined);
     const started = await bot.message('speech_started');
     const stopped = await bot.messages.until(() => bot.of('speech_stopped').at(-1));
+    // In the time of the caller's audio.
+    const beganMs = begins() / 8;
     expect(Math.abs(timeOf(started) - beganMs)).toBeLessThan(200);
-    expect(Math.abs(timeOf(stopped) - endedMs)).toBeLessThan(300);
+    expect(Math.abs(timeOf(stopped) - (beganMs + whole.length / 8))).toBeLessThan(300);
     expect(timeOf(stopped)).toBeGreaterThan(timeOf(started));
     await call.hangUp();
   });
@@ -85,10 +93,13 @@ describe('configure', () => {
     await end.peer.until(() => end.voiced > 20);
     await end.peer.speak(speech);
     expect(await bot.message('mark')).toMatchObject({ mark: { name: 'unheard' } });
-    // Nothing more is on its way, 20 s of speech or not.
-    const voiced = end.voiced;
-    await end.peer.speak(speech.subarray(0, SECOND / 2));
-    expect(end.voiced).toBe(voiced);
+    // Silence comes before the 20 s of speech are over.
+    const isSilent = (): boolean => {
+      const voiced = end.voiced;
+      return end.peer.received.length - voiced > 0 && lastOf(end, 10).every((payload) => payload.every((byte) => byte === 0xff));
+    };
+    await end.peer.until(isSilent);
+    expect(end.voiced).toBeLessThan(20 * 50);
     expect(bot.of('speech_started')).toEqual([]);
     await call.hangUp();
   });
