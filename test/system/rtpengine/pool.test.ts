@@ -29,18 +29,15 @@ afterEach(async () => {
   await Promise.all([first.stop(), second.stop(), carrier.peer.close(), agent.peer.close()]);
 });
 
-/** Resolves with what the pool tells first, and after how long. */
-function nextLoss(): Promise<{ readonly node: string; readonly relayIds: readonly string[]; readonly afterMs: number }> {
-  const startMs = performance.now();
-  return new Promise((resolve) => pool.onNodeLost((node, relayIds) => resolve({ node, relayIds, afterMs: performance.now() - startMs })));
+/** Resolves with what the pool tells first. (How soon, test/unit/gateway/relay/pool.test.ts has.) */
+function nextLoss(): Promise<{ readonly node: string; readonly relayIds: readonly string[] }> {
+  return new Promise((resolve) => pool.onNodeLost((node, relayIds) => resolve({ node, relayIds })));
 }
 
-it('is told of a node that was killed within 1.6 s, for it might only stand still, and takes its call to the other one, where both hear each other', async () => {
+it('is told of a node that was killed, and takes its call to the other one, where both hear each other', async () => {
   const loss = nextLoss();
   await first.kill();
-  const { node, relayIds, afterMs } = await loss;
-  expect([node, relayIds]).toEqual([first.name, ['call']]);
-  expect(afterMs).toBeLessThan(1_600);
+  expect(await loss).toEqual({ node: first.name, relayIds: ['call'] });
   pool.leave('call');
   await negotiate(pool, 'agent', call, carrier, agent);
   expect(pool.nodeOf('call')).toBe(second.name);
@@ -71,9 +68,7 @@ it('tells the calls of a node that restarted so quickly that no ping was missed'
   const loss = nextLoss();
   await first.kill();
   await first.startAgain();
-  const { node, relayIds, afterMs } = await loss;
-  expect([node, relayIds]).toEqual([first.name, ['call']]);
-  expect(afterMs).toBeLessThan(2_000);
+  expect(await loss).toEqual({ node: first.name, relayIds: ['call'] });
   expect(pool.isUp).toBe(true);
 });
 

