@@ -3,6 +3,7 @@ import { readRelaySdp, type RelaySide } from '../../src/gateway/sdp/sdp-read.js'
 import type { RelayCall } from '../../src/gateway/ports/ports.js';
 import { generateSrtpKey } from '../../src/srtp/srtp.js';
 import type { RelayPool } from '../../src/gateway/relay/pool.js';
+import { HANG_GUARD_MS } from './hang-guard.js';
 import { TestPeer } from './media/test-peer.js';
 import { offerSdp } from './sdp.js';
 
@@ -78,13 +79,13 @@ const FRAMES = 10;
 const TONES = { carrier: 4_000, agent: -4_000 };
 
 /** Ten packets each way, 20 ms apart; resolves when the last of them arrived. Both ends hear the other: what was said, nothing else. */
-export async function hearEachOther(carrier: CallEnd, agent: CallEnd, limitMs = 2_000): Promise<boolean> {
+export async function hearEachOther(carrier: CallEnd, agent: CallEnd, limitMs = HANG_GUARD_MS): Promise<boolean> {
   const heard = await Promise.all([says(carrier, TONES.carrier, agent, limitMs), says(agent, TONES.agent, carrier, limitMs)]);
   return heard.every(Boolean);
 }
 
 /** Ten packets one way; the other end has sent nothing meanwhile. */
-export function saysTo(from: CallEnd, to: CallEnd, limitMs = 2_000): Promise<boolean> {
+export function saysTo(from: CallEnd, to: CallEnd, limitMs = HANG_GUARD_MS): Promise<boolean> {
   return says(from, TONES.carrier, to, limitMs);
 }
 

@@ -5,19 +5,22 @@ import { silentLog } from '../../../src/lib/log.js';
 import { RtpEndpoint } from '../../../src/gateway/media/endpoint.js';
 import { SampleLegAgent } from '../../../src/gateway/media/sample-leg-agent.js';
 import { generateSrtpKey } from '../../../src/srtp/srtp.js';
-import { systemClock } from '../../../src/lib/system-clock.js';
 import type { RelayPool } from '../../../src/gateway/relay/pool.js';
 import { telephoneEvent } from '../../support/media/packets.js';
 import { TestPeer } from '../../support/media/test-peer.js';
 import { freeRange } from '../../support/ports.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 import { offerSdp } from '../../support/sdp.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
 
 // Key presses between a carrier, whose packets werift-rtp makes and reads, and the endpoint, through the real rtpengine and SRTP.
 
 const FRAME_TICKS = 160;
 const LOUD = 0x10;
 
+/** Of the endpoint alone: one that stood still would leave out frames. */
+const clock = new VirtualClock();
+const FRAME_MS = 20;
 let rtpengine: RunningRtpengine;
 let pool: RelayPool;
 let endpoint: RtpEndpoint;
@@ -33,7 +36,7 @@ beforeAll(async () => {
   endpoint = RtpEndpoint.open(
     { address: '127.0.0.1', rtpPorts: [await freeRange(2)], mediaTimeoutMs: 60_000 },
     {
-      clock: systemClock,
+      clock,
       log: silentLog,
       random32: () => (random = (Math.imul(random, 69_069) + 12_345) >>> 0),
       newAgent: (description) =>
@@ -55,6 +58,15 @@ afterAll(async () => {
   pool.close();
   await rtpengine.stop();
 });
+
+/** Lets the endpoint send a frame after the other, each when the one before has arrived, until it is so. */
+async function goesOn(peer: TestPeer, until: () => boolean): Promise<void> {
+  while (!until()) {
+    const before = peer.received.length;
+    clock.advance(FRAME_MS);
+    await peer.until(() => peer.received.length > before);
+  }
+}
 
 /** A call that was answered, with telephone-events at these types: the clock of 8 kHz, and that of 48 kHz if there is one. */
 async function answered(type: number, otherType: number | null = null): Promise<{ readonly callId: string; readonly peer: TestPeer }> {
@@ -109,7 +121,7 @@ async function answered(type: number, otherType: number | null = null): Promise<
   endpoint.with(callId, (leg) => leg.start());
   // rtpengine learns where each side is by its packets.
   peer.sendPacket(Buffer.alloc(FRAME_TICKS, LOUD));
-  await peer.until(() => peer.received.length > 3);
+  await goesOn(peer, () => peer.received.length > 3);
   return { callId, peer };
 }
 
@@ -129,9 +141,9 @@ describe('keys that the agent presses', () => {
       });
       const ends = (): number =>
         peer.received.filter(({ packet }) => packet.header.payloadType === type && packet.payload[1]! >= 0x80).length;
-      await peer.until(() => ends() === 9);
+      await goesOn(peer, () => ends() === 9);
       const after = peer.received.length;
-      await peer.until(() => peer.received.length >= after + 5);
+      await goesOn(peer, () => peer.received.length >= after + 5);
 
       const packets = peer.received.map(({ packet }) => packet);
       const first = packets[0]!.header;
@@ -211,11 +223,23 @@ describe('keys that the carrier tells', () => {
       }
       for (let frame = 0; frame < 3; frame += 1) peer.sendPacket(Buffer.alloc(FRAME_TICKS, LOUD));
     }
+    // All are there before time goes on.
+    const taken = (): number => {
+      let count = 0;
+      endpoint.with(callId, (leg) => (count = leg.figures().packetsReceived));
+      return count;
+    };
+    await expect.poll(taken).toBe(1 + 3 * (packets.length + 3));
     // A press whose end never comes is over 200 ms after its last packet.
-    await expect.poll(() => digits.get(callId)!.length).toBe(3);
+    await expect
+      .poll(() => {
+        clock.advance(FRAME_MS);
+        return digits.get(callId)!.length;
+      })
+      .toBe(3);
     peer.sendPacket(Buffer.alloc(FRAME_TICKS, LOUD));
     const before = peer.received.length;
-    await peer.until(() => peer.received.length >= before + 15);
+    await goesOn(peer, () => peer.received.length >= before + 15);
     expect(digits.get(callId)).toEqual([7, 7, 10]);
     expect(endpoint.closeLeg(callId)).toMatchObject({ digitsReceived: 3 });
     await pool.delete(callId);
