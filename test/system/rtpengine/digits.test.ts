@@ -3,6 +3,7 @@ import { readOffer, readRelaySdp } from '../../../src/gateway/sdp/sdp-read.js';
 import { canonicalSdp } from '../../../src/gateway/sdp/sdp-write.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { RtpEndpoint } from '../../../src/gateway/media/endpoint.js';
+import type { LegFigures } from '../../../src/gateway/model/media.js';
 import { SampleLegAgent } from '../../../src/gateway/media/sample-leg-agent.js';
 import { generateSrtpKey } from '../../../src/srtp/srtp.js';
 import type { RelayPool } from '../../../src/gateway/relay/pool.js';
@@ -59,12 +60,18 @@ afterAll(async () => {
   await rtpengine.stop();
 });
 
-/** Lets the endpoint send a frame after the other, each when the one before has arrived, until it is so. */
-async function goesOn(peer: TestPeer, until: () => boolean): Promise<void> {
+function figuresOf(callId: string): LegFigures {
+  let figures: LegFigures | undefined;
+  endpoint.with(callId, (leg) => (figures = leg.figures()));
+  if (figures === undefined) throw new Error('the call has no leg');
+  return figures;
+}
+
+/** Lets the endpoint send a frame after the other, each when all before have arrived, until it is so. */
+async function goesOn(callId: string, peer: TestPeer, until: () => boolean): Promise<void> {
   while (!until()) {
-    const before = peer.received.length;
     clock.advance(FRAME_MS);
-    await peer.until(() => peer.received.length > before);
+    await peer.until(() => peer.received.length === figuresOf(callId).packetsSent);
   }
 }
 
@@ -121,7 +128,7 @@ async function answered(type: number, otherType: number | null = null): Promise<
   endpoint.with(callId, (leg) => leg.start());
   // rtpengine learns where each side is by its packets.
   peer.sendPacket(Buffer.alloc(FRAME_TICKS, LOUD));
-  await goesOn(peer, () => peer.received.length > 3);
+  await goesOn(callId, peer, () => peer.received.length > 3);
   return { callId, peer };
 }
 
@@ -141,9 +148,9 @@ describe('keys that the agent presses', () => {
       });
       const ends = (): number =>
         peer.received.filter(({ packet }) => packet.header.payloadType === type && packet.payload[1]! >= 0x80).length;
-      await goesOn(peer, () => ends() === 9);
+      await goesOn(callId, peer, () => ends() === 9);
       const after = peer.received.length;
-      await goesOn(peer, () => peer.received.length >= after + 5);
+      await goesOn(callId, peer, () => peer.received.length >= after + 5);
 
       const packets = peer.received.map(({ packet }) => packet);
       const first = packets[0]!.header;
@@ -224,12 +231,7 @@ describe('keys that the carrier tells', () => {
       for (let frame = 0; frame < 3; frame += 1) peer.sendPacket(Buffer.alloc(FRAME_TICKS, LOUD));
     }
     // All are there before time goes on.
-    const taken = (): number => {
-      let count = 0;
-      endpoint.with(callId, (leg) => (count = leg.figures().packetsReceived));
-      return count;
-    };
-    await expect.poll(taken).toBe(1 + 3 * (packets.length + 3));
+    await expect.poll(() => figuresOf(callId).packetsReceived).toBe(1 + 3 * (packets.length + 3));
     // A press whose end never comes is over 200 ms after its last packet.
     await expect
       .poll(() => {
@@ -239,7 +241,7 @@ describe('keys that the carrier tells', () => {
       .toBe(3);
     peer.sendPacket(Buffer.alloc(FRAME_TICKS, LOUD));
     const before = peer.received.length;
-    await goesOn(peer, () => peer.received.length >= before + 15);
+    await goesOn(callId, peer, () => peer.received.length >= before + 15);
     expect(digits.get(callId)).toEqual([7, 7, 10]);
     expect(endpoint.closeLeg(callId)).toMatchObject({ digitsReceived: 3 });
     await pool.delete(callId);
