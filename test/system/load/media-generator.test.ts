@@ -243,7 +243,6 @@ describe('RTCP', () => {
     const said = await generator.stop(0);
     expect(said).toMatchObject({ rtcp_received: 1, remote_lost: 3 });
     expect(said['round_trip_ms']).toBeGreaterThanOrEqual(0);
-    expect(said['round_trip_ms']).toBeLessThan(1_000);
   });
 });
 
