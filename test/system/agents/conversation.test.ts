@@ -132,10 +132,11 @@ it('an application exchanges text with a caller, is interrupted, and hands the c
   listener.turn('StartOfTurn', 'I');
   listener.turn('EndOfTurn', 'I want a room.');
   expect(await client.at('prompt')).toEqual({ type: 'prompt', voicePrompt: 'I want a room.', lang: 'en-US', last: true });
-  const long = 'We have several rooms with a view of the sea and of the garden and the town and the hills behind it';
+  // 20 s: a caller who is late interrupts it all the same.
+  const long = 'We have several rooms with a view of the sea and of the garden and the town and the hills behind it '.repeat(10).trim();
   client.send({ type: 'text', token: long, last: true });
   await call.end.heard(muLawOf(long).subarray(0, 1_600));
-  await call.end.peer.speak(voiceLikeNoise(4_000, 3));
+  await call.end.peer.speakAhead(voiceLikeNoise(4_000, 3));
   const interrupt = await client.at('interrupt');
   expect(long.startsWith(String(interrupt['utteranceUntilInterrupt']))).toBe(true);
   expect(Number(interrupt['durationUntilInterruptMs'])).toBeGreaterThan(100);
