@@ -75,7 +75,7 @@ const PURE = [
   '^src/gateway/model/',
   '^src/gateway/sdp/',
   '^src/gateway/admission/(?!overload-detector)',
-  '^src/gateway/call/(agent|agent-side|info-digit|invite|machine|offer-answer|placing|second-leg|secrets|state|transfer|transfer-target)\\.ts$',
+  '^src/gateway/call/(agent|agent-side|info-digit|invite|machine|offer-answer|placing|second-leg|secrets|state|transfer|refer-progress)\\.ts$',
   '^src/gateway/twilio/(?!voice-client)',
   '^src/gateway/relay/(bencode|flags)\\.ts$',
   '^src/gateway/media/turn-watch\\.ts$',

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Dialling, DialLimits } from '../gateway/model/dialling.js';
-import { parseE164, type E164 } from '../gateway/model/e164.js';
+import { E164_FORM, parseE164, type E164 } from '../gateway/model/e164.js';
 import type { OrgRecord } from '../gateway/model/records.js';
 import type { OrgChange, Stores } from '../gateway/ports/stores.js';
 import {
@@ -150,7 +150,7 @@ function callersArgument(text: string): readonly E164[] {
   if (text === 'none') return [];
   const numbers = text.split(',').map((part) => {
     const number = parseE164(part);
-    if (number === undefined) throw new InvalidArgumentError(`"${part.trim()}" is not a number in E.164 form, such as +15551234567.`);
+    if (number === undefined) throw new InvalidArgumentError(`"${part.trim()}" is not ${E164_FORM}.`);
     return number;
   });
   if (numbers.length > MAX_CALLERS) throw new InvalidArgumentError(`at most ${MAX_CALLERS} of them.`);

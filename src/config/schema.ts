@@ -23,6 +23,11 @@ const tlsName = z
   .refine((text) => !text.includes('=') || (isSourceAddress(text.split('=')[0] ?? '') && /^[^=]+=[^=]+$/.test(text)), {
     error: 'must be a name, or ADDRESS=NAME with an IP address or a CIDR block',
   });
+/** YAML reads +49 without quotes as the number 49. */
+const numberPrefix = z.preprocess(
+  (value) => (typeof value === 'number' ? `+${String(value)}` : value),
+  z.string().regex(/^\+[1-9]\d{0,14}$/, 'must be the beginning of a number in E.164 form, such as +49'),
+);
 const hostPort = z.string().regex(/^([a-z]+:\/\/)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, 'must be host:port');
 /** Providers' names in URLs and headers. */
 const plainText = z.string().regex(/^[\x21-\x7e]{1,200}$/, 'must be printable characters without a space');
@@ -363,6 +368,7 @@ export const configSchema = z
     calls: z.strictObject({
       max_duration_minutes: z.int().min(1).max(1_440),
       transfer_hosts: z.array(z.string().min(1).max(253)).max(100),
+      transfer_prefixes: z.array(numberPrefix).max(1_000),
       drain_ms: z.int().min(0).max(3_600_000),
       handover_ms: z.int().min(0).max(86_400_000),
       park_ms: z.int().min(0).max(86_400_000),

@@ -5,6 +5,7 @@ import { StoreUnavailableError } from '../../src/gateway/ports/ports.js';
 export const NO_DIALS: DialLedger = {
   reserve: () => Promise.reject(new StoreUnavailableError('not part of this test')),
   settle: () => undefined,
+  withdraw: () => undefined,
   disown: () => undefined,
   trunkOf: () => Promise.resolve(null),
 };

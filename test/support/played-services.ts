@@ -1,5 +1,6 @@
 import { NO_DIALS } from './no-dials.js';
 import { OPERATOR } from './providers.js';
+import type { E164 } from '../../src/gateway/model/e164.js';
 import type { Route } from '../../src/gateway/model/records.js';
 import { Inbound, type InboundServices } from '../../src/gateway/drachtio/inbound.js';
 import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
@@ -34,6 +35,7 @@ export function playedInbound(
       refusedVerdicts: [],
       relayAddress: null,
       transferHosts: ['pbx.example'],
+      transferPrefixes: ['+1555'],
       trunkHosts: { isAllowed: () => true, isTrusted: () => true },
       maxDurationMs: 600_000,
       calledNumberFrom: 'request-uri',
@@ -50,7 +52,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     trunksArePublic: false,
     dials: NO_DIALS,
     gate: null,
-    doNotCall: { add: () => Promise.resolve(1) },
+    doNotCall: { add: () => Promise.resolve(1), find: () => Promise.resolve(new Set<E164>()) },
     identities: { verify: () => Promise.resolve(null) },
     routes: {
       lookup: () => Promise.resolve({ route, load: NO_USAGE, staleMs: null }),

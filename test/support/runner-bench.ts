@@ -3,10 +3,11 @@ import { OPERATOR } from './providers.js';
 import type { AgentAnswer, AgentRequest } from '../../src/gateway/model/agent.js';
 import type { CallSnapshot } from '../../src/gateway/model/call-snapshot.js';
 import type { CallRecord } from '../../src/gateway/model/call-record.js';
+import type { E164 } from '../../src/gateway/model/e164.js';
 import { DEFAULT_AGENT_SETTINGS } from '../../src/gateway/model/agent-record.js';
 import type { LegEvent } from '../../src/gateway/model/media.js';
 import type { Route } from '../../src/gateway/model/records.js';
-import type { StandIn } from '../../src/gateway/call/state.js';
+import type { CallFacts, StandIn } from '../../src/gateway/call/state.js';
 import { TimerQueue } from '../../src/lib/timers.js';
 import { CallRunner } from '../../src/gateway/call/call-runner.js';
 import type { CallServices } from '../../src/gateway/call/call-services.js';
@@ -88,8 +89,19 @@ export class RunnerBench {
   #isMoved = false;
   #reinvites: ((error: unknown, answer?: SrfAnswer) => void)[] = [];
 
-  /** @param standIn what stands in for an agent that cannot be reached */
-  constructor(isLate: boolean, standIn: StandIn | null = null) {
+  /**
+   * @param standIn what stands in for an agent that cannot be reached
+   * @param world what is otherwise than usual around the call
+   */
+  constructor(
+    isLate: boolean,
+    standIn: StandIn | null = null,
+    private readonly world: {
+      readonly route?: Route;
+      readonly facts?: Partial<CallFacts>;
+      readonly services?: Partial<CallServices>;
+    } = {},
+  ) {
     const request = this.#request('INVITE', isLate ? '' : FACTS.sdp);
     const response: SrfResponse = { send: (status) => this.statuses.push(status) };
     this.runner = CallRunner.invited(
@@ -107,7 +119,7 @@ export class RunnerBench {
         open: { request, response, sessionTimer: {} },
         called: NUMBER,
         claim: { header: undefined, date: undefined, callers: [] },
-        facts: { ...(isLate ? LATE_FACTS : FACTS), standIn },
+        facts: { ...(isLate ? LATE_FACTS : FACTS), standIn, ...world.facts },
         own: { contact: '<sip:gw>', warningHost: 'gw', peerHost: 'carrier' },
       },
       () => (this.ended += 1),
@@ -181,6 +193,11 @@ export class RunnerBench {
     this.#onLegEvent?.({ type: 'agent-request', request });
   }
 
+  /** The agent has played what it was to play. */
+  agentFinishes(): void {
+    this.#onLegEvent?.({ type: 'agent-finished', digits: '', finishedOnKey: '' });
+  }
+
   /** The carrier's answer to our re-INVITE, when one is out. */
   answerReinvite(status: number, body: string): void {
     this.#reinvites.shift()?.(null, { status, body, raw: '' });
@@ -200,12 +217,16 @@ export class RunnerBench {
     return {
       trunksArePublic: false,
       timers: new TimerQueue(this.clock),
-      doNotCall: { add: () => Promise.resolve(1) },
+      doNotCall: { add: () => Promise.resolve(1), find: () => Promise.resolve(new Set<E164>()) },
       identities: { verify: () => Promise.resolve(null) },
       routes: {
         lookup: (_number, call) => {
           if (call !== null) open.leases.add(call.call_id);
-          return this.#wait('lookup', () => ({ route: TOOLED, load: NO_USAGE, staleMs: null }), new StoreUnavailableError('away'));
+          return this.#wait(
+            'lookup',
+            () => ({ route: this.world.route ?? TOOLED, load: NO_USAGE, staleMs: null }),
+            new StoreUnavailableError('away'),
+          );
         },
         release: (callId) => void open.leases.delete(callId),
         disown: (callId) => void open.leases.delete(callId),
@@ -290,6 +311,7 @@ export class RunnerBench {
       retryAfterSeconds: () => 1,
       glareDelayMs: () => 500,
       referReason: 'DECLINED',
+      ...this.world.services,
     };
   }
 

@@ -30,7 +30,7 @@ export class TransferSite {
 
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<TransferSite> {
     const bot = await TestBot.start();
-    const own = { TRUNKLINE_AGENTS_URL: bot.url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' };
+    const own = { TRUNKLINE_AGENTS_URL: bot.url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true', TRUNKLINE_CALLS_TRANSFER_PREFIXES: '[+81]' };
     const outbound = await OutboundSite.start(false, { ...own, ...settings });
     const directions = ['inbound', { type: 'outbound', sip_endpoint: outbound.trunk.endpoint }];
     const answer = await outbound.gateway.api('POST', '/sip/attach', { phone_number: NUMBER, directions, service: 'sip' });

@@ -1,7 +1,7 @@
 import { parse, CsvError } from 'csv-parse';
 import type { BatchNumber } from '../model/batch.js';
 import { isTimeZone } from '../model/calling-hours.js';
-import { parseE164 } from '../model/e164.js';
+import { E164_FORM, parseE164 } from '../model/e164.js';
 import { parseJson } from '../../lib/bounded-json.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import type { ApiErrorEntry } from './schemas/api-error.js';
@@ -36,7 +36,7 @@ export interface InvalidNumber {
 /** The number, or why it is none. */
 export function numberOf({ row, phone_number: text, time_zone: zone, metadata }: GivenNumber): Result<BatchNumber, InvalidNumber> {
   const number = parseE164(text);
-  if (number === undefined) return err({ row, phone_number: text.slice(0, 40), error: 'is not a phone number in E.164 form' });
+  if (number === undefined) return err({ row, phone_number: text.slice(0, 40), error: `is not ${E164_FORM}` });
   if (zone !== undefined && zone !== '' && !isTimeZone(zone))
     return err({ row, phone_number: number, error: `${zone.slice(0, 40)} is not a time zone, such as Europe/Berlin` });
   return ok({

@@ -1,4 +1,4 @@
-import { mayDialFrom, mayDial } from '../admission/dial-guard.js';
+import { mayDialFrom, mayLeave } from '../admission/dial-guard.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 import { agentOfCall } from '../model/call-agent-settings.js';
 import {
@@ -272,9 +272,10 @@ export class BatchDialler {
       if (openMs === null) steps.push({ ...one, do: 'refuse', reason: 'OUTSIDE_HOURS' });
       else if (openMs > nowMs) steps.push({ ...one, do: 'defer', untilMs: openMs });
       else {
-        const price = mayDial({ org, number }, to);
-        const cost = price.ok ? dialPermit(price.value, given.minutes * MINUTE_MS, nowMs).reservedMicros : 0;
-        if (!price.ok) steps.push({ ...one, do: 'refuse', reason: 'DIAL_NOT_ALLOWED' });
+        const grant = mayLeave({ kind: 'number', number: to }, { door: 'placed-call', from: { org, number } });
+        const cost =
+          grant.ok && grant.value.by === 'price' ? dialPermit(grant.value.price, given.minutes * MINUTE_MS, nowMs).reservedMicros : 0;
+        if (!grant.ok) steps.push({ ...one, do: 'refuse', reason: 'DIAL_NOT_ALLOWED' });
         else if (most > 0 && cost <= micros) {
           const refusal = placeCall.refusal({ org, number, to });
           if (refusal?.code === 'DIAL_NOT_ALLOWED') await this.#move(run, 'paused', refusal.message);

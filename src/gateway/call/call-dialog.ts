@@ -10,7 +10,8 @@ import type { CallEvent } from './state.js';
 import { readInfoDigit, type InfoDigit } from './info-digit.js';
 import { ALLOWED_METHODS, SUPPORTED_OPTIONS, refusalHeaders, readReoffer, sessionExpiresOf } from './invite.js';
 import { REASONS, reasonHeaderOf, type Reason } from '../model/reasons.js';
-import { readReferProgress, type TransferTarget } from './transfer-target.js';
+import type { Target } from '../admission/target.js';
+import { readReferProgress } from './refer-progress.js';
 import {
   ConnectionLostError,
   type DialogSnapshot,
@@ -312,7 +313,7 @@ export class CallDialog {
   }
 
   /** REFER (RFC 3515, RFC 3892): the carrier is to call the target, and to say how that goes. */
-  refer(target: TransferTarget, referId: number): void {
+  refer(target: Target, referId: number): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
     this.#hasReferred = true;

@@ -3,9 +3,12 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import type { AgentRequest } from '../model/agent.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
+import { numberOf } from '../admission/target.js';
+import type { E164 } from '../model/e164.js';
 import type { BeginningCall } from '../model/live-calls.js';
 import type { OutboundTrunk, Route } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
+import type { DoNotCallList } from '../ports/batches.js';
 import type { DialLedger } from '../ports/ports.js';
 import type { PlaceRequest } from '../ports/place-call.js';
 import { introduction, peerMissing } from './second-leg.js';
@@ -33,7 +36,8 @@ export interface OtherCalls {
 
 interface LegServices {
   readonly others: OtherCalls;
-  readonly dials: Pick<DialLedger, 'trunkOf' | 'reserve' | 'settle' | 'disown'>;
+  readonly dials: Pick<DialLedger, 'trunkOf' | 'reserve' | 'settle' | 'withdraw' | 'disown'>;
+  readonly doNotCall: Pick<DoNotCallList, 'find'>;
 }
 
 interface LegOwner {
@@ -109,43 +113,62 @@ export class CallLegs {
     );
   }
 
-  /** In a call that we placed, the trunk dials the target at our expense: it is reserved as a call of ours. @param send sends the REFER */
-  refer({ target, referId }: Extract<CallEffect, { do: 'refer' }>, send: () => void): void {
-    const { placing, route, facts } = this.owner.state();
-    const trunk = route?.number.outbound;
-    if (placing === null || route === null || trunk == null || target.kind !== 'number') return send();
-    const { org, number } = route;
-    const call = { ...this.owner.call, call_id: newUuid() };
-    const longestMs = maxDurationMs({ facts, route });
-    const request = { orgId: org.org_id, from: number.phone_number, to: target.number, endpoint: trunk.sip_endpoint, call };
-    const refuse = (why: string): void => {
-      this.owner.log.warn({ detail: why }, 'call.refer.not_permitted');
-      this.owner.dispatch({ type: 'refer-answered', status: FORBIDDEN, referId, isOurs: true });
+  /** Asks what has to be asked first. @param send sends the REFER */
+  refer({ target, referId, needs }: Extract<CallEffect, { do: 'refer' }>, send: () => void): void {
+    const number = numberOf(target);
+    const { route } = this.owner.state();
+    if (needs === 'nothing' || number === null || route === null) return send();
+    const refuse = (refusal: string): void => {
+      this.owner.log.warn({}, 'call.refer.not_permitted');
+      this.owner.dispatch({ type: 'refer-answered', status: FORBIDDEN, referId, refusal });
     };
-    this.services.dials.reserve({ ...request, isReferred: true, maxDurationMs: longestMs }).then(
-      (permitted) => {
-        if (!permitted.ok) return refuse(permitted.error.detail);
-        this.#referred = { referId, callId: call.call_id, longestMs };
+    (needs === 'reservation' ? this.#reserve(number, referId, route) : this.#unlessListed(number, route)).then(
+      (refusal) => {
+        if (refusal !== null) return refuse(refusal);
         // The call may have ended meanwhile.
         if (this.owner.state().transfer?.referId === referId) send();
-        else this.#settleReferred();
+        else this.#settleReferred(false);
       },
       (error: unknown) => refuse(errorText(error)),
     );
   }
 
-  /** Once the transfer is over: of a call that went to its target it is not known how long it lasts, and the whole cost stays. */
-  #settleReferred(): void {
+  /** The target is dialled at the expense of the organization: it is reserved as a call of its own. Why not; `null`: it is. */
+  async #reserve(to: E164, referId: number, route: Route): Promise<string | null> {
+    const { facts, placing } = this.owner.state();
+    const { org, number } = route;
+    const call = { ...this.owner.call, call_id: newUuid() };
+    const longestMs = maxDurationMs({ facts, route });
+    // The carrier of a call that came in dials it by whichever trunk it has.
+    const endpoint = placing === null ? null : (number.outbound?.sip_endpoint ?? null);
+    const request = { orgId: org.org_id, from: number.phone_number, to, endpoint, call, isReferred: true, maxDurationMs: longestMs };
+    const permitted = await this.services.dials.reserve(request);
+    if (!permitted.ok) return permitted.error.detail;
+    this.#referred = { referId, callId: call.call_id, longestMs };
+    return null;
+  }
+
+  async #unlessListed(to: E164, { org }: Route): Promise<string | null> {
+    const listed = await this.services.doNotCall.find(org.org_id, [to]);
+    return listed.has(to) ? `${to} is on the do-not-call list` : null;
+  }
+
+  /**
+   * Once the transfer is over: of a call that went to its target it is not known how long it lasts, and the whole cost stays.
+   * @param wasRefused the carrier dialled nothing
+   */
+  #settleReferred(wasRefused: boolean): void {
     const { name, transfer, reason } = this.owner.state();
     const referred = this.#referred;
     if (referred === null || (name !== 'Ended' && transfer?.referId === referred.referId)) return;
     this.#referred = null;
-    this.services.dials.settle(referred.callId, name === 'Ended' && reason === 'TRANSFERRED' ? referred.longestMs : 0);
+    if (wasRefused) this.services.dials.withdraw(referred.callId);
+    else this.services.dials.settle(referred.callId, name === 'Ended' && reason === 'TRANSFERRED' ? referred.longestMs : 0);
   }
 
   /** An event that the call has taken, before its effects. */
   note(event: CallEvent): void {
-    this.#settleReferred();
+    this.#settleReferred(event.type === 'refer-answered' && event.status !== null && event.status >= 300);
     if (event.type === 'leg-answered' || event.type === 'leg-consulting') this.#change(event.callId, { answeredAtMs: this.owner.wallMs() });
     if (event.type === 'leg-ended') this.#change(event.callId, { endedAtMs: this.owner.wallMs(), reason: event.reason });
   }

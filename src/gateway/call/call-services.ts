@@ -4,6 +4,7 @@ import type { TimerQueue } from '../../lib/timers.js';
 import type { Log } from '../../lib/log.js';
 import type { SipMessageSeen } from '../../lib/observed.js';
 import type { CallStore, DialLedger, IdentityClaim, IdentityVerifier, RouteStore, SnapshotStore } from '../ports/ports.js';
+import type { DoNotCallList } from '../ports/batches.js';
 import type { AwakeGate } from './awake-gate.js';
 import type { RequestServices } from './agent-requests.js';
 import type { AgentServices } from './call-agent.js';
@@ -20,6 +21,7 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly snapshots: SnapshotStore;
   readonly identities: IdentityVerifier;
   readonly dials: DialLedger;
+  readonly doNotCall: Pick<DoNotCallList, 'add' | 'find'>;
   readonly others: OtherCalls;
   /** Trunks are at public addresses alone. */
   readonly trunksArePublic: boolean;

@@ -228,7 +228,8 @@ function onSent(response: SrfResponse, onSend: (status: number, reason: string) 
 export function eventSummary(event: CallEvent, before: CallState, after: CallState): string | null {
   const why = after.reason === null || after.reason === before.reason ? '' : `: ${after.reason}`;
   const hasMoved = before.name !== after.name || before.exchange.name !== after.exchange.name;
-  const isShown = event.type === 'failed' || (event.type.startsWith('leg-') && event.type !== 'leg-reserved');
+  const wasNotSent = event.type === 'refer-answered' && event.refusal !== undefined;
+  const isShown = wasNotSent || event.type === 'failed' || (event.type.startsWith('leg-') && event.type !== 'leg-reserved');
   if (!hasMoved && why === '' && !isShown) return null;
   return `${happened(event)}${why}`;
 }
@@ -295,6 +296,7 @@ function happened(event: CallEvent): string {
     case 'transfer-asked':
       return 'the agent requested a transfer';
     case 'refer-answered':
+      if (event.refusal !== undefined) return `the REFER is not sent: ${event.refusal}`;
       return event.status === null ? 'sending the REFER failed' : `the carrier answered the REFER: ${String(event.status)}`;
     case 'notified':
       return 'the carrier reported transfer progress';

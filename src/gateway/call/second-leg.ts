@@ -1,5 +1,5 @@
 import type { AgentAnswer } from '../model/agent.js';
-import { mayDial } from '../admission/dial-guard.js';
+import { mayLeave } from '../admission/dial-guard.js';
 import { agentSideOf, asAgentSide } from './agent-side.js';
 import { isJoined, type CallEffect, type CallEvent, type CallState, type LegWish, type SecondLeg } from './state.js';
 
@@ -43,7 +43,11 @@ export function stepSecondLeg(
 
 /** May it be dialled from this call's own number? Another one is judged with its own record, when the call is placed. */
 export function mayPlace({ route }: Pick<CallState, 'route'>, leg: LegWish | null): leg is LegWish {
-  return route !== null && leg !== null && (leg.from !== null || mayDial(route, leg.to).ok);
+  return (
+    route !== null &&
+    leg !== null &&
+    (leg.from !== null || mayLeave({ kind: 'number', number: leg.to }, { door: 'placed-call', from: route }).ok)
+  );
 }
 
 /** The caller stays with the agent until the second leg is answered. */

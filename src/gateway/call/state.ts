@@ -8,7 +8,8 @@ import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identi
 import type { ConcurrentUsage } from '../admission/admission.js';
 import type { CryptoLine, CarrierMedia, RelaySide } from '../sdp/sdp-read.js';
 import type { Reason } from '../model/reasons.js';
-import type { ReferProgress, TransferTarget } from './transfer-target.js';
+import type { Target } from '../admission/target.js';
+import type { ReferProgress } from './refer-progress.js';
 
 /** The phase of a call. docs/call-lifecycle.md draws them. */
 export type CallStateName =
@@ -243,9 +244,14 @@ export interface CallFacts {
   readonly relayAddress: string | null;
   /** At these hosts the carrier may be asked to call SIP URIs; left out: at none. */
   readonly transferHosts?: readonly string[];
+  /** Numbers that begin so may be reached by a transfer; left out: none. */
+  readonly transferPrefixes?: readonly string[];
   /** The call that this one is a second leg of; left out: an agent talks. */
   readonly joins?: JoinedCall;
 }
+
+/** `reservation`: it counts as a call that the organization places. `nothing`: the target is the operator's own. */
+export type ReferNeeds = 'reservation' | 'do-not-call' | 'nothing';
 
 export type CallTimer =
   | 'ringing'
@@ -336,9 +342,8 @@ export type CallEvent =
   | { readonly type: 'leg-left' }
   /** rtpengine's agent side of the other call is another one. */
   | { readonly type: 'side-changed'; readonly callId: string; readonly side: RelaySide }
-  /** The final answer to our REFER; `null`: it could not be sent. */
-  /** `isOurs`: we did not send it. */
-  | { readonly type: 'refer-answered'; readonly status: number | null; readonly referId: number; readonly isOurs?: boolean }
+  /** The final answer to our REFER; `null`: it could not be sent. `refusal`: we did not send it, a sentence why. */
+  | { readonly type: 'refer-answered'; readonly status: number | null; readonly referId: number; readonly refusal?: string }
   /** The carrier's NOTIFY about a REFER. */
   | ({ readonly type: 'notified'; readonly requestId: number } & ReferProgress)
   /** Whether the carrier, which holds the call, answered an OPTIONS ping. */
@@ -403,7 +408,8 @@ export type CallEffect =
   | { readonly do: 'accept'; readonly requestId: number; readonly sdp: string | null }
   | { readonly do: 'reject'; readonly requestId: number; readonly reason: Reason }
   | { readonly do: 'reinvite'; readonly sdp: string; readonly attempt: number }
-  | { readonly do: 'refer'; readonly target: TransferTarget; readonly referId: number }
+  /** `needs`: what is asked before it leaves. */
+  | { readonly do: 'refer'; readonly target: Target; readonly referId: number; readonly needs: ReferNeeds }
   /** OPTIONS ping: does the carrier still have the call? `isHeld`: repeat it when the carrier does not answer. */
   | { readonly do: 'ping'; readonly isHeld: boolean }
   | { readonly do: 'notify-agent'; readonly answer: AgentAnswer }

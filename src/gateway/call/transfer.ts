@@ -1,10 +1,12 @@
 import { NOT_IN_TURBO, type AgentAnswer } from '../model/agent.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
-import { isServiceNumber, mayDial } from '../admission/dial-guard.js';
+import { mayLeave, type Grant } from '../admission/dial-guard.js';
+import { readTarget, type Target } from '../admission/target.js';
+import { E164_FORM } from '../model/e164.js';
+import { err, ok, type Result } from '../../lib/result.js';
 import { isTurbo } from './agent.js';
 import { dialSecond, mayPlace } from './second-leg.js';
-import { mayReferTo, transferTarget, type TransferTarget } from './transfer-target.js';
-import type { CallEffect, CallEvent, CallState, LegWish, Transfer } from './state.js';
+import type { CallEffect, CallEvent, CallState, LegWish, ReferNeeds, Transfer } from './state.js';
 
 // The agent hands its caller over: REFER to the carrier, which says by NOTIFY how it goes (RFC 3515). The call lives on until the target
 // has answered, or the carrier hangs up. Where the carrier refuses the REFER, we dial the target (second-leg.ts).
@@ -25,27 +27,27 @@ const SILENCE_MS = 60_000;
 const REFUSALS = {
   TRANSFER_TOO_EARLY: 'The call is not in progress yet.',
   TRANSFER_PENDING: 'Another transfer is in progress.',
-  TRANSFER_NOT_ALLOWED: "The target is not in the agent's transfer_list, its host not in calls.transfer_hosts, or it may not be dialled.",
   BRIEFING_NOT_POSSIBLE: 'A briefing or consultation needs a call of ours, which the organization may not place to this target.',
-  TRANSFER_BAD_TARGET: 'The target is neither a number in E.164 form nor a sip:, sips: or tel: URI.',
+  TRANSFER_BAD_TARGET: `The target is neither ${E164_FORM}, nor a sip:, sips: or tel: URI.`,
 } as const;
 
 export function onTransferAsked(state: CallState, { requestId, to, leg }: EventOf<'transfer-asked'>): TransferStep {
-  const refuse = (code: keyof typeof REFUSALS): TransferStep => {
-    const answer = { type: 'refused', requestId, request: 'transfer', code, message: REFUSALS[code] } as const;
-    return { state, effects: [{ do: 'notify-agent', answer }] };
+  const refuseFor = (code: string, message: string): TransferStep => {
+    return { state, effects: [{ do: 'notify-agent', answer: { type: 'refused', requestId, request: 'transfer', code, message } }] };
   };
+  const refuse = (code: keyof typeof REFUSALS): TransferStep => refuseFor(code, REFUSALS[code]);
   // The operator's own target is bound by no setting of the agent.
   const isStandIn = state.agent.choice === 'transfer';
   if (!isStandIn && isTurbo(state.route?.agent ?? DEFAULT_AGENT_SETTINGS)) {
-    return { state, effects: [{ do: 'notify-agent', answer: { type: 'refused', requestId, request: 'transfer', ...NOT_IN_TURBO } }] };
+    return refuseFor(NOT_IN_TURBO.code, NOT_IN_TURBO.message);
   }
   if (state.name !== 'Talking') return refuse('TRANSFER_TOO_EARLY');
   if (state.transfer !== null || state.second !== null) return refuse('TRANSFER_PENDING');
-  const target = transferTarget(to, isStandIn ? null : state.route?.agent?.transfer_list);
-  if (!target.ok) return refuse(target.error);
-  if (!isStandIn && !mayReach(state, target.value)) return refuse('TRANSFER_NOT_ALLOWED');
-  const wish: LegWish | null = leg === undefined || target.value.kind === 'uri' ? null : { ...leg, to: target.value.number };
+  const target = readTarget(to);
+  if (target === undefined) return refuse('TRANSFER_BAD_TARGET');
+  const grant = isStandIn ? ok(null) : mayReach(state, target);
+  if (!grant.ok) return refuseFor('TRANSFER_NOT_ALLOWED', `Not transferred: ${grant.error}.`);
+  const wish: LegWish | null = leg === undefined || target.kind === 'uri' ? null : { ...leg, to: target.number };
   const isBriefed = leg !== undefined && leg.briefing !== null;
   if (isBriefed && !mayPlace(state, wish)) return refuse('BRIEFING_NOT_POSSIBLE');
   // A REFER has no place for it.
@@ -54,21 +56,28 @@ export function onTransferAsked(state: CallState, { requestId, to, leg }: EventO
   const referId = state.referCount + 1;
   return {
     state: { ...state, referCount: referId, transfer: { referId, requestId, isAccepted: false, leg: wish } },
-    effects: [{ do: 'refer', target: target.value, referId }],
+    effects: [{ do: 'refer', target, referId, needs: referNeeds(state, grant.value) }],
   };
 }
 
-/**
- * Emergency and service numbers never, and URIs only at hosts that the operator listed. The trunk of a call that we placed would dial the
- * target at our expense: only what we may dial.
- */
-function mayReach({ placing, route, facts }: CallState, target: TransferTarget): boolean {
-  if (target.kind === 'uri') return placing === null && mayReferTo(target.uri, facts.transferHosts ?? []);
-  return placing === null ? !isServiceNumber(target.number) : route !== null && mayDial(route, target.number).ok;
+/** The trunk of a call that we placed would dial the target at our expense: only what we may dial, and of that what the agent may choose. */
+function mayReach({ placing, route, facts }: CallState, target: Target): Result<Grant, string> {
+  if (route === null) return err('the call has no organization');
+  const { org, number, agent } = route;
+  const transferList = agent?.transfer_list;
+  const { transferPrefixes: prefixes = [], transferHosts: hosts = [] } = facts;
+  if (placing === null) return mayLeave(target, { door: 'transfer', org, transferList, prefixes, hosts });
+  return mayLeave(target, { door: 'placed-call', from: { org, number }, transferList });
+}
+
+/** @param grant `null`: the operator's own target */
+function referNeeds({ placing }: CallState, grant: Grant | null): ReferNeeds {
+  if (placing !== null || grant?.by === 'price') return 'reservation';
+  return grant === null ? 'nothing' : 'do-not-call';
 }
 
 /** The final answer to our REFER. */
-export function onReferAnswered(state: CallState, { status, referId, isOurs = false }: EventOf<'refer-answered'>): TransferStep {
+export function onReferAnswered(state: CallState, { status, referId, refusal }: EventOf<'refer-answered'>): TransferStep {
   const { transfer } = state;
   if (transfer?.referId !== referId) return { state, effects: NOTHING };
   if (status !== null && status < 300) {
@@ -79,7 +88,7 @@ export function onReferAnswered(state: CallState, { status, referId, isOurs = fa
   }
   // RFC 3261 §12.2.1.2: the carrier may not know the call any more.
   const isInDoubt = status === 481 || status === 408;
-  const isRefused = !isInDoubt && !isOurs && status !== null;
+  const isRefused = !isInDoubt && refusal === undefined && status !== null;
   if (isRefused && mayPlace(state, transfer.leg)) return dialSecond(state, transfer.leg, transfer.requestId);
   const failed = transferFailed(state, transfer, status);
   return isInDoubt ? { ...failed, effects: [...failed.effects, { do: 'ping', isHeld: false }] } : failed;

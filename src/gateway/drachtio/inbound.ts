@@ -58,6 +58,7 @@ export interface InboundOptions {
   readonly trunkHosts: TrunkHosts;
   /** Where carriers may be asked to call SIP URIs. */
   readonly transferHosts: readonly string[];
+  readonly transferPrefixes: readonly string[];
   readonly calledNumberFrom: CalledNumberSource;
   readonly edge: EdgePolicy & {
     /** New calls a second on this gateway; `null`: no limit. */
@@ -491,6 +492,7 @@ export class Inbound implements LiveCalls {
         refusedVerdicts: this.options.refusedVerdicts,
         relayAddress: this.options.relayAddress,
         transferHosts: this.options.transferHosts,
+        transferPrefixes: this.options.transferPrefixes,
       },
       own: { contact: ownContact(this.#contactAddress(own), head), warningHost: own.host, peerHost: hostOf(contactUri ?? '') ?? own.host },
     };

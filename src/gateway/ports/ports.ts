@@ -49,10 +49,10 @@ export interface DialRequest {
   readonly orgId: string;
   readonly from: E164;
   readonly to: E164;
-  /** Where its INVITE goes: the trunk's `sip_endpoint`. */
-  readonly endpoint: string;
+  /** Where its INVITE goes: the trunk's `sip_endpoint`. `null`: the carrier of a call that came in dials it, for our REFER. */
+  readonly endpoint: string | null;
   readonly call: BeginningCall;
-  /** The trunk dials it, for our REFER, which ends a call of ours: it counts and costs as any other, but takes no slot of its own. */
+  /** A carrier dials it, for our REFER, which ends a call: it counts and costs as any other, but takes no slot of its own. */
   readonly isReferred?: boolean;
   /** The request that claimed it is kept with the call; refused when another one has it by now. */
   readonly idempotencyKey?: string;
@@ -80,6 +80,8 @@ export interface DialLedger {
   reserve(request: DialRequest): Promise<Result<PermittedDial, DialRefusal>>;
   /** The call is over. Nothing when it has no reservation; never fails: what cannot be settled stays reserved. @param talkedMs 0: not answered */
   settle(callId: string, talkedMs: number): void;
+  /** A call that was reserved for a REFER is not dialled: it neither costs nor counts. Never fails. */
+  withdraw(callId: string): void;
   /** Another gateway has the call. */
   disown(callId: string): void;
   /** The outbound trunk of a number of the organization; `null`: there is none. Rejects with `StoreUnavailableError`. */

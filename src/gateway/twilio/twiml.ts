@@ -1,6 +1,6 @@
 import { err, ok, type Result } from '../../lib/result.js';
 import type { StreamTrack } from '../model/agent.js';
-import { parseE164, type E164 } from '../model/e164.js';
+import { E164_FORM, parseE164, type E164 } from '../model/e164.js';
 import type { ConversationRules } from '../model/conversation.js';
 import { CONVERSATION_ATTRIBUTES, conversationRules } from './conversation-noun.js';
 import { ElementReader, type Action } from './element-reader.js';
@@ -310,7 +310,7 @@ function dialOf(element: Element, read: ElementReader): Verb {
     throw new DocumentError(`<Dial> has a <${noun.name}>, which is not supported.`);
   const callerId = read.text('callerId');
   const from = callerId === null ? null : parseE164(callerId);
-  if (from === undefined) throw new DocumentError('callerId of <Dial> must be a number in E.164 form.');
+  if (from === undefined) throw new DocumentError(`callerId of <Dial> must be ${E164_FORM}.`);
   const limitS = read.int('timeLimit', 0, 1, MAX_DIAL_S);
   const rules = {
     ringTimeoutMs: 1_000 * read.int('timeout', DEFAULT_RING_S, 5, MAX_RING_S),

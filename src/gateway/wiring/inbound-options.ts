@@ -23,6 +23,7 @@ export function inboundOptions(config: Config): InboundOptions {
     relayAddress: config.rtpengine.address === null ? (config.public_address ?? config.bind_address) : null,
     trunkHosts: trunkHosts(trunks),
     transferHosts: calls.transfer_hosts,
+    transferPrefixes: calls.transfer_prefixes,
     calledNumberFrom: sip.called_number_from,
     edge: {
       allowedSources: admission.allowed_sources,

@@ -1,4 +1,4 @@
-import { mayDial, mayDialFrom } from '../admission/dial-guard.js';
+import { mayDialFrom, mayLeave } from '../admission/dial-guard.js';
 import type { PlaceCall } from '../ports/place-call.js';
 import type { Config } from '../../config/schema.js';
 import type { Inbound } from '../drachtio/inbound.js';
@@ -23,7 +23,7 @@ export function callPlacer(inbound: Pick<Inbound, 'place' | 'notReady' | 'isConn
     fromRefusal,
     refusal: ({ org, number, to }) => {
       if (!inbound.isConnected || inbound.notReady !== null) return { code: 'NOT_READY', message: 'The gateway places no calls now' };
-      const allowed = mayDial({ org, number }, to);
+      const allowed = mayLeave({ kind: 'number', number: to }, { door: 'placed-call', from: { org, number } });
       const message = allowed.ok ? fromRefusal({ org, number }) : `Not dialled: ${allowed.error}`;
       return message === null ? null : { code: 'DIAL_NOT_ALLOWED', message };
     },

@@ -119,6 +119,19 @@ for (const cluster of [false, true]) {
       expect(errorOf(await referred(newUuid()))).toMatch(/calls today/);
     });
 
+    it('what a carrier dials for a REFER of a call that came in needs a price alone; refused by the carrier, it counts nothing', async () => {
+      await allow({ callers: [], max_calls_per_day: 1, max_calls_per_second: 1, max_cost_per_day: 0.1 });
+      const referred = (callId: string): Promise<Result<PermittedDial, DialRefusal>> =>
+        one.ofCalls.dials.reserve({ orgId, from, to: TO, maxDurationMs: 60_000, endpoint: null, isReferred: true, call: begun(callId) });
+      const refused = newUuid();
+      expect(errorOf(await referred(refused))).toBe('');
+      one.ofCalls.dials.withdraw(refused);
+      expect(errorOf(await referred(newUuid()))).toBe('');
+      expect(errorOf(await referred(newUuid()))).toMatch(/as many calls/);
+      await allow({ prices: {} });
+      expect(errorOf(await referred(newUuid()))).toMatch(/no prefix/);
+    });
+
     it('number and organization are remembered; a change that is answered holds for every gateway', async () => {
       await allow();
       // Their time stands still, and with it the age of the channel's last heartbeat: what is remembered stays so.

@@ -18,7 +18,7 @@ let number: string;
 let attached = 0;
 
 beforeAll(async () => {
-  site = await AgentSite.start({ TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true' });
+  site = await AgentSite.start({ TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true', TRUNKLINE_CALLS_TRANSFER_PREFIXES: '[+1555]' });
   token = (await site.gateway.cli('org', 'twilio-token', site.gateway.ready.org_id)).stdout.trim();
 });
 afterAll(() => site.stop());

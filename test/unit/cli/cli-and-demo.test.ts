@@ -153,7 +153,7 @@ describe('trunkline org and key', () => {
     [['--prices', '49=0.02'], 'is not a prefix with its price'],
     [['--prices', '+49=free'], 'is not a prefix with its price'],
     [['--prices', '+49'], 'is not a prefix with its price'],
-    [['--callers', '112'], 'is not a number in E.164 form'],
+    [['--callers', '112'], 'is not a phone number in E.164 form'],
     [['--max-calls-per-second', '1.5'], 'must be a whole number from 0 to 10000'],
     [['--max-cost-per-day', '-1'], 'must be 0 to 1000000'],
     [['--max-calls-per-second-per-trunk', '10001'], 'must be 0 to 10000, or "none"'],

@@ -32,7 +32,12 @@ describe('configuration', () => {
     expect(found).toBe(value);
   });
 
+  it('takes prefixes of numbers as YAML reads them', () => {
+    expect(load({ TRUNKLINE_CALLS_TRANSFER_PREFIXES: '[+49, "+1555"]' }).calls.transfer_prefixes).toEqual(['+49', '+1555']);
+  });
+
   it.each([
+    [{ TRUNKLINE_CALLS_TRANSFER_PREFIXES: '["(0)"]' }, /calls\.transfer_prefixes\.0.*: must be the beginning of a number/],
     [{ TRUNKLINE_HTTP_PORT: '99999' }, /http\.port = 99999 \(from the environment\): .*65535/],
     [{ TRUNKLINE_BIND_ADDRESS: 'nonsense' }, /bind_address = "nonsense" \(from the environment\): must be an IPv4 or IPv6 address/],
     [{ TRUNKLINE_SIP_TLS_NAMES: '[carrier=sip.example.com]' }, /sip\.tls_names\.0.*: must be a name, or ADDRESS=NAME/],

@@ -1,5 +1,5 @@
 import { newUuid } from '../../../lib/ids.js';
-import { parseE164, type E164 } from '../../model/e164.js';
+import { E164_FORM, parseE164, type E164 } from '../../model/e164.js';
 import { REASONS } from '../../model/reasons.js';
 import { STATUS_CALLBACK_EVENTS, type StatusCallbackEvent } from '../../model/records.js';
 import type { CallbackUrl, VoiceApplication } from '../../model/voice-application.js';
@@ -43,7 +43,7 @@ export function twilioPlaceCallRoute(app: ZodApp, { stores, sipPolicy, placeCall
       const orgId = orgOf(request, request.params.accountSid);
       const { to, from } = numbersOf(body);
       const { org } = identityOf(request);
-      const number = await stores.callers.get(orgId, from);
+      const [number, listed] = await Promise.all([stores.callers.get(orgId, from), stores.doNotCall.find(orgId, [to])]);
       const trunk = number?.outbound ?? null;
       if (number === null || trunk === null || org.dialling?.callers.includes(from) === false)
         throw new TwilioFailure(
@@ -55,6 +55,7 @@ export function twilioPlaceCallRoute(app: ZodApp, { stores, sipPolicy, placeCall
       const refusal = placeCall.refusal({ org, number, to });
       if (refusal?.code === 'NOT_READY') throw new TwilioFailure(503, TWILIO_CODES.internal, refusal.message);
       if (refusal !== null) throw new TwilioFailure(400, TWILIO_CODES.notPermitted, refusal.message);
+      if (listed.has(to)) throw new TwilioFailure(400, TWILIO_CODES.notPermitted, `Not dialled: ${to} is on the do-not-call list`);
       const callId = newUuid();
       const startedAtMs = clock.wallMs();
       const placed = placeCall.place({
@@ -81,8 +82,8 @@ function numbersOf({ To, From }: PlaceForm): { readonly to: E164; readonly from:
   if (To === undefined || To === '') throw new TwilioFailure(400, TWILIO_CODES.noTo, 'To: the number to call is missing');
   if (From === undefined || From === '') throw new TwilioFailure(400, TWILIO_CODES.noFrom, 'From: the number that calls is missing');
   const [to, from] = [parseE164(To), parseE164(From)];
-  if (to === undefined) throw new TwilioFailure(400, TWILIO_CODES.badTo, `To: ${To} is not a phone number in E.164`);
-  if (from === undefined) throw new TwilioFailure(400, TWILIO_CODES.badFrom, `From: ${From} is not a phone number in E.164`);
+  if (to === undefined) throw new TwilioFailure(400, TWILIO_CODES.badTo, `To: ${To} is not ${E164_FORM}`);
+  if (from === undefined) throw new TwilioFailure(400, TWILIO_CODES.badFrom, `From: ${From} is not ${E164_FORM}`);
   return { to, from };
 }
 

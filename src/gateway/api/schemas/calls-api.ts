@@ -4,7 +4,7 @@ import { REASONS } from '../../model/reasons.js';
 import { EXAMPLE_CALL, EXAMPLE_CALL_DETAIL, EXAMPLE_SAMPLES, EXAMPLE_TRACE } from './call-example.js';
 import { callRecordSchema, NO_OUTCOME, type CallRecord } from '../../model/call-record.js';
 import { traceEntrySchema } from '../../model/call-trace.js';
-import { parseE164 } from '../../model/e164.js';
+import { E164_FORM, parseE164 } from '../../model/e164.js';
 import { EXAMPLE_CURSOR, nextCursor, pageQuery } from './page-query.js';
 
 const REASON_CODES = Object.keys(REASONS);
@@ -89,7 +89,7 @@ export const callsQuerySchema = z.strictObject({
   phone_number: z
     .string()
     .max(32)
-    .refine((value) => parseE164(value) !== undefined, 'must be a phone number in E.164 form, such as +15551234567')
+    .refine((value) => parseE164(value) !== undefined, `must be ${E164_FORM}`)
     .optional()
     .meta({ description: 'The called number, with or without the plus', examples: ['+15551234567'] }),
   from: z

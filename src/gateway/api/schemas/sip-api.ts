@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { orgQuery } from './page-query.js';
-import { parseE164 } from '../../model/e164.js';
+import { E164_FORM, parseE164 } from '../../model/e164.js';
 import { areCertificates, isKeyOf } from '../pem.js';
 import { CALLER_ID_HEADERS, DEFAULT_INBOUND_OPTIONS, EXAMPLE_OPTIONS, STATUS_CALLBACK_EVENTS } from '../../model/records.js';
 import { sipEndpointProblem } from '../../../lib/sip-endpoint.js';
@@ -28,9 +28,10 @@ export interface SipApiPolicy {
 export const phoneNumber = z
   .string()
   .max(32)
-  .refine((text) => parseE164(text) !== undefined, 'must be a phone number in E.164 form, such as +15551234567')
+  .refine((text) => parseE164(text) !== undefined, `must be ${E164_FORM}`)
   .meta({
-    description: 'E.164, with or without the plus; `-`, `.` and parentheses between digits are ignored',
+    description:
+      'E.164, with or without the plus; `-`, `.` and parentheses between digits are ignored; `(0)`, which is dialled within a country only, is refused',
     pattern: '^\\+?[0-9().-]{7,32}$',
     examples: ['+15551234567'],
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isServiceNumber, mayDial } from '../../../../src/gateway/admission/dial-guard.js';
+import { isServiceNumber, mayLeave } from '../../../../src/gateway/admission/dial-guard.js';
 import { costMicros, dialPermit, limitedTrunk, type Dialling } from '../../../../src/gateway/model/dialling.js';
 import type { E164 } from '../../../../src/gateway/model/e164.js';
 import type { Route } from '../../../../src/gateway/model/records.js';
@@ -15,13 +15,17 @@ const DIALLING: Dialling = {
 };
 
 const judge = (to: string, dialling: Dialling | null = DIALLING, org: Partial<Route['org']> = {}) =>
-  mayDial({ org: { ...ROUTE.org, dialling, ...org }, number: { ...ROUTE.number, outbound: { sip_endpoint: 'a.example' } } }, to as E164);
+  dialled({ org: { ...ROUTE.org, dialling, ...org }, number: { ...ROUTE.number, outbound: { sip_endpoint: 'a.example' } } }, to);
+
+function dialled(from: Pick<Route, 'org' | 'number'>, to: string) {
+  return mayLeave({ kind: 'number', number: to as E164 }, { door: 'placed-call', from });
+}
 
 describe('a number', () => {
   it('has the price of its longest prefix', () => {
-    expect(judge('+4930123456')).toEqual({ ok: true, value: 0.02 });
-    expect(judge('+49160123456')).toEqual({ ok: true, value: 0.2 });
-    expect(judge('+12125550100')).toEqual({ ok: true, value: 0.01 });
+    expect(judge('+4930123456')).toEqual({ ok: true, value: { by: 'price', price: 0.02 } });
+    expect(judge('+49160123456')).toEqual({ ok: true, value: { by: 'price', price: 0.2 } });
+    expect(judge('+12125550100')).toEqual({ ok: true, value: { by: 'price', price: 0.01 } });
   });
 
   it.each([
@@ -33,7 +37,7 @@ describe('a number', () => {
     ['from a number that is not verified', () => judge('+4930123456', { ...DIALLING, callers: [] }), /not verified/],
     [
       'from one that is not attached outbound',
-      () => mayDial({ org: { ...ROUTE.org, dialling: DIALLING }, number: ROUTE.number }, '+4930123456' as E164),
+      () => dialled({ org: { ...ROUTE.org, dialling: DIALLING }, number: ROUTE.number }, '+4930123456'),
       /not attached/,
     ],
     ['of an emergency service', () => judge('+4911222'), /emergency/],

@@ -45,7 +45,11 @@ const REFERLESS: Route = {
 };
 
 const TALKING = play(CALL).state;
-const talking = (route: Route): CallState => ({ ...TALKING, facts: { ...TALKING.facts, transferHosts: ['pbx.example'] }, route });
+const talking = (route: Route): CallState => ({
+  ...TALKING,
+  facts: { ...TALKING.facts, transferHosts: ['pbx.example'], transferPrefixes: ['+49', '+81'] },
+  route,
+});
 const asked = (leg: Partial<LegRules> = {}, to = TO): CallEvent => ({
   type: 'transfer-asked',
   requestId: 't',

@@ -3,9 +3,15 @@ import { DEFAULT_AGENT_SETTINGS } from '../../../../src/gateway/model/agent-reco
 import type { CallEvent } from '../../../../src/gateway/call/state.js';
 import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
 import { hostOf } from '../../../../src/gateway/call/invite.js';
-import { readReferProgress, transferTarget } from '../../../../src/gateway/call/transfer-target.js';
-import { CALL, effect, kinds, play, playOn } from '../../../support/call-machine.js';
+import { listedNumbers, readTarget } from '../../../../src/gateway/admission/target.js';
+import { readReferProgress } from '../../../../src/gateway/call/refer-progress.js';
+import { CALL, effect, FACTS, kinds, play, playOn } from '../../../support/call-machine.js';
+import type { DialLedger, DialRequest } from '../../../../src/gateway/ports/ports.js';
+import { err, ok } from '../../../../src/lib/result.js';
+import { DIALLING } from '../../../support/doors.js';
+import { NO_DIALS } from '../../../support/no-dials.js';
 import { ROUTE } from '../../../support/route.js';
+import { RunnerBench, turns } from '../../../support/runner-bench.js';
 
 const TARGET = '+15550100300';
 const asked = (to = TARGET, requestId: string | null = 't1'): CallEvent => ({ type: 'transfer-asked', requestId, to });
@@ -13,7 +19,7 @@ const answered = (status: number | null, referId = 1): CallEvent => ({ type: 're
 const notified = (status: number | null, isLast = false): CallEvent => ({ type: 'notified', requestId: 7, status, isLast });
 const bye: CallEvent = { type: 'bye', reason: 'CALLER_HANGUP' };
 
-const talking = play(CALL).state;
+const talking = play(CALL, { ...FACTS, transferPrefixes: ['+1555'] }).state;
 const told = (events: readonly CallEvent[]) =>
   playOn(talking, events).all.flatMap((one) => (one.do === 'notify-agent' ? [one.answer] : []));
 const failed = (status: number | null) => ({ type: 'transfer-progress', requestId: 't1', state: 'failed', status });
@@ -99,6 +105,47 @@ describe('a transfer', () => {
   });
 });
 
+it('of the operator’s own, in place of an agent that failed, goes where the operator says', () => {
+  const standIn = { ...talking, agent: { choice: 'transfer', isConnected: true }, facts: FACTS } as const;
+  expect(effect(playOn(standIn, [asked('+33123456789')]), 'refer')).toMatchObject({ needs: 'nothing' });
+  expect(kinds(playOn({ ...talking, facts: FACTS }, [asked('+33123456789')]).effects)).toEqual(['notify-agent']);
+});
+
+describe('a REFER that counts as a call of the organization', () => {
+  const org = { ...ROUTE.org, dialling: DIALLING };
+
+  async function refer(
+    reserve: DialLedger['reserve'],
+    answer: number,
+  ): Promise<{ readonly bench: RunnerBench; readonly withdrawn: string[] }> {
+    const withdrawn: string[] = [];
+    const dials = { ...NO_DIALS, reserve, withdraw: (callId: string) => void withdrawn.push(callId) };
+    const bench = new RunnerBench(false, null, { route: { ...ROUTE, org }, services: { dials } });
+    await bench.connect('');
+    bench.answersWith = answer;
+    bench.agentSays({ type: 'transfer', requestId: 't', to: '+4930123456' });
+    await turns();
+    if (bench.pending.some(({ name }) => name === 'REFER')) await bench.settle(0, true);
+    return { bench, withdrawn };
+  }
+
+  it('is reserved without a trunk, and given back when the carrier refuses it', async () => {
+    const asked: DialRequest[] = [];
+    const { withdrawn } = await refer((request) => {
+      asked.push(request);
+      return Promise.resolve(ok({ org, number: ROUTE.number, permit: { microsPerMinute: 1, reservedMicros: 1, day: '2026-01-01' } }));
+    }, 603);
+    expect(asked).toMatchObject([{ to: '+4930123456', endpoint: null, isReferred: true }]);
+    expect(withdrawn).toEqual([asked[0]?.call.call_id]);
+  });
+
+  it('does not leave without a reservation, and the agent is told', async () => {
+    const { bench } = await refer(() => Promise.resolve(err({ reason: 'DIAL_NOT_ALLOWED', detail: 'a limit is reached' })), 202);
+    expect(bench.told).toEqual([{ type: 'transfer-progress', requestId: 't', state: 'failed', status: 403 }]);
+    expect(bench.runner.trace.map(({ summary }) => summary)).toContainEqual(expect.stringContaining('the REFER is not sent: a limit is reached'));
+  });
+});
+
 describe('the target of a transfer in a call that came in', () => {
   const hosts = ['PBX.example', '[2001:db8::1]'];
   const answerTo = (to: string, transferHosts: readonly string[] = hosts): string | undefined => {
@@ -118,6 +165,8 @@ describe('the target of a transfer in a call that came in', () => {
   });
 
   it.each([
+    ...['sip:+49(0)3019988001@pbx.example', 'sip:03019988001@pbx.example', 'sip:004930123456@pbx.example', 'sip:*7212345678@pbx.example'],
+    ...['sip:%EF%BC%91%EF%BC%91%EF%BC%92@pbx.example', 'sip:%D9%A1%D9%A1%D9%A2@pbx.example', 'sip:%E0%A4%@pbx.example'],
     ...['sip:112@pbx.example', 'sip:9-1-1@pbx.example', 'sip:%31%31%32@pbx.example', 'sip:116117;phone-context=+49@pbx.example'],
     ...[
       'sip:+1911@pbx.example',
@@ -144,7 +193,7 @@ describe('the target of a transfer', () => {
     ['sips:pbx.example:5061;transport=tcp', { kind: 'uri', uri: 'sips:pbx.example:5061;transport=tcp' }],
     ['sip:7@[2001:db8::1]', { kind: 'uri', uri: 'sip:7@[2001:db8::1]' }],
   ])('%s', (to, target) => {
-    expect(transferTarget(to, null)).toEqual({ ok: true, value: target });
+    expect(readTarget(to)).toEqual(target);
   });
 
   it.each([
@@ -159,8 +208,13 @@ describe('the target of a transfer', () => {
     'sip:a@b\r\nX-Evil: 1',
     'sip:a@b?Replaces=x',
     `sip:${'a'.repeat(260)}@b`,
+    '+49(0)3019988001',
+    'tel:+49(0)3019988001',
+    'tel:03019988001;phone-context=+49',
+    '\uff0b\uff14\uff19\uff13\uff10\uff11\uff12\uff13\uff14\uff15\uff16',
+    'sip:\uff11\uff11\uff12@pbx.example',
   ])('%j is none', (to) => {
-    expect(transferTarget(to, null)).toEqual({ ok: false, error: 'TRANSFER_BAD_TARGET' });
+    expect(readTarget(to)).toBeUndefined();
   });
 
   it.each([
@@ -168,15 +222,13 @@ describe('the target of a transfer', () => {
     ['a list of objects', [{ name: 'Sales', phone_number: '1-555-010-0300' }]],
     ['numbers by name', { sales: TARGET }],
     ['objects by name', { sales: { number: TARGET } }],
-  ])('stands in %s', (_what, list) => {
-    expect(transferTarget(TARGET, list).ok).toBe(true);
-    for (const other of ['+15550100301', `sip:${TARGET}@elsewhere.example`])
-      expect(transferTarget(other, list)).toEqual({ ok: false, error: 'TRANSFER_NOT_ALLOWED' });
+  ])('is named by %s', (_what, list) => {
+    expect(listedNumbers(list)).toEqual([TARGET]);
   });
 
-  it('may be any number without a list, and none with one that holds no number', () => {
-    for (const list of [null, undefined, [], {}]) expect(transferTarget(TARGET, list).ok).toBe(true);
-    expect(transferTarget(TARGET, ['sales']).ok).toBe(false);
+  it('is limited by a list with entries alone, and to nothing by one that holds no number', () => {
+    for (const list of [null, undefined, [], {}]) expect(listedNumbers(list)).toBeNull();
+    expect(listedNumbers(['sales', '+49(0)3019988001'])).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { mayDial } from '../../../admission/dial-guard.js';
+import { mayLeave, type Door } from '../../../admission/dial-guard.js';
 import {
   costMicros,
   dialPermit,
@@ -45,6 +45,9 @@ interface Own extends Pick<DialRequest, 'orgId' | 'call' | 'isReferred'> {
   readonly permit: DialPermit;
 }
 
+/** Whatever the list and the operator name needs no reservation. */
+const NOTHING_NAMED = { transferList: null, prefixes: [], hosts: [] };
+
 const LIMITS: Readonly<Record<string, string>> = {
   second: 'the organization places as many calls a second as the operator allows',
   'at once': 'the organization has as many placed calls in progress as the operator allows',
@@ -78,12 +81,14 @@ export class RedisDialLedger implements DialLedger {
     const { orgId, from, to, endpoint, call, isReferred = false, maxDurationMs, idempotencyKey } = request;
     const { number, org } = await this.records.read(orgId, from);
     if (org === null || number === null) return refused(`${from} is not a number of the organization`);
-    const price = mayDial({ org, number }, to);
-    if (!price.ok) return refused(price.error);
+    const door: Door = endpoint === null ? { door: 'transfer', org, ...NOTHING_NAMED } : { door: 'placed-call', from: { org, number } };
+    const grant = mayLeave({ kind: 'number', number: to }, door);
+    if (!grant.ok) return refused(grant.error);
     const { dialling } = org;
-    // mayDial refused it.
-    if (dialling === null) return refused('the organization may place no calls');
-    const permit = dialPermit(price.value, maxDurationMs, this.clock.wallMs(), limitedTrunk(dialling, endpoint));
+    // mayLeave refused it.
+    if (dialling === null || grant.value.by !== 'price') return refused('the organization may place no calls');
+    const trunk = endpoint === null ? undefined : limitedTrunk(dialling, endpoint);
+    const permit = dialPermit(grant.value.price, maxDurationMs, this.clock.wallMs(), trunk);
     const own = { orgId, to, call, isReferred, permit };
     const reached = await this.#reserve(own, dialling, idempotencyKey);
     if (reached === ON_LIST) return err({ reason: 'DO_NOT_CALL', detail: `${to} is on the do-not-call list` });
@@ -125,6 +130,23 @@ export class RedisDialLedger implements DialLedger {
     this.writes
       .write([['hincrby', orgDialDayKey(orgId, permit.day), 'micros', spent]])
       // Not written again, for Redis may have it: the day has the whole reservation.
+      .catch((error: unknown) => this.log.warn({ call_id: callId, error: errorText(error) }, 'dial.not_settled'));
+  }
+
+  withdraw(callId: string): void {
+    const own = this.#own.get(callId);
+    if (own === undefined) return;
+    this.settle(callId, 0);
+    const { orgId, permit } = own;
+    const counted = [undefined, ...(permit.trunk === undefined ? [] : [permit.trunk])];
+    this.writes
+      .write(
+        counted.flatMap((trunk) => [
+          ['zrem', orgRecentDialsKey(orgId, trunk), callId] as const,
+          ['hincrby', orgDialDayKey(orgId, permit.day, trunk), 'calls', -1] as const,
+        ]),
+      )
+      // Not written again: the day has counted a call more.
       .catch((error: unknown) => this.log.warn({ call_id: callId, error: errorText(error) }, 'dial.not_settled'));
   }
 
