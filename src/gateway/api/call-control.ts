@@ -71,9 +71,10 @@ export class CallControl {
     if (local !== null) return local;
     const call = await this.reads.liveCall(scope, callId);
     if (call === null) return null;
-    const { org_id: orgId, direction, from, to, started_at: startedAt, answer } = call;
+    const { org_id: orgId, direction, from, to, started_at: startedAt, answer, parent_call_id: parentCallId } = call;
+    const parent = parentCallId === undefined ? {} : { parentCallId };
     const answeredAtMs = answer === null ? null : Date.parse(answer.answered_at);
-    return { callId, orgId, direction, from, to, startedAtMs: Date.parse(startedAt), answeredAtMs };
+    return { callId, orgId, direction, from, to, startedAtMs: Date.parse(startedAt), answeredAtMs, ...parent };
   }
 
   /** False: there is no such call in progress. Throws GATEWAY_UNAVAILABLE when the call's gateway does not answer. */

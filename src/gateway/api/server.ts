@@ -25,6 +25,7 @@ import { authenticate, identityOf, isOperator, keyIdOf, requireSipEntitlement } 
 import { auditRecorder } from './audit.js';
 import { CallControl } from './call-control.js';
 import { answerClientError, ApiFailure, failureOf } from './failure.js';
+import { refuseUnknownQuery } from './known-query.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
 import { rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
 import { agentRoutes } from './routes/agents.js';
@@ -104,6 +105,7 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 export async function createApiServer(deps: ApiDeps, options: ApiOptions): Promise<ApiServer> {
   const app = newApp(deps.log);
   const routes = watchRoutes(app);
+  refuseUnknownQuery(app);
   const limits = await rateLimitHooks(app, options.rateLimits);
   app.decorateRequest('identity', null);
   app.decorateRequest('arrivedAtMs', 0);

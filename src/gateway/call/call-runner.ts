@@ -179,9 +179,10 @@ export class CallRunner {
   /** `null`: it has ended. */
   get live(): LiveCall | null {
     if (this.stateName === 'Ended') return null;
-    const { callId, direction, caller, to, startedAtMs } = this.origin;
+    const { callId, direction, caller, to, startedAtMs, parentCallId } = this.origin;
     const orgId = this.#state.route?.org.org_id ?? this.origin.orgId ?? null;
-    return { callId, orgId, direction, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs };
+    const parent = parentCallId === undefined ? {} : { parentCallId };
+    return { callId, orgId, direction, from: caller.number, to, startedAtMs, answeredAtMs: this.#progress.answeredAtMs, ...parent };
   }
 
   get transcript(): CallRecord['transcript'] {

@@ -37,6 +37,8 @@ export interface LiveCall {
   readonly startedAtMs: number;
   /** `null`: not answered yet. */
   readonly answeredAtMs: number | null;
+  /** The call whose caller this one is dialled for; left out: none. */
+  readonly parentCallId?: string;
 }
 
 /** Where a call is to go on. */

@@ -224,6 +224,11 @@ export interface CallFilter {
   /** The start of the call, epoch milliseconds: from this moment on, and before that one. */
   readonly sinceMs?: number;
   readonly untilMs?: number;
+  /** The call whose caller it was dialled for. */
+  readonly parentCallId?: string;
+  /** The end of the call, likewise; none that is in progress. */
+  readonly endedSinceMs?: number;
+  readonly endedUntilMs?: number;
 }
 
 export interface CallQuery extends CallFilter {

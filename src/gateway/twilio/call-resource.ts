@@ -17,6 +17,8 @@ export interface CallSeen {
   readonly endedAtMs: number | null;
   /** Left out or `null`: not known, or nobody asked. */
   readonly answerer?: Answerer | null;
+  /** The call whose caller this one was dialled for; left out or `null`: none. */
+  readonly parentCallId?: string | null;
 }
 
 /** RFC 2822, as Twilio's libraries read it. */
@@ -40,16 +42,17 @@ export function endedCallSeen(record: CallRecord): CallSeen {
     answeredAtMs: answeredAt === null ? null : Date.parse(answeredAt),
     endedAtMs: Date.parse(endedAt),
     answerer: record.answered_by ?? null,
+    parentCallId: record.parent_call_id,
   };
 }
 
 /** Fields that Twilio has and Trunkline has nothing to say about are null. */
 export function callResource(call: CallSeen, orgId: string) {
-  const { callId, direction, from, to, status, startedAtMs, answeredAtMs, endedAtMs, answerer = null } = call;
+  const { callId, direction, from, to, status, startedAtMs, answeredAtMs, endedAtMs, answerer = null, parentCallId } = call;
   return {
     sid: callSidOf(callId),
     account_sid: accountSidOf(orgId),
-    parent_call_sid: null,
+    parent_call_sid: parentCallId == null ? null : callSidOf(parentCallId),
     phone_number_sid: null,
     from,
     from_formatted: from,

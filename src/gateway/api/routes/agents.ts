@@ -110,7 +110,7 @@ export function agentRoutes(app: ZodApp, { stores, reads, agentPolicy: policy, c
       summary: 'Read one agent',
       description: 'Returns all settings; those never set have their defaults.',
       params,
-      querystring: z.object(orgQuery),
+      querystring: z.strictObject(orgQuery),
       response: { 200: recordAnswer('The agent', agentAnswerSchema) },
     },
     handler: async (request, reply) => {

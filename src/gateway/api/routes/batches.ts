@@ -9,6 +9,7 @@ import { parseE164 } from '../../model/e164.js';
 import { newUuid } from '../../../lib/ids.js';
 import type { Scope } from '../../ports/stores.js';
 import type { RouteContext, ZodApp } from '../context.js';
+import type { preValidationAsyncHookHandler } from 'fastify';
 import { z } from 'zod';
 import { batchLogEntrySchema, type BatchRecord } from '../../model/batch-log.js';
 import { stopBodySchema } from '../schemas/calls-api.js';
@@ -97,7 +98,8 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
     );
     dialling.post('/v2/batches', {
       bodyLimit: BATCH_BODY_BYTES,
-      config: { failures: ['DIAL_NOT_ALLOWED', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_REACHED', 'NOT_READY'] },
+      config: { failures: ['DIAL_NOT_ALLOWED', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_REACHED', 'NOT_READY'], queryIsBody: true },
+      preValidation: refuseQueryOfJson,
       schema: {
         tags,
         summary: 'Create a batch',
@@ -143,7 +145,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
       summary: 'Read a batch',
       description: 'Its state, how it dials, and its counts up to now.',
       params,
-      querystring: z.object(orgQuery),
+      querystring: z.strictObject(orgQuery),
       response: { 200: dataAnswer('The batch', shownBatchSchema, exampleOf(shownBatchSchema)) },
     },
     handler: async (request) => success(await one(scopeOf(request), batchIdOf(request.params))),
@@ -308,6 +310,13 @@ async function planOf(
     detect_answerer,
   };
 }
+
+/** The fields are in the query where the body is CSV, and are validated as the body's. */
+const refuseQueryOfJson: preValidationAsyncHookHandler = async ({ headers, query }) => {
+  const names = Object.keys(query as object);
+  if (names.length === 0 || /^\s*text\/csv\b/i.test(headers['content-type'] ?? '')) return Promise.resolve();
+  throw validationFailure(names.map((name) => entry(name.slice(0, 64), 'is a field of the body')));
+};
 
 function listed(numbers: NonNullable<NewBatchBody['numbers']>): readonly GivenNumber[] {
   return numbers.map((one, row) => (typeof one === 'string' ? { row, phone_number: one } : { row, ...one }));

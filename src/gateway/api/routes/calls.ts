@@ -77,7 +77,7 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
       description:
         'Includes the transcript, which the list omits. For a call in progress, values not known yet are null, and the transcript is what was said until now.',
       params,
-      querystring: z.object(orgQuery),
+      querystring: z.strictObject(orgQuery),
       response: { 200: successAnswer('The call', callFoundSchema) },
     },
     handler: async (request) => {
@@ -97,7 +97,7 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
         "SIP messages, commands to rtpengine, the agent's requests with their answers, and the gateway's decisions, oldest first; for a call in " +
         'progress, up to now. Media keys, credentials and tokens are masked. Empty when no trace is stored.',
       params,
-      querystring: z.object(orgQuery),
+      querystring: z.strictObject(orgQuery),
       response: { 200: successAnswer('The trace', traceSchema) },
     },
     handler: async (request) => {
@@ -120,7 +120,7 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
       description:
         "Loss, jitter and MOS of both directions: the caller's audio as the gateway received it, and the agent's audio from the caller's RTCP reports. For a call in progress, up to now. Empty without audio.",
       params,
-      querystring: z.object(orgQuery),
+      querystring: z.strictObject(orgQuery),
       response: { 200: successAnswer('The samples', callQualitySchema) },
     },
     handler: async (request) => {

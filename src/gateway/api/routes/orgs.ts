@@ -22,7 +22,7 @@ export function orgRoutes(app: ZodApp, { stores }: RouteContext): void {
       tags: ['Organizations'],
       summary: 'List the organizations of the key',
       description: "The key's organization; for an operator key, all organizations by name.",
-      querystring: z.object(orgQuery),
+      querystring: z.strictObject(orgQuery),
       response: {
         200: successAnswer('The organizations', answerSchema, {
           status: 'success',

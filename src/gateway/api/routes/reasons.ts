@@ -3,6 +3,7 @@ import { adviceOn } from '../../model/advice.js';
 import { REASONS, type Reason } from '../../model/reasons.js';
 import type { ZodApp } from '../context.js';
 import { successAnswer } from '../answers.js';
+import { orgQuery } from '../schemas/page-query.js';
 
 const reasonSchema = z
   .object({
@@ -37,6 +38,7 @@ export function reasonRoutes(app: ZodApp): void {
       tags: ['Calls'],
       summary: 'List the reason codes',
       description: "Every code of a call's `reason`, with an explanation and advice.",
+      querystring: z.strictObject(orgQuery),
       response: { 200: successAnswer('The reasons', reasonsSchema) },
     },
     handler: () => Promise.resolve({ status: 'success' as const, reasons }),

@@ -12,7 +12,7 @@ export function throughputRoutes(app: ZodApp, { reads }: RouteContext): void {
       tags: ['Calls'],
       summary: 'Read call throughput',
       description: 'Calls of all gateways in intervals of 10 s, and the calls in progress. Each gateway reports once a second.',
-      querystring: z.object(orgQuery),
+      querystring: z.strictObject(orgQuery),
       response: { 200: successAnswer('The last 15 minutes', throughputSchema) },
     },
     handler: async (request) => {

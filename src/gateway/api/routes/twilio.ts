@@ -220,25 +220,47 @@ function readToken(token: string | undefined): { readonly list: 'L' | 'E'; reado
 }
 
 function filterOf(query: ListQuery): Omit<CallQuery, 'limit'> {
-  const since = dayOf(query['StartTime>']);
-  const until = dayOf(query['StartTime<']);
+  const { ParentCallSid: parentSid } = query;
+  const parentCallId = parentSid === undefined ? undefined : callIdOf(parentSid);
+  if (parentSid !== undefined && parentCallId === undefined)
+    throw new TwilioFailure(400, TWILIO_CODES.badRequest, 'ParentCallSid must be the sid of a call');
+  const started = stretchOf(query, 'StartTime');
+  const ended = stretchOf(query, 'EndTime');
   return {
     ...(query.To === undefined ? {} : { to: parseE164(query.To) ?? query.To }),
     ...(query.From === undefined ? {} : { from: parseE164(query.From) ?? query.From }),
-    ...(since === null ? {} : { sinceMs: since }),
-    ...(until === null ? {} : { untilMs: until + DAY_MS }),
+    ...(parentCallId === undefined ? {} : { parentCallId }),
+    ...(started.since === null ? {} : { sinceMs: started.since }),
+    ...(started.until === null ? {} : { untilMs: started.until }),
+    ...(ended.since === null ? {} : { endedSinceMs: ended.since }),
+    ...(ended.until === null ? {} : { endedUntilMs: ended.until }),
   };
 }
 
-/** `null`: it is not given. */
-function dayOf(text: string | undefined): number | null {
-  if (text === undefined) return null;
-  const ms = Date.parse(text.slice(0, 10));
-  if (Number.isNaN(ms)) throw new TwilioFailure(400, TWILIO_CODES.badRequest, 'StartTime must be a day, such as 2026-01-31');
-  return ms;
+/** From `since` on and before `until`; `null`: no bound. As at Twilio, `<=` a day ends at its midnight. */
+function stretchOf(query: ListQuery, name: 'StartTime' | 'EndTime'): { readonly since: number | null; readonly until: number | null } {
+  const [on, from, to] = [timeOf(query, name), timeOf(query, `${name}>`), timeOf(query, `${name}<`)];
+  const day = on === null ? null : Math.floor(on / DAY_MS) * DAY_MS;
+  const sinces = [day, from].filter((ms) => ms !== null);
+  const untils = [day === null ? null : day + DAY_MS, to === null ? null : to + 1].filter((ms) => ms !== null);
+  return { since: sinces.length === 0 ? null : Math.max(...sinces), until: untils.length === 0 ? null : Math.min(...untils) };
 }
 
-function liveCallSeen({ call_id: callId, direction, from, to, started_at: startedAt, answer }: CallInProgress): CallSeen {
+const DAY_OR_TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2}))?$/;
+
+/** Milliseconds of the epoch; `null`: it is not given. */
+function timeOf(query: ListQuery, name: keyof ListQuery): number | null {
+  // A plus may arrive as a space.
+  const text = query[name]?.replace(' ', '+');
+  if (text === undefined) return null;
+  const ms = DAY_OR_TIME.test(text) ? Date.parse(text) : NaN;
+  if (!Number.isNaN(ms)) return ms;
+  const said = `${name.replace(/[<>]/, '$&=')} must be a day, such as 2026-01-31, or a time, such as 2026-01-31T12:00:00Z`;
+  throw new TwilioFailure(400, TWILIO_CODES.badRequest, said);
+}
+
+function liveCallSeen(call: CallInProgress): CallSeen {
+  const { call_id: callId, direction, from, to, started_at: startedAt, answer, parent_call_id: parentCallId = null } = call;
   return {
     callId,
     direction,
@@ -248,6 +270,7 @@ function liveCallSeen({ call_id: callId, direction, from, to, started_at: starte
     startedAtMs: Date.parse(startedAt),
     answeredAtMs: answer === null ? null : Date.parse(answer.answered_at),
     endedAtMs: null,
+    parentCallId,
   };
 }
 

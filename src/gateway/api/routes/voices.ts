@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { PROVIDERS } from '../../model/provider.js';
 import { PROVIDER_VOICES } from '../../model/provider-voices.js';
 import { exampleOf, fieldsAnswer } from '../answers.js';
+import { orgQuery } from '../schemas/page-query.js';
 
 const voiceSchema = z
   .object({
@@ -19,6 +20,7 @@ export function voiceRoutes(app: ZodApp, { voices }: RouteContext): void {
       tags: ['Agents'],
       summary: 'List the voices',
       description: 'The voices that an agent may use. An agent with its own stream, or with a provider, may use any voice.',
+      querystring: z.strictObject(orgQuery),
       response: { 200: fieldsAnswer('The voices', { voices: z.array(voiceSchema).readonly() }, { voices: [exampleOf(voiceSchema)] }) },
     },
     handler: () =>

@@ -108,15 +108,20 @@ function count(least: number, most: number, description: string, example: string
     .meta({ description, examples: [example] });
 }
 
-export const listQuerySchema = z.object({
+export const listQuerySchema = z.strictObject({
   To: text('The called number', '+15550100100'),
   From: text('The calling number', '+15550100200'),
   Status: z
     .enum(statuses)
     .optional()
     .meta({ description: 'The state of the calls', examples: ['completed'] }),
-  'StartTime>': text('Calls that began on this day or after it (UTC)', '2026-01-01'),
-  'StartTime<': text('Calls that began on this day or before it (UTC)', '2036-01-01'),
+  ParentCallSid: text('Calls that were dialled for the caller of this one', EXAMPLE_CALL_SID),
+  StartTime: text('Calls that began on this day (UTC)', '2026-01-01'),
+  'StartTime>': text('Calls that began at this time or after it: a day (its midnight, UTC) or an ISO 8601 time', '2026-01-01'),
+  'StartTime<': text('Calls that began before this time, or just then', '2036-01-01T12:00:00Z'),
+  EndTime: text('Calls that ended on this day (UTC)', '2026-01-01'),
+  'EndTime>': text('Calls that ended at this time or after it', '2026-01-01'),
+  'EndTime<': text('Calls that ended before this time, or just then', '2036-01-01'),
   PageSize: count(1, MAX_PAGE, `1 to ${String(MAX_PAGE)}. Default: 50`, '50'),
   Page: count(0, 999_999_999, 'As in next_page_uri', '0'),
   PageToken: text('As in next_page_uri', 'E'),
@@ -127,7 +132,7 @@ export const callResourceSchema = z
   .object({
     sid: callSid,
     account_sid: accountSid,
-    parent_call_sid: nothing,
+    parent_call_sid: callSid.nullable().meta({ description: 'The call whose caller this one was dialled for; null: none' }),
     phone_number_sid: nothing,
     from: z.string().meta({ description: 'The calling number' }),
     from_formatted: z.string(),

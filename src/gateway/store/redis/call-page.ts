@@ -25,6 +25,9 @@ interface Listed {
   readonly from: string;
   readonly reason?: string;
   readonly sip_call_id: string;
+  readonly parent_call_id?: string | null;
+  /** Left out: it is in progress. */
+  readonly ended_at?: string;
 }
 
 /** The part of the index that a query is about. */
@@ -33,13 +36,22 @@ export function rangeOf({ sinceMs, untilMs, before }: CallQuery): IndexRange {
   return { from: sinceMs === undefined ? '' : callIndexTime(sinceMs), to: bounds.sort()[0] ?? null };
 }
 
-function matches(record: Listed, { to, from, reason, sipCallId }: CallFilter): boolean {
+function matches(record: Listed, query: CallFilter): boolean {
+  const { to, from, reason, sipCallId, parentCallId } = query;
   return (
     (to === undefined || record.to === to) &&
     (from === undefined || record.from === from) &&
     (reason === undefined || record.reason === reason) &&
-    (sipCallId === undefined || record.sip_call_id === sipCallId)
+    (sipCallId === undefined || record.sip_call_id === sipCallId) &&
+    (parentCallId === undefined || record.parent_call_id === parentCallId) &&
+    endedWithin(record, query)
   );
+}
+
+function endedWithin({ ended_at: endedAt }: Listed, { endedSinceMs: since, endedUntilMs: until }: CallFilter): boolean {
+  if (since === undefined && until === undefined) return true;
+  const ms = endedAt === undefined ? NaN : Date.parse(endedAt);
+  return ms >= (since ?? -Infinity) && ms < (until ?? Infinity);
 }
 
 /** Reads the index downwards until the page is full, nothing is left, or enough was looked at for one request. */
@@ -49,7 +61,8 @@ export async function readPage<Call extends Listed>(
 ): Promise<CallPage<Call>> {
   const calls: Call[] = [];
   let range = rangeOf(query);
-  const isFiltered = [query.to, query.from, query.reason, query.sipCallId].some((condition) => condition !== undefined);
+  const { limit: _limit, before: _before, sinceMs: _since, untilMs: _until, ...conditions } = query;
+  const isFiltered = Object.values(conditions).some((condition) => condition !== undefined);
   for (let scanned = 0, bytes = 0; scanned < MAX_SCANNED_CALLS && bytes < MAX_PAGE_BYTES;) {
     const count = isFiltered ? READ_AT_ONCE : Math.min(READ_AT_ONCE, query.limit - calls.length);
     const entries = await read(range, count);

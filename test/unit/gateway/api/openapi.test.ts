@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { API_ERRORS } from '../../../../src/gateway/api/schemas/api-error.js';
 import { AnswerSchemas, bodyExamples, isTwilios, nameOf, operationsOf, successOf, type ApiDocument } from '../../../support/openapi.js';
+import { accountSidOf } from '../../../../src/gateway/model/twilio-ids.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
 describe('/openapi.json', () => {
@@ -19,6 +20,28 @@ describe('/openapi.json', () => {
     for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
       expect(operation.summary).not.toBe('');
       for (const response of Object.values(operation.responses)) expect(response.description).not.toBe('');
+    }
+  });
+
+  it('has no operation that ignores a parameter which it does not know', async () => {
+    const org = await api.stores.orgs.get(api.orgId);
+    const sid = accountSidOf(api.orgId);
+    const basic = `Basic ${Buffer.from(`${sid}:${org?.twilio_token ?? ''}`).toString('base64')}`;
+    const operations = operationsOf(document);
+    expect(operations.length).toBeGreaterThan(40);
+    for (const operation of operations) {
+      const path = operation.path
+        .replace('{accountSid}', sid)
+        .replace('{phone_number}', '15550100100')
+        .replace(/\{\w+\}/g, '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11');
+      const [body] = bodyExamples(operation);
+      const isForm = isTwilios(operation);
+      const payload =
+        body === undefined ? undefined : isForm ? new URLSearchParams(body as Record<string, string>).toString() : JSON.stringify(body);
+      const type = payload === undefined ? {} : { 'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json' };
+      const headers = { authorization: isForm ? basic : api.key, ...type };
+      const answer = await api.send({ method: operation.method, url: `${path}?Nonsense=1`, headers, payload });
+      expect([nameOf(operation), answer.status, answer.text]).toEqual([nameOf(operation), 400, expect.stringContaining('Nonsense')]);
     }
   });
 

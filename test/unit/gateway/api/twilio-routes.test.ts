@@ -208,6 +208,64 @@ describe('Twilio’s way to read calls', () => {
     expect(some.calls.length).toBe(2);
   });
 
+  describe('with filters', () => {
+    const idOf = (at: number): string => `153ee546-05b9-4d95-bd6d-f899f082d4${String(at)}0`;
+    const [PARENT, CHILD, BUSY, LATE] = [idOf(1), idOf(2), idOf(3), idOf(4)] as const;
+
+    beforeEach(async () => {
+      const day = '2026-01-02T';
+      await store(PARENT, `${day}10:00:00.000Z`, { to: '+15550100100', from: '+15550100200', ended_at: `${day}11:00:00.000Z` });
+      await store(CHILD, `${day}10:30:00.000Z`, { parent_call_id: PARENT, to: '+15550100300', ended_at: `${day}10:59:00.000Z` });
+      await store(BUSY, '2026-01-03T00:00:00.000Z', {
+        answered_at: null,
+        sip_status: 486,
+        reason: 'BUSY',
+        ended_at: '2026-01-03T00:00:01.000Z',
+      });
+      await store(LATE, '2026-01-03T23:59:00.000Z', { ended_at: '2026-01-04T00:00:30.000Z' });
+    });
+
+    it.each([
+      ['none', {}, [LATE, BUSY, CHILD, PARENT]],
+      ['ParentCallSid', { ParentCallSid: callSidOf(PARENT) }, [CHILD]],
+      ['the parent of no call', { ParentCallSid: callSidOf(CHILD) }, []],
+      ['StartTime', { StartTime: '2026-01-03' }, [LATE, BUSY]],
+      ['StartTime as Twilio’s libraries send a day', { StartTime: '2026-01-02T00:00:00Z' }, [CHILD, PARENT]],
+      ['StartTime>=', { 'StartTime>': '2026-01-03' }, [LATE, BUSY]],
+      ['StartTime>= a time', { 'StartTime>': '2026-01-02T10:15:00Z' }, [LATE, BUSY, CHILD]],
+      ['StartTime<= a day, until its midnight', { 'StartTime<': '2026-01-03' }, [BUSY, CHILD, PARENT]],
+      ['StartTime<= a time', { 'StartTime<': '2026-01-02T12:15:00+02:00' }, [PARENT]],
+      ['EndTime', { EndTime: '2026-01-03' }, [BUSY]],
+      ['EndTime>=', { 'EndTime>': '2026-01-04' }, [LATE]],
+      ['EndTime<=', { 'EndTime<': '2026-01-02T10:59:30Z' }, [CHILD]],
+      ['EndTime>= and EndTime<=', { 'EndTime>': '2026-01-02T10:59:30Z', 'EndTime<': '2026-01-04' }, [BUSY, PARENT]],
+      ['Status', { Status: 'busy' }, [BUSY]],
+      ['To', { To: '+15550100300' }, [CHILD]],
+      ['From', { From: '+15550100200', StartTime: '2026-01-02', To: '+15550100100' }, [PARENT]],
+    ])('lists by %s what Twilio lists', async (_what, filters, expected) => {
+      const { status, text } = await get(`/Calls.json?${new URLSearchParams(filters as Record<string, string>).toString()}`);
+      expect(status).toBe(200);
+      expect((JSON.parse(text) as { calls: { sid: string }[] }).calls.map(({ sid }) => sid)).toEqual(expected.map(callSidOf));
+    });
+
+    it('keeps them from page to page, and tells each call its parent', async () => {
+      const first = JSON.parse((await get(`/Calls.json?PageSize=1&EndTime%3E=2026-01-02&EndTime%3C=2026-01-03`)).text) as {
+        calls: { sid: string; parent_call_sid: string | null }[];
+        next_page_uri: string;
+      };
+      expect(first.calls).toMatchObject([{ sid: callSidOf(CHILD), parent_call_sid: callSidOf(PARENT) }]);
+      const next = JSON.parse((await get(first.next_page_uri.replace(/^.*(?=\/Calls\.json)/, ''))).text) as typeof first;
+      expect(next.calls).toMatchObject([{ sid: callSidOf(PARENT), parent_call_sid: null }]);
+    });
+
+    it.each(['Nonsense=1', 'ParentCallSid=x', 'EndTime=never', 'EndTime%3C=2026-13-01', 'StartTime=01/02/2026', 'parentCallSid=CA1'])(
+      'refuses %s',
+      async (query) => {
+        expect(refusal(await get(`/Calls.json?${query}`))).toEqual([400, 20_001, false]);
+      },
+    );
+  });
+
   it.each(['/Calls.json?PageToken=x', '/Calls.json?PageSize=0', '/Calls.json?StartTime%3E=never'])('refuses %s', async (path) => {
     expect(refusal(await get(path))).toEqual([400, 20_001, false]);
   });
