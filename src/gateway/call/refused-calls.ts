@@ -1,8 +1,7 @@
 import { errorText } from '../../lib/result.js';
 import { isoNow } from '../../lib/clock.js';
 import { newUuid } from '../../lib/ids.js';
-import type { CallerIdentity, CallRecord } from '../model/call-record.js';
-import { NO_OUTCOME } from '../model/call-record.js';
+import { summedRecord } from '../model/call-record.js';
 import { parseE164, type E164 } from '../model/e164.js';
 import { REASONS } from '../model/reasons.js';
 import { publish } from '../ports/events.js';
@@ -17,18 +16,6 @@ interface Refused {
   readonly to: string;
 }
 
-const NOBODY: CallerIdentity = {
-  number: '',
-  display_name: null,
-  asserted: [],
-  remote_party: null,
-  diversions: [],
-  history: [],
-  privacy: [],
-  user_to_user: null,
-  headers: {},
-};
-
 /**
  * Counts the calls that the SIP server refused itself in the last second, and writes one record for those of each organization. Never
  * rejects.
@@ -37,9 +24,14 @@ const NOBODY: CallerIdentity = {
 export async function recordRefused(services: Services, text: string): Promise<void> {
   const { calls: store, clock, log } = services;
   const at = isoNow(clock);
+  const reason = 'OVERLOADED';
   for (const [orgId, { calls, to }] of await byOrg(services, text)) {
     log.warn({ org_id: orgId, calls }, 'call.refused.summed');
-    const ended = { record: recordOf(orgId, to, calls, at), trace: [], completion: null };
+    const ended = {
+      record: summedRecord(newUuid(), orgId, { to, calls, at, reason, status: REASONS[reason].sipStatus }),
+      trace: [],
+      completion: null,
+    };
     try {
       publish('call.ended', ended);
       await store.write(ended);
@@ -76,29 +68,4 @@ async function orgOf({ routes }: Services, number: E164 | undefined): Promise<st
     if (error instanceof StoreUnavailableError) return null;
     throw error;
   }
-}
-
-function recordOf(orgId: string | null, to: string, calls: number, at: string): CallRecord {
-  return {
-    call_id: newUuid(),
-    org_id: orgId,
-    agent_id: null,
-    direction: 'inbound',
-    parent_call_id: null,
-    sip_call_id: '',
-    from: '',
-    to,
-    caller: NOBODY,
-    source: { ip: '', port: 0, transport: '', tls_version: null, tls_cipher: null },
-    ...NO_OUTCOME,
-    samples: [],
-    transcript: [],
-    analysis_rejected: null,
-    stale_route: false,
-    reason: 'OVERLOADED',
-    sip_status: REASONS.OVERLOADED.sipStatus,
-    started_at: at,
-    ended_at: at,
-    summed_calls: calls,
-  };
 }

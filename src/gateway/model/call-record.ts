@@ -166,7 +166,9 @@ export const callRecordSchema = z.object({
   summed_calls: z
     .number()
     .nullable()
-    .describe('How many calls the record stands for: those refused in one second of overload; null: one call'),
+    .describe(
+      'How many calls the record stands for: those refused in one second, at overload or beyond what has records of its own; null: one call',
+    ),
 });
 
 export type CallRecord = Readonly<z.output<typeof callRecordSchema>>;
@@ -195,3 +197,57 @@ export const NO_OUTCOME = {
   resumed: 0,
   summed_calls: null,
 } as const satisfies Partial<CallRecord>;
+
+/** A call that came in and was refused before it rang: nobody of the organization has seen it. */
+export function isRefusedInbound(record: CallRecord): boolean {
+  const { direction, answered_at: answeredAt, timings, summed_calls: summed } = record;
+  return direction === 'inbound' && answeredAt === null && timings.ring_ms === null && summed === null;
+}
+
+const NOBODY: CallerIdentity = {
+  number: '',
+  display_name: null,
+  asserted: [],
+  remote_party: null,
+  diversions: [],
+  history: [],
+  privacy: [],
+  user_to_user: null,
+  headers: {},
+};
+
+/** What several refused calls share a record of. */
+interface Summed {
+  readonly to: string;
+  readonly reason: string;
+  readonly status: number;
+  readonly calls: number;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+/** One record for several refused calls. */
+export function summedRecord(callId: string, orgId: string | null, { to, reason, status, calls, at }: Summed): CallRecord {
+  return {
+    call_id: callId,
+    org_id: orgId,
+    agent_id: null,
+    direction: 'inbound',
+    parent_call_id: null,
+    sip_call_id: '',
+    from: '',
+    to,
+    caller: NOBODY,
+    source: { ip: '', port: 0, transport: '', tls_version: null, tls_cipher: null },
+    ...NO_OUTCOME,
+    samples: [],
+    transcript: [],
+    analysis_rejected: null,
+    stale_route: false,
+    reason,
+    sip_status: status,
+    started_at: at,
+    ended_at: at,
+    summed_calls: calls,
+  };
+}

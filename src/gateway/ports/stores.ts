@@ -424,10 +424,19 @@ export interface CallRetention {
   readonly traceDays: number;
   /** The newest that an organization keeps. */
   readonly maxPerOrg: number;
+  /** Of these, the newest calls that came in and were refused: however many come, they push out no other call. */
+  readonly maxRefusedPerOrg: number;
   /** The newest kept of calls that belong to no organization. */
   readonly maxUnrouted: number;
   /** Limit for all organizations together, in Redis: beyond it, the oldest traces go, then the oldest records. */
   readonly maxBytes: number;
 }
 
-export const DEFAULT_CALL_RETENTION: CallRetention = { days: 30, traceDays: 7, maxPerOrg: 100_000, maxUnrouted: 1000, maxBytes: 512 << 20 };
+export const DEFAULT_CALL_RETENTION: CallRetention = {
+  days: 30,
+  traceDays: 7,
+  maxPerOrg: 100_000,
+  maxRefusedPerOrg: 10_000,
+  maxUnrouted: 1000,
+  maxBytes: 512 << 20,
+};

@@ -87,6 +87,27 @@ for (const cluster of [false, true]) {
       await bounded.close();
     });
 
+    it('refused calls push out refused calls alone', async () => {
+      const callRetention = { ...TEST_RETENTION, maxPerOrg: 10, maxRefusedPerOrg: 5 };
+      const bounded = openRedisStores({ url: redis.url, cluster, clock, log: silentLog, callRetention });
+      await bounded.ready();
+      const orgId = newUuid();
+      const write = async (count: number, fields: Partial<CallRecord>): Promise<void> => {
+        for (let at = 0; at < count; at += 1) await bounded.calls.write(endedCall(callOf(orgId, clock.wallMs(), fields)));
+      };
+      const listed = async (): Promise<readonly string[]> =>
+        (await bounded.calls.list(orgId, { limit: 100 })).calls.map(({ reason }) => reason);
+      await write(10, {});
+      for (let second = 0; second < 10; second += 1) {
+        await write(10, { answered_at: null, reason: 'SOURCE_NOT_ALLOWED', sip_status: 403 });
+        await clock.advanceAsync(1_000);
+      }
+      const kept = await listed();
+      expect(kept.filter((reason) => reason === 'CALLER_HANGUP')).toHaveLength(10);
+      expect(kept.length).toBeLessThanOrEqual(10 + 5 + 2);
+      await bounded.close();
+    });
+
     describeStores('stores in Redis', () => ({ clock, stores }));
     describePages('stores in Redis', () => ({ clock, stores }));
     describeCallsInProgress('stores in Redis', () => ({ clock, stores }));

@@ -3,18 +3,19 @@ import type { CancelTimer, Clock } from '../../../lib/clock.js';
 import { errorText } from '../../../lib/result.js';
 import type { Log } from '../../../lib/log.js';
 import type { CallSpool } from './call-spool.js';
+import { isRefusedInbound } from '../../model/call-record.js';
+import { RefusedSums } from './refused-sums.js';
 
-const REFUSED_PER_SECOND = 20;
 const RETRY_MS = 1_000;
 const SECOND_MS = 1_000;
 
 /**
- * Writes records of calls within bounds. It keeps a fixed number of unanswered calls a second per organization: a flood of them costs
- * the store little and pushes no real call out of it. Calls that cannot be written wait in the spool until Redis is back.
+ * Writes records of calls within bounds. A call that we placed, that rang or that was answered has a record of its own, whatever the rate:
+ * the limits of its organization bound it. Of calls that were refused as they came in, a flood shares records with exact counts. Calls that
+ * cannot be written wait in the spool until Redis is back.
  */
 export class CallRecordBuffer implements CallStore {
-  /** Records of unanswered calls in this second, by organization. */
-  readonly #refused = new Map<string | null, number>();
+  readonly #refused = new RefusedSums();
   #writing: Promise<void> | undefined;
   #cancelSecond: CancelTimer | undefined;
   #cancelRetry: CancelTimer | undefined;
@@ -33,8 +34,14 @@ export class CallRecordBuffer implements CallStore {
 
   /** Rejects when the call can be kept neither in Redis nor in the spool. */
   async write(call: EndedCall): Promise<void> {
-    const { record } = call;
-    if (record.answered_at === null && record.summed_calls === null && this.#isLimited(record.org_id)) return;
+    if (isRefusedInbound(call.record)) {
+      this.#cancelSecond ??= this.clock.setTimer(SECOND_MS, () => void this.#writeSums());
+      if (!this.#refused.hasRoom(call.record)) return;
+    }
+    await this.#write(call);
+  }
+
+  async #write(call: EndedCall): Promise<void> {
     try {
       await this.store.write(call);
     } catch (error) {
@@ -63,6 +70,7 @@ export class CallRecordBuffer implements CallStore {
   async close(): Promise<void> {
     this.#cancelRetry?.();
     this.#cancelSecond?.();
+    await this.#writeSums();
     await this.#flush();
     if (this.size > 0) this.log.warn({ calls: this.size }, 'call.record.spooled');
     await this.spool?.close();
@@ -90,19 +98,17 @@ export class CallRecordBuffer implements CallStore {
     }
   }
 
-  #isLimited(orgId: string | null): boolean {
-    const count = (this.#refused.get(orgId) ?? 0) + 1;
-    this.#refused.set(orgId, count);
-    this.#cancelSecond ??= this.clock.setTimer(SECOND_MS, () => this.#endSecond());
-    return count > REFUSED_PER_SECOND;
-  }
-
-  #endSecond(): void {
+  /** What the second that ends has summed. Never rejects. */
+  async #writeSums(): Promise<void> {
     this.#cancelSecond = undefined;
-    const over = [...this.#refused.values()].filter((count) => count > REFUSED_PER_SECOND);
-    this.#refused.clear();
-    if (over.length === 0) return;
-    const leftOut = over.reduce((sum, count) => sum + count - REFUSED_PER_SECOND, 0);
-    this.log.warn({ left_out: leftOut, orgs: over.length }, 'call.record.limited');
+    const sums = this.#refused.take();
+    if (sums.length === 0) return;
+    const calls = sums.reduce((sum, { summed_calls: summed }) => sum + (summed ?? 0), 0);
+    this.log.warn({ calls, records: sums.length }, 'call.record.limited');
+    for (const record of sums) {
+      await this.#write({ record, trace: [], completion: null }).catch((error: unknown) =>
+        this.log.error({ call_id: record.call_id, error: errorText(error) }, 'call.record.lost'),
+      );
+    }
   }
 }

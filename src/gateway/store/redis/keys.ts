@@ -88,6 +88,9 @@ export const orgAgentsKey = (orgId: string): string => `org:{${orgId}}:agents:ma
 /** Sorted set, all scores 0: `<start, 15 digits of milliseconds>:<call id>`, so that order is time. */
 export const orgCallsKey = (orgId: string): string => `org:{${orgId}}:calls`;
 
+/** As `orgCallsKey`: of these, the calls that came in and were refused. */
+export const orgRefusedCallsKey = (orgId: string): string => `org:{${orgId}}:calls:refused`;
+
 /** String, JSON, expires: one call's record. */
 export const callKey = (orgId: string, callId: string): string => `org:{${orgId}}:call:${callId}`;
 

@@ -11,7 +11,14 @@ import { toolOf } from '../../../support/tool.js';
 import type { VirtualClock } from '../../../support/virtual-clock.js';
 
 /** Retention under which the suite's stores run. */
-export const TEST_RETENTION: CallRetention = { traceDays: 1, days: 2, maxPerOrg: 5, maxUnrouted: 3, maxBytes: 1 << 30 };
+export const TEST_RETENTION: CallRetention = {
+  traceDays: 1,
+  days: 2,
+  maxPerOrg: 5,
+  maxRefusedPerOrg: 5,
+  maxUnrouted: 3,
+  maxBytes: 1 << 30,
+};
 
 let nextNumber = 5_550_000_000;
 

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { CallRecord } from '../../../model/call-record.js';
+import { isRefusedInbound, type CallRecord } from '../../../model/call-record.js';
 import type { TraceEntry } from '../../../model/call-trace.js';
 import type { EndedCall } from '../../../ports/ports.js';
 import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
-import { callDetailKey, callKey, CALLS_KEY, orgCallsKey, sipCallsKey, traceKey } from '../keys.js';
+import { callDetailKey, callKey, CALLS_KEY, orgCallsKey, orgRefusedCallsKey, sipCallsKey, traceKey } from '../keys.js';
 import { callIndexTime, idOfMember, recordMember } from '../../../ports/listing.js';
 import { decodeRecord, type RedisCommand, type RedisConnection } from '../redis.js';
 import type { TurnWrites } from '../turn-writes.js';
@@ -120,6 +120,7 @@ export class RedisCallLog implements CallLog {
     const writes: RedisCommand[] = [
       ['set', callKey(orgId, callId), recordText, 'EX', expireS],
       ['zadd', orgCallsKey(orgId), 0, member],
+      ...(isRefused(record) ? [['zadd', orgRefusedCallsKey(orgId), 0, member] as const] : []),
       ['zadd', CALLS_KEY, 0, listed],
       // A stranger chooses the Call-ID: only the newest calls of one are kept.
       ['zadd', sipCalls, 0, listed],
@@ -142,23 +143,29 @@ export class RedisCallLog implements CallLog {
 
   /** The oldest go: those past their time, and those over the number that is kept. */
   async #tidy(orgId: string, expireS: number): Promise<void> {
-    const index = orgCallsKey(orgId);
-    const oldestMs = this.clock.wallMs() - this.retention.days * DAY_MS;
-    const [, count] = await this.redis.run((client) =>
+    const [index, refusedIndex] = [orgCallsKey(orgId), orgRefusedCallsKey(orgId)];
+    const oldest = `(${callIndexTime(this.clock.wallMs() - this.retention.days * DAY_MS)}`;
+    const [, , count, refused] = await this.redis.run((client) =>
       Promise.all([
-        client.zremrangebylex(index, '-', `(${callIndexTime(oldestMs)}`),
+        client.zremrangebylex(index, '-', oldest),
+        client.zremrangebylex(refusedIndex, '-', oldest),
         client.zcard(index),
+        client.zcard(refusedIndex),
         client.expire(index, expireS),
+        client.expire(refusedIndex, expireS),
         client.zremrangebyrank(CALLS_KEY, 0, -MAX_CALLS_OF_ALL - 1),
         client.expire(CALLS_KEY, expireS),
       ]),
     );
-    const over = count - (orgId === NO_ORG ? this.retention.maxUnrouted : this.retention.maxPerOrg);
-    if (over > 0) await this.#evict(orgId, Math.min(over, EVICT_AT_ONCE));
+    const { maxUnrouted, maxPerOrg, maxRefusedPerOrg } = this.retention;
+    const overRefused = orgId === NO_ORG ? 0 : refused - maxRefusedPerOrg;
+    if (overRefused > 0) await this.#evict(orgId, refusedIndex, Math.min(overRefused, EVICT_AT_ONCE));
+    const over = orgId === NO_ORG ? count - maxUnrouted : count - refused - maxPerOrg;
+    if (over > 0) await this.#evict(orgId, index, Math.min(over, EVICT_AT_ONCE));
   }
 
-  async #evict(orgId: string, count: number): Promise<void> {
-    const popped = await this.redis.run((client) => client.zpopmin(orgCallsKey(orgId), count));
+  async #evict(orgId: string, index: string, count: number): Promise<void> {
+    const popped = await this.redis.run((client) => client.zpopmin(index, count));
     // Members and scores in turn.
     await this.#remove(
       orgId,
@@ -176,6 +183,7 @@ export class RedisCallLog implements CallLog {
       Promise.all([
         client.unlink(...keys),
         client.zrem(orgCallsKey(orgId), ...members),
+        client.zrem(orgRefusedCallsKey(orgId), ...members),
         client.zrem(CALLS_KEY, ...members.map((member) => `${member}:${orgId}`)),
         ...members.flatMap((member, at) => {
           const record = decodeCall(texts[at]);
@@ -192,6 +200,11 @@ export class RedisCallLog implements CallLog {
       else await this.redis.run((client) => client.unlink(...members.map((member) => traceKey(orgId, idOfMember(member)))));
     }
   }
+}
+
+/** Also where several share the record. */
+function isRefused(record: CallRecord): boolean {
+  return isRefusedInbound({ ...record, summed_calls: null });
 }
 
 function sizeOf(detail: string | null): number {
