@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { ApiError, createClient, type Client } from '../client/index.js';
 import type { Config } from '../config/schema.js';
 import { CommandFailure, orFail, plain } from './command.js';
-import { runningGateway } from './ready.js';
+import { runningGateway, type Ready } from './ready.js';
 
 // Shared by the commands that use the control API.
 
@@ -18,6 +18,10 @@ export interface ApiIo {
   readonly print: (line: string) => void;
   /** In place of the global one. */
   readonly fetch?: typeof fetch;
+  /** What is said beside the answer, on standard error. */
+  readonly note?: (line: string) => void;
+  /** All of the running product's. Rejects when the store does not answer. Left out: nobody knows. */
+  readonly organizations?: () => Promise<readonly { readonly org_id: string; readonly name: string }[]>;
 }
 
 export function apiFlags(command: Command): Command {
@@ -32,11 +36,29 @@ export function overApi(command: Command, io: ApiIo, work: (api: Client, flags: 
   return apiFlags(command).action(() =>
     orFail(command, async () => {
       const { api, url } = await openApi(io, command.opts<ApiFlags>());
-      await work(api, command.opts<never>(), ...(command.processedArgs as never[])).catch((error: unknown) => {
+      const owner = ownerOf(api);
+      try {
+        await work(api, command.opts<never>(), ...(command.processedArgs as never[]));
+      } catch (error) {
         throw error instanceof ApiError ? new CommandFailure(sentenceOf(error, url)) : error;
-      });
+      } finally {
+        const named = await owner;
+        if (named !== null) (io.note ?? console.error)(named);
+      }
     }),
   );
+}
+
+/** Whom the command acted for: a key says nothing to a person. `null`: the API did not say. */
+async function ownerOf(api: Client): Promise<string | null> {
+  try {
+    const { operator, organizations } = await api.GET('/v1/organizations', {});
+    const [org] = organizations;
+    if (operator) return 'Organization: all (an operator key)';
+    return org === undefined ? null : plain(`Organization: ${org.name} (${org.org_id})`);
+  } catch {
+    return null;
+  }
 }
 
 /** A client of the API that is named, or of the running gateway. Throws a `CommandFailure` when there is none, or no key. */
@@ -56,9 +78,24 @@ async function accessOf(io: ApiIo, flags: ApiFlags): Promise<{ readonly url: str
     return { url, key };
   }
   const ready = await runningGateway(io.config(), 'give --api-url and --key');
-  const found = key ?? ready.api_key;
-  if (found === null) throw new CommandFailure('no API key: create one with trunkline key create <org>, then set TRUNKLINE_API_KEY');
-  return { url: ready.http, key: found };
+  if (key !== undefined) return { url: ready.http, key };
+  if (ready.api_key === null)
+    throw new CommandFailure('no API key: create one with trunkline key create <org>, then set TRUNKLINE_API_KEY');
+  await refuseBesideOthers(io, ready);
+  return { url: ready.http, key: ready.api_key };
+}
+
+/** The key of the demo organization stands in for a key that nobody gave: not where another organization may be meant. */
+async function refuseBesideOthers({ organizations }: ApiIo, { org_id: demoId }: Ready): Promise<void> {
+  const all = (await organizations?.().catch(() => [])) ?? [];
+  const other = all.find((org) => org.org_id !== demoId);
+  if (other === undefined) return;
+  throw new CommandFailure(
+    plain(
+      `whose numbers and calls? There is "${other.name}" beside the demo organization: set TRUNKLINE_API_KEY to a key of the one that you mean ` +
+        `(trunkline key create "${other.name}"; the demo's is in ready.json)`,
+    ),
+  );
 }
 
 /** `undefined`: the running gateway's. */

@@ -47,7 +47,15 @@ export function addCommands(program: Command, config: () => Config): void {
   program.addCommand(orgCommand(overStore));
   program.addCommand(keyCommand(overStore));
   program.addCommand(webhookCommand(overStore));
-  const overApi = { config, environment: process.env, print: printLine };
+  const organizations = async () => {
+    const stores = await connect();
+    try {
+      return await stores.orgs.list();
+    } finally {
+      await stores.close();
+    }
+  };
+  const overApi = { config, environment: process.env, print: printLine, organizations };
   program.addCommand(numberCommand(overApi));
   program.addCommand(agentCommand(overApi));
   program.addCommand(toolCommand(overApi));

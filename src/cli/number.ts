@@ -22,6 +22,7 @@ interface RoutingFlags extends ApiFlags {
   readonly voiceFallbackUrl?: string;
   readonly statusCallback?: string;
   readonly statusCallbackEvent?: readonly string[];
+  readonly refer?: string;
   readonly username?: string;
   readonly passwordFile?: string;
   readonly realm?: string;
@@ -53,11 +54,15 @@ export function numberCommand(io: ApiIo): Command {
   const update = number.command('update').description('change an attached number; omitted settings stay');
   routingFlags(update, io, async (api, flags, phone_number) => {
     const { outbound } = flags;
-    if (outbound === undefined && !hasInbound(flags))
+    if (!hasInbound(flags) && !hasOutbound(flags))
       throw new CommandFailure('nothing to change: set at least one option (trunkline number update --help)');
     let record = await recordOf(api, phone_number);
     if (hasInbound(flags)) record = await updated(api, record, inboundUpdate(record, flags));
-    if (typeof outbound === 'string') record = await updated(api, record, await trunkOf(outbound, flags));
+    if (hasOutbound(flags)) {
+      const endpoint = typeof outbound === 'string' ? outbound : record.outbound?.sip_endpoint;
+      if (endpoint === undefined) throw new CommandFailure(`${record.phone_number} has no trunk yet: give --outbound too`);
+      record = await updated(api, record, await trunkOf(endpoint, flags));
+    }
     printResult(io, flags, record, `Changed ${record.phone_number}.`);
   });
   const detach = number
@@ -98,6 +103,7 @@ export function numberCommand(io: ApiIo): Command {
       ...(sources === undefined ? [] : [['allowed from', sources.join(', ') || 'anywhere']]),
       ...Object.entries(limits).map(([name, value]) => [name.replaceAll('_', ' '), value === null ? 'no limit' : String(value)]),
       ['outbound', record.outbound?.sip_endpoint ?? '-'],
+      ...trunkRows(record.outbound),
       ...(record.outbound?.registration === undefined ? [] : [['registration', registrationText(record.outbound.registration)]]),
       ['made', record.created_at],
       ['changed', record.updated_at],
@@ -133,10 +139,20 @@ function routingFlags(command: Command, io: ApiIo, work: (api: Client, flags: Ro
     .option('--max-calls <n>', 'calls in progress, or "none"', limit)
     .option('--max-calls-per-second <n>', 'new calls a second, or "none"', limit)
     .option('--media-encryption <rule>', 'required or optional')
+    .option('--refer <yes|no>', 'no: this carrier takes no REFER, and transfers are placed calls', yesOrNo)
     .option('--voice-url <url>', 'a server that answers with TwiML, or "none"')
     .option('--voice-fallback-url <url>', 'requested when --voice-url fails, or "none"')
     .option('--status-callback <url>', 'gets a form when a call has ended, or "none"')
     .option('--status-callback-event <event>', 'initiated, ringing, answered or completed; repeatable; default completed', repeated);
+}
+
+/** What is long, or an object, is only said to be there. */
+function trunkRows(outbound: SipRecord['outbound']): string[][] {
+  const { sip_endpoint: _endpoint, registration: _state, ...settings } = outbound ?? { sip_endpoint: '' };
+  return Object.entries(settings).map(([name, value]) => {
+    const text = Array.isArray(value) ? value.join(', ') : typeof value === 'string' && !value.includes('\n') ? value : 'set';
+    return [`trunk's ${name.replaceAll('_', ' ')}`, text];
+  });
 }
 
 function registrationText({ state, status, expires_at: expires }: NonNullable<NonNullable<SipRecord['outbound']>['registration']>): string {
@@ -145,6 +161,11 @@ function registrationText({ state, status, expires_at: expires }: NonNullable<No
 
 function repeated(one: string, all: readonly string[] | undefined): readonly string[] {
   return [...(all ?? []), one];
+}
+
+function yesOrNo(text: string): string {
+  if (text !== 'yes' && text !== 'no') throw new InvalidArgumentError('must be yes or no.');
+  return text;
 }
 
 function limit(text: string): Limit {
@@ -198,6 +219,12 @@ function hasInbound(flags: RoutingFlags): boolean {
   return [agent, voiceUrl, voiceFallbackUrl, statusCallback].some((one) => one !== undefined) || Object.keys(optionsOf(flags)).length > 0;
 }
 
+function hasOutbound(flags: RoutingFlags): boolean {
+  const { outbound, username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar } = flags;
+  const ofTrunk = [outbound, username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar];
+  return ofTrunk.some((one) => one !== undefined);
+}
+
 /** `undefined`: not given. */
 function agentOf({ agent }: RoutingFlags): string | null | undefined {
   return agent === 'none' ? null : agent;
@@ -205,8 +232,8 @@ function agentOf({ agent }: RoutingFlags): string | null | undefined {
 
 /** The options with those that are given. */
 function optionsOf(flags: RoutingFlags, before: Partial<Options> = {}): Partial<Options> {
-  const { allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption, voiceUrl, voiceFallbackUrl, statusCallback, statusCallbackEvent } =
-    flags;
+  const { allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption, refer } = flags;
+  const { voiceUrl, voiceFallbackUrl, statusCallback, statusCallbackEvent } = flags;
   const options: Partial<Options> = {
     ...before,
     ...(allowFrom === undefined ? {} : { allowed_sources: [...allowFrom] }),
@@ -216,6 +243,7 @@ function optionsOf(flags: RoutingFlags, before: Partial<Options> = {}): Partial<
     ...(statusCallbackEvent === undefined
       ? {}
       : { status_callback_events: [...statusCallbackEvent] as NonNullable<Options['status_callback_events']> }),
+    ...(refer === undefined ? {} : { refer: refer === 'yes' }),
     ...(mediaEncryption === undefined ? {} : { media_encryption: mediaEncryption as Options['media_encryption'] }),
   };
   const urls = { voice_url: voiceUrl, voice_fallback_url: voiceFallbackUrl, status_callback: statusCallback };

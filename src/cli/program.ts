@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { loadConfig } from '../config/load.js';
 import { nativeFile, packagedNativeFile } from '../config/native-files.js';
 import type { Config } from '../config/schema.js';
 import { packageVersion } from '../config/version.js';
+import type { StartedWith } from './ready.js';
 
 interface ConfigFlags {
   readonly config?: string;
@@ -31,12 +33,29 @@ function configFile(): string | undefined {
   return file ?? (process.env['TRUNKLINE_CONFIG'] === undefined && existsSync(SYSTEM_CONFIG) ? SYSTEM_CONFIG : undefined);
 }
 
-function config(): Config {
-  const loaded = loadConfig({ file: configFile(), set: program.opts<ConfigFlags>().set, environment: process.env });
+function config(given: { readonly file: string | undefined; readonly set: readonly string[] } = givenConfig()): Config {
+  const loaded = loadConfig({ ...given, set: [...given.set], environment: process.env });
   // For this process, its threads and its children: an installed package has no addon beside it.
   const addon = nativeFile(loaded, 'srtp.node');
   if (addon !== packagedNativeFile('srtp.node')) process.env['TRUNKLINE_SRTP_ADDON'] ??= addon;
   return loaded;
+}
+
+function givenConfig(): { readonly file: string | undefined; readonly set: readonly string[] } {
+  return { file: configFile(), set: program.opts<ConfigFlags>().set };
+}
+
+/** For commands on a running product: its settings, unless others are given here. */
+function runningConfig(given: () => StartedWith | null): Config {
+  const { config: file, set } = program.opts<ConfigFlags>();
+  const started = file === undefined && set.length === 0 ? given() : null;
+  return started === null ? config() : config({ file: started.config ?? undefined, set: started.set });
+}
+
+/** For commands, from whatever directory. */
+function startedWith(): StartedWith {
+  const { file, set } = givenConfig();
+  return { config: file === undefined ? null : resolve(file), set };
 }
 
 /** The same settings for a child process. */
@@ -61,7 +80,7 @@ function after(): Option {
 program
   .command('up')
   .description('start Redis, rtpengine, the SIP server and the gateway in the foreground')
-  .action(async () => (await import('./up.js')).runUp(config(), configFlags()));
+  .action(async () => (await import('./up.js')).runUp(config(), configFlags(), startedWith()));
 program
   .command('gateway')
   .description('start only the gateway; SIP server, rtpengine and Redis run elsewhere')
@@ -83,7 +102,10 @@ program
     await runSipServer(config(), parseWorker(cell), pid ?? null);
   });
 // A service starts at once: it does not load what the other commands need.
-if (!['up', 'gateway', 'sip-server'].includes(process.argv[2] ?? '')) (await import('./commands.js')).addCommands(program, config);
+if (!['up', 'gateway', 'sip-server'].includes(process.argv[2] ?? '')) {
+  const [{ addCommands }, ready] = await Promise.all([import('./commands.js'), import('./ready.js')]);
+  addCommands(program, () => runningConfig(() => ready.startedWith(config())));
+}
 
 program.parseAsync().catch((error: unknown) => {
   console.error(`trunkline: ${error instanceof Error ? error.message : String(error)}`);

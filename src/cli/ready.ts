@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Config } from '../config/schema.js';
@@ -11,8 +12,17 @@ export interface Ready {
   readonly http: string;
   /** The demo organization's key; null: no demo organization. */
   readonly api_key: string | null;
+  /** The demo organization. */
+  readonly org_id?: string | null;
   readonly phone_number: string | null;
   readonly ca_file: string | null;
+  /** The --config and --set that it was started with. */
+  readonly config_flags?: StartedWith;
+}
+
+export interface StartedWith {
+  readonly config: string | null;
+  readonly set: readonly string[];
 }
 
 /** null: no gateway runs here. */
@@ -29,6 +39,17 @@ export async function runningGateway(config: Pick<Config, 'data_dir'>, otherwise
   const ready = await readReady(config);
   if (ready !== null) return ready;
   throw new CommandFailure(`no running gateway: ${readyFile(config)} not found. Start it with trunkline up, or ${otherwise}`);
+}
+
+/** The flags of the product that runs here; `null`: none runs, or it does not say. */
+export function startedWith(config: Pick<Config, 'data_dir'>): StartedWith | null {
+  try {
+    const { pid, config_flags: flags } = JSON.parse(readFileSync(readyFile(config), 'utf8')) as Ready;
+    process.kill(pid, 0);
+    return flags ?? null;
+  } catch {
+    return null;
+  }
 }
 
 function readyFile({ data_dir }: Pick<Config, 'data_dir'>): string {

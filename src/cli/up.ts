@@ -15,10 +15,11 @@ import { mediaCapacity, Supervisor } from '../supervisor/supervisor.js';
 import { systemClock } from '../lib/system-clock.js';
 import { agentCertificates, serverTls } from '../tls/tls-material.js';
 import { onHangUp, onStopSignal } from './process.js';
+import type { StartedWith } from './ready.js';
 import type { ReloadAnswer } from './stop.js';
 
 /** `trunkline up`: the whole gateway in the foreground. */
-export async function runUp(config: Config, configFlags: readonly string[]): Promise<void> {
+export async function runUp(config: Config, configFlags: readonly string[], startedWith: StartedWith): Promise<void> {
   const log: Log = createLogger('supervisor', config.log.level);
   // Before any write: files then belong to the user.
   becomeUser(config);
@@ -54,6 +55,7 @@ export async function runUp(config: Config, configFlags: readonly string[]): Pro
     phone_number: facts['phone_number'] ?? null,
     agent_id: facts['agent_id'] ?? null,
     ca_file: caFile,
+    config_flags: startedWith,
   };
   writePrivateFile(join(directory, 'ready.json'), `${JSON.stringify(ready, null, 2)}\n`);
   if (isRoot())

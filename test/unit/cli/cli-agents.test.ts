@@ -42,7 +42,13 @@ const COMMANDS = { agent: agentCommand, tool: toolCommand, batch: batchCommand }
 /** Runs one command with the organization's key; resolves with its exit code. */
 async function run(name: keyof typeof COMMANDS, ...args: string[]): Promise<number> {
   const print = (line: string) => void printed.push(line);
-  const command = COMMANDS[name]({ config: () => ({ data_dir: directory }), environment: {}, print, fetch: api.fetch });
+  const command = COMMANDS[name]({
+    config: () => ({ data_dir: directory }),
+    environment: {},
+    print,
+    note: () => undefined,
+    fetch: api.fetch,
+  });
   return runCommand(command, args, { print, error: (text) => (errors += text) });
 }
 

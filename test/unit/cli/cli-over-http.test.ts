@@ -8,6 +8,9 @@ import { environmentLayer } from '../../../src/config/layers.js';
 import { parseE164 } from '../../../src/gateway/model/e164.js';
 import { callOf, endedCall } from '../gateway/store/store-contract.js';
 import { runCommand } from '../../support/run-command.js';
+import type { NumberRecord } from '../../../src/gateway/model/records.js';
+import { testCertificates } from '../../support/certificates.js';
+import { EVERY_OPTION, everySetting, OPTION_NAMES, TRUNK_NAMES } from '../../support/whole-number.js';
 import { openApi, type ApiFixture } from '../gateway/api/api-fixture.js';
 
 const NUMBER = '+15551234567';
@@ -15,6 +18,7 @@ const HTTP = 'http://127.0.0.1:8080';
 let api: ApiFixture;
 let directory: string;
 let printed: string[];
+let notes: string[];
 let errors: string;
 let sent: Request[];
 let environment: Record<string, string>;
@@ -22,18 +26,20 @@ let environment: Record<string, string>;
 beforeEach(async () => {
   api = await openApi();
   directory = await mkdtemp(join(tmpdir(), 'trunkline-cli-'));
-  await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: HTTP, api_key: api.key }));
-  [printed, errors, sent, environment] = [[], '', [], {}];
+  await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: HTTP, api_key: api.key, org_id: api.orgId }));
+  [printed, notes, errors, sent, environment] = [[], [], '', [], {}];
 });
 afterEach(() => rm(directory, { recursive: true }));
 
 /** Runs one command against the API without a socket; resolves with its exit code. */
 async function run(...args: string[]): Promise<number> {
   const fetch: ApiFixture['fetch'] = (request) => {
-    sent.push(request as Request);
+    if (!(request as Request).url.endsWith('/v1/organizations')) sent.push(request as Request);
     return api.fetch(request);
   };
-  const io = { config: () => ({ data_dir: directory }), environment, print: (line: string) => void printed.push(line), fetch };
+  const print = (line: string): void => void printed.push(line);
+  const note = (line: string): void => void notes.push(line);
+  const io = { config: () => ({ data_dir: directory }), environment, print, note, fetch, organizations: () => api.stores.orgs.list() };
   const command = args[0] === 'number' ? numberCommand(io) : callsCommand(io);
   return runCommand(command, args.slice(1), { print: (text) => void printed.push(text), error: (text) => (errors += text) });
 }
@@ -90,6 +96,79 @@ describe('trunkline number', () => {
     const updates = sent.filter(({ url }) => url.endsWith('/sip/update'));
     expect(updates[0]?.headers.get('if-match')).toBe(`"${version}"`);
     expect(updates).toHaveLength(2);
+  });
+
+  describe('of a number with every option', () => {
+    let before: NumberRecord;
+    beforeEach(async () => {
+      api = await openApi({ allowPlain: true });
+      await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: HTTP, api_key: api.key, org_id: api.orgId }));
+      const inbound = { agent_id: null, options: EVERY_OPTION };
+      await api.stores.numbers.attach(api.orgId, parseE164(NUMBER)!, { inbound, outbound: await everySetting() });
+      before = (await stored())!;
+    });
+
+    const OPTIONS: Readonly<Record<string, readonly [flag: string, text: string, value: unknown]>> = {
+      allowed_sources: ['--allow-from', '198.51.100.7', ['198.51.100.7']],
+      max_concurrent_calls: ['--max-calls', '6', 6],
+      max_calls_per_second: ['--max-calls-per-second', 'none', null],
+      media_encryption: ['--media-encryption', 'required', 'required'],
+      refer: ['--refer', 'yes', true],
+      voice_url: ['--voice-url', 'https://other.example/', 'https://other.example/'],
+      voice_fallback_url: ['--voice-fallback-url', 'none', undefined],
+      status_callback: ['--status-callback', 'https://other.example/', 'https://other.example/'],
+      status_callback_events: ['--status-callback-event', 'answered', ['answered']],
+    };
+    it.each(OPTION_NAMES)('changes %s, and keeps every other option', async (name) => {
+      const [flag, text, value] = OPTIONS[name] ?? ['', '', ''];
+      expect([await run('number', 'update', NUMBER, flag, text), errors]).toEqual([0, '']);
+      const { [name as keyof typeof EVERY_OPTION]: _old, ...others } = EVERY_OPTION;
+      expect((await stored())?.inbound?.options).toEqual(value === undefined ? others : { ...others, [name]: value });
+      expect((await stored())?.outbound).toEqual(before.outbound);
+    });
+
+    it.each(TRUNK_NAMES)('changes %s of the trunk, and keeps every other setting', async (name) => {
+      const { ca, cert, key } = await testCertificates();
+      const fileOf = async (file: string, text: string): Promise<string> => {
+        await writeFile(join(directory, file), text);
+        return join(directory, file);
+      };
+      const settings: Readonly<Record<string, readonly [flags: readonly string[], value: unknown]>> = {
+        sip_endpoint: [['--outbound', 'other.example'], 'other.example'],
+        username: [['--username', 'other'], 'other'],
+        password: [['--password-file', await fileOf('password', 'n3w')], 'n3w'],
+        realm: [['--realm', 'other.example'], 'other.example'],
+        ca: [['--ca-file', await fileOf('ca', `${ca}${ca}`)], `${ca}${ca}`],
+        tls_names: [['--tls-name', 'other.example'], ['other.example']],
+        client_certificate: [
+          ['--certificate-file', await fileOf('cert', `${cert}${ca}`), '--key-file', await fileOf('key', key)],
+          { certificate: `${cert}${ca}`, key },
+        ],
+        caller_id_header: [['--caller-id-header', 'From'], 'From'],
+        registrar: [['--registrar', 'other.example'], 'other.example'],
+      };
+      const [flags, value] = settings[name] ?? [[], ''];
+      expect([await run('number', 'update', NUMBER, ...flags), errors]).toEqual([0, '']);
+      expect((await stored())?.outbound).toEqual({ ...before.outbound, [name]: value });
+      expect((await stored())?.inbound).toEqual(before.inbound);
+    });
+
+    it('shows each option and each setting of the trunk, but nothing secret', async () => {
+      await run('number', 'show', NUMBER);
+      const text = printed.join('\n');
+      for (const name of OPTION_NAMES) expect(text).toContain(name === 'allowed_sources' ? 'allowed from' : name.replaceAll('_', ' '));
+      for (const name of TRUNK_NAMES.filter((one) => !['sip_endpoint', 'password'].includes(one)))
+        expect(text).toContain(`trunk's ${name.replaceAll('_', ' ')}`);
+      expect(text).not.toMatch(/s3 cret|PRIVATE KEY/);
+    });
+  });
+
+  it('refuses settings of a trunk that a number does not have', async () => {
+    await run('number', 'attach', NUMBER);
+    expect([await run('number', 'update', NUMBER, '--username', 'u'), errors]).toEqual([
+      1,
+      'error: +15551234567 has no trunk yet: give --outbound too\n',
+    ]);
   });
 
   it('detaches what is attached, or one direction', async () => {
@@ -155,6 +234,30 @@ describe('trunkline number', () => {
     expect([await run('number', 'list'), errors]).toEqual([1, expect.stringMatching(/no running gateway: .*ready\.json not found/)]);
   });
 
+  it('each answer names the organization that it acted for, also when it is a refusal, and of an operator key all', async () => {
+    await run('number', 'attach', NUMBER);
+    await run('number', 'list', '--json');
+    await run('calls', 'list');
+    await run('number', 'attach', '12');
+    expect(notes).toEqual(Array.from({ length: 4 }, () => `Organization: acme (${api.orgId})`));
+    const { key } = await api.stores.keys.create(null, 'operator');
+    await run('number', 'list', '--key', key);
+    expect(notes.at(-1)).toBe('Organization: all (an operator key)');
+  });
+
+  it('does not take the demo key once another organization exists', async () => {
+    const { org_id: other } = await api.stores.orgs.create({ name: 'My company', sip_enabled: true });
+    expect(await run('number', 'attach', NUMBER)).toBe(1);
+    expect(errors).toMatch(/^error: whose numbers and calls\? There is "My company" .*TRUNKLINE_API_KEY.*key create "My company"/);
+    expect(await stored()).toBeNull();
+    environment = { TRUNKLINE_API_KEY: (await api.stores.keys.create(other, 'cli')).key };
+    expect(await run('number', 'attach', NUMBER)).toBe(0);
+    expect(notes.at(-1)).toBe(`Organization: My company (${other})`);
+    expect(await api.stores.numbers.get(other, parseE164(NUMBER)!)).not.toBeNull();
+    environment = {};
+    expect(await run('number', 'list', '--key', api.key)).toBe(0);
+  });
+
   it('its variables are no settings, and are let be', () => {
     expect(environmentLayer({ TRUNKLINE_API_URL: 'http://a', TRUNKLINE_API_KEY: 'tl_x' }, {}).settings).toEqual({});
   });
@@ -175,7 +278,7 @@ describe('trunkline calls place', () => {
         },
       },
     });
-    await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: HTTP, api_key: api.key }));
+    await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: HTTP, api_key: api.key, org_id: api.orgId }));
     await api.stores.numbers.attach(api.orgId, parseE164(NUMBER)!, { outbound: { sip_endpoint: 'a.example' } });
     const flags = ['--from', NUMBER, '--max-duration', '3', '--ring-timeout', '20', '--metadata', '{"a":1}', '--idempotency-key', 'k'];
     expect(await run('calls', 'place', '+4930123456', ...flags)).toBe(0);
@@ -195,7 +298,7 @@ describe('trunkline calls place', () => {
         place: () => ({ ok: false, error: 'DRAINING' }),
       },
     });
-    await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: HTTP, api_key: api.key }));
+    await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: HTTP, api_key: api.key, org_id: api.orgId }));
     await api.stores.numbers.attach(api.orgId, parseE164(NUMBER)!, { outbound: { sip_endpoint: 'a.example' } });
     expect(await run('calls', 'place', '+4930123456', '--from', NUMBER)).toBe(1);
     expect(errors).toContain('Not dialled: no prefix');

@@ -88,6 +88,7 @@ describe('trunkline trace', () => {
   function run(...args: string[]): Promise<number> {
     const fetch = (given: unknown): Promise<Response> => {
       const { pathname, search } = new URL((given as Request).url);
+      if (pathname === '/v1/organizations') return Promise.resolve(new Response('{}', { status: 404 }));
       asked.push(pathname + search);
       const next = <T>(list: T[]): T | undefined => (list.length > 1 ? list.shift() : list[0]);
       const isThere = search.includes('sip_call_id=abc%40carrier') && !search.includes('live');

@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { useRef } from 'preact/hooks';
 import type { Schemas } from '../../../src/client/index.js';
 import { Dialog } from '../parts/dialog.js';
 import { CheckField, FailureNote, SelectField, TextField, useSubmit } from '../parts/form.js';
-import { ifMatch, numberOf, refuse, wordsOf } from '../parts/input.js';
 import { ask } from '../session.js';
+import { formOf, save, type NumberForm } from './number-form.js';
 
 type NumberConfiguration = Schemas['SipConfiguration'];
 export type AgentName = Pick<Schemas['Agent'], 'agent_id' | 'name'>;
@@ -19,39 +20,39 @@ interface NumberDialogProps {
 
 /** Attaches a number, or sets the directions of one. */
 export function NumberDialog({ number, agents, onClose, onDone }: NumberDialogProps): JSX.Element {
-  const inbound = number?.inbound;
-  const options = inbound?.options;
-  const phone = useSignal(number?.phone_number ?? '');
-  const isInbound = useSignal(number === null || number.inbound !== null);
-  const isOutbound = useSignal(number?.outbound != null);
-  const agent = useSignal(inbound?.agent_id ?? '');
-  const sources = useSignal(options?.allowed_sources.join('\n') ?? '');
-  const calls = useSignal(textOf(options?.max_concurrent_calls));
-  const rate = useSignal(textOf(options?.max_calls_per_second));
-  const encryption = useSignal<string>(options?.media_encryption ?? 'required');
-  const endpoint = useSignal(number?.outbound?.sip_endpoint ?? '');
+  // What an attempt has saved, when a later step of it failed.
+  const latest = useRef(number);
+  const form = formOf(number);
+  const phone = useSignal(form.phone);
+  const isInbound = useSignal(form.isInbound);
+  const isOutbound = useSignal(form.isOutbound);
+  const agent = useSignal(form.agent);
+  const sources = useSignal(form.sources);
+  const calls = useSignal(form.calls);
+  const rate = useSignal(form.rate);
+  const encryption = useSignal(form.encryption);
+  const options = useSignal(form.options);
+  const endpoint = useSignal(form.endpoint);
+  const trunk = useSignal(form.trunk);
   const { submit, isBusy, failure } = useSubmit(async () => {
-    const directions = [...(isInbound.value ? (['inbound'] as const) : []), ...(isOutbound.value ? (['outbound'] as const) : [])];
-    if (directions.length === 0) refuse('directions', 'select inbound, outbound, or both');
-    const body = {
-      phone_number: phone.value,
-      directions,
-      service: 'sip' as const,
-      ...(isOutbound.value ? { sip_endpoint: endpoint.value } : {}),
-      ...(isInbound.value
-        ? {
-            agent_id: agent.value === '' ? null : agent.value,
-            options: {
-              allowed_sources: wordsOf(sources.value),
-              max_concurrent_calls: numberOf('options.max_concurrent_calls', calls.value),
-              max_calls_per_second: numberOf('options.max_calls_per_second', rate.value),
-              media_encryption: encryption.value === 'optional' ? ('optional' as const) : ('required' as const),
-            },
-          }
-        : {}),
+    const now: NumberForm = {
+      phone: phone.value,
+      isInbound: isInbound.value,
+      isOutbound: isOutbound.value,
+      agent: agent.value,
+      sources: sources.value,
+      calls: calls.value,
+      rate: rate.value,
+      encryption: encryption.value,
+      options: options.value,
+      endpoint: endpoint.value,
+      trunk: trunk.value,
     };
-    // A direction that is attached is replaced by this, which is what an update of both would do in two steps.
-    await ask((api) => api.POST('/sip/attach', { body, ...(number === null ? {} : { params: { header: ifMatch(number) } }) }));
+    await ask((api) =>
+      save(api, latest.current, now, (record) => {
+        latest.current = record;
+      }),
+    );
     onDone();
   });
   return (
@@ -122,18 +123,38 @@ export function NumberDialog({ number, agents, onClose, onDone }: NumberDialogPr
               path="options.media_encryption"
               failure={failure}
             />
+            <TextField
+              label="Other options"
+              value={options}
+              rows={3}
+              isCode
+              hint="JSON, such as voice_url, status_callback and refer. Empty: none."
+              path="options"
+              failure={failure}
+            />
           </>
         )}
         {isOutbound.value && (
-          <TextField
-            label="SIP endpoint"
-            value={endpoint}
-            required
-            placeholder="sips:pbx.example.com:5061"
-            hint="A sip: or sips: URI, or host:port"
-            path="sip_endpoint"
-            failure={failure}
-          />
+          <>
+            <TextField
+              label="SIP endpoint"
+              value={endpoint}
+              required
+              placeholder="sips:pbx.example.com:5061"
+              hint="A sip: or sips: URI, or host:port"
+              path="sip_endpoint"
+              failure={failure}
+            />
+            <TextField
+              label="Other settings of the trunk"
+              value={trunk}
+              rows={3}
+              isCode
+              hint="JSON, such as username and tls_names. Password and key are not shown, and stay as long as they are not given."
+              path="trunk"
+              failure={failure}
+            />
+          </>
         )}
         <p class="hint">Clearing a direction here does not change it: use Detach to remove it.</p>
         <div class="buttons">
@@ -147,8 +168,4 @@ export function NumberDialog({ number, agents, onClose, onDone }: NumberDialogPr
       </form>
     </Dialog>
   );
-}
-
-function textOf(value: number | null | undefined): string {
-  return value == null ? '' : String(value);
 }

@@ -6,7 +6,7 @@ import type { Reason } from '../../model/reasons.js';
 const OF_SOURCE = 20;
 const OF_ORG = 100;
 
-/** Refusals of whoever is no caller of the organization, by its own rules: they leave its callers their records. */
+/** These refuse strangers, by the rules of the organization or of SIP: its callers keep their records. */
 const STRANGERS: ReadonlySet<string> = new Set<Reason>([
   ...(['MALFORMED_REQUEST', 'SOURCE_NOT_ALLOWED', 'LOOP_DETECTED', 'NUMBER_NOT_ATTACHED', 'INVALID_NUMBER', 'NUMBER_TOO_SHORT'] as const),
   ...(['IDENTITY_REQUIRED', 'IDENTITY_STALE', 'IDENTITY_INFO_BAD', 'IDENTITY_CREDENTIAL_UNSUPPORTED', 'IDENTITY_INVALID'] as const),

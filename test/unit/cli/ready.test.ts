@@ -1,0 +1,33 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startedWith } from '../../../src/cli/ready.js';
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'trunkline-ready-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const FLAGS = { config: '/etc/mine.yaml', set: ['http.port=8090'] };
+const write = (content: object): Promise<void> => writeFile(join(directory, 'ready.json'), JSON.stringify(content));
+
+describe('the flags that a running product was started with', () => {
+  it('are known while it runs', async () => {
+    await write({ pid: process.pid, config_flags: FLAGS });
+    expect(startedWith({ data_dir: directory })).toEqual(FLAGS);
+  });
+
+  it('are not known where none runs, where it has died, and where it does not say', async () => {
+    expect(startedWith({ data_dir: directory })).toBeNull();
+    const dead = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
+    await once(dead, 'exit');
+    await write({ pid: dead.pid, config_flags: FLAGS });
+    expect(startedWith({ data_dir: directory })).toBeNull();
+    await write({ pid: process.pid });
+    expect(startedWith({ data_dir: directory })).toBeNull();
+  });
+});
