@@ -90,6 +90,25 @@ describe('several processes', () => {
     expect(sum('trunkline_call_answer_seconds_count')).toBe(4);
   });
 
+  it('of one that is away fail where somebody waits for them, however long the own ones take', async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    const own = twoCalls('gateway');
+    const slow = {
+      process: 'gateway',
+      snapshot: async () => {
+        // Once this is refused, what was asked before is, too.
+        await askProcess(directory, 'gateway-2', METRICS_QUESTION, 1_000).catch(() => undefined);
+        await new Promise((resolve) => setImmediate(resolve));
+        return own.snapshot();
+      },
+    };
+    const { sum } = parseExposition(await gatherMetrics(slow as Metrics, directory, [['gateway'], ['gateway-2']]));
+    process.off('unhandledRejection', note);
+    expect([sum('trunkline_process_up', { process: 'gateway-2' }), unhandled]).toEqual([0, []]);
+  });
+
   it('that answers with something else is down', async () => {
     const close = served('sip-server', () => ({ not: 'metrics' }));
     const { sum } = parseExposition(await gatherMetrics(twoCalls('gateway'), directory, [['sip-server']]));
