@@ -42,11 +42,20 @@ export function overApi(command: Command, io: ApiIo, work: (api: Client, flags: 
       } catch (error) {
         throw error instanceof ApiError ? new CommandFailure(sentenceOf(error, url)) : error;
       } finally {
-        const named = await owner;
-        if (named !== null) (io.note ?? console.error)(named);
+        await say(io, owner);
       }
     }),
   );
+}
+
+/** Says whom a command acts for, as those of `overApi` do. */
+export function nameOwner(io: Pick<ApiIo, 'note'>, api: Client): Promise<void> {
+  return say(io, ownerOf(api));
+}
+
+async function say({ note = console.error }: Pick<ApiIo, 'note'>, owner: Promise<string | null>): Promise<void> {
+  const named = await owner;
+  if (named !== null) note(named);
 }
 
 /** Whom the command acted for: a key says nothing to a person. `null`: the API did not say. */

@@ -17,7 +17,7 @@ import { listeningOf } from '../loadtest/listening.js';
 import { progressLine, resultText } from '../loadtest/result-text.js';
 import type { LoadOptions, RunObserver } from '../loadtest/run/load-run.js';
 import { systemClock } from '../lib/system-clock.js';
-import { apiFlags, namedUrl, openApi, type ApiFlags, type ApiIo } from './api.js';
+import { apiFlags, namedUrl, nameOwner, openApi, type ApiFlags, type ApiIo } from './api.js';
 import { CommandFailure, number, whole } from './command.js';
 import { OutboundLoad } from './outbound-load.js';
 import { readReady } from './ready.js';
@@ -144,7 +144,9 @@ async function run(io: LoadIo, flags: LoadFlags): Promise<void> {
 async function batchApi(io: LoadIo, flags: LoadFlags): Promise<Client> {
   if (flags.target !== undefined && namedUrl(io, flags) === undefined)
     throw new CommandFailure("name the control API of the target with --api-url, and an organization's key with --key");
-  return (await openApi(io, flags, BATCH_LIMIT_MS)).api;
+  const { api } = await openApi(io, flags, BATCH_LIMIT_MS);
+  await nameOwner(io, api);
+  return api;
 }
 
 /** A line that is overwritten in a terminal; elsewhere one every few seconds. */

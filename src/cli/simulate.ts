@@ -15,7 +15,7 @@ import { parseScript, textsOf, type ScriptStep } from '../loadtest/simulate/scri
 import { ScriptedCaller } from '../loadtest/simulate/scripted-caller.js';
 import { reportText } from '../loadtest/simulate/report-text.js';
 import { simulateCall, summaryOf, type SimulatedCallReport } from '../loadtest/simulate/simulated-call.js';
-import { openApi, type ApiFlags, type ApiIo } from './api.js';
+import { nameOwner, openApi, type ApiFlags, type ApiIo } from './api.js';
 import { carrierTarget } from './call.js';
 import { CommandFailure, orFail, plain, textOf, whole } from './command.js';
 
@@ -136,6 +136,7 @@ async function withTranscripts(
     throw error;
   });
   if (api === null) return calls;
+  await nameOwner(io, api);
   const transcriptOf = async (sipCallId: string | null): Promise<SimulatedCallReport['transcript']> => {
     for (let attempt = 0; sipCallId !== null && attempt < RECORD_ATTEMPTS; attempt += 1) {
       const { calls: found } = await api.GET('/v1/calls', { params: { query: { sip_call_id: sipCallId } } });

@@ -15,6 +15,7 @@ export const FACTS: CallFacts = {
   standIn: null,
   refusedVerdicts: [],
   relayAddress: null,
+  transferPrefixes: ['+1555'],
 };
 export const LATE_FACTS: CallFacts = { ...FACTS, sdp: '' };
 export const LOCAL = { address: '127.0.0.1', rtpPort: 20_000, rtcpPort: 20_001 };

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { startCall, stepCall } from '../../src/gateway/call/machine.js';
 import { peerMissing } from '../../src/gateway/call/second-leg.js';
 import type { CallEffect, CallEvent, CallState, CallTimer } from '../../src/gateway/call/state.js';
-import { CALL, LATE_FACTS, PERMITTED, play, RELAY_LOST } from './call-machine.js';
+import { CALL, FACTS, LATE_FACTS, PERMITTED, play, RELAY_LOST } from './call-machine.js';
 import { KEY, offerSdp, OTHER_KEY } from './sdp.js';
 
 const SUITE = 'AES_CM_128_HMAC_SHA1_80';
@@ -56,7 +56,7 @@ export class JoinedWorld {
     private readonly isRekeyed: boolean,
     private readonly isBriefed: boolean | 'by-agent' = false,
   ) {
-    const { state } = play(CALL);
+    const { state } = play(CALL, { ...FACTS, transferPrefixes: ['+49'] });
     this.#add(CALLER, state);
     Object.assign(this.#of(CALLER), { hasLeg: true, isLegOpen: true, sessions: 1, hasDialog: true });
   }

@@ -19,7 +19,7 @@ const answered = (status: number | null, referId = 1): CallEvent => ({ type: 're
 const notified = (status: number | null, isLast = false): CallEvent => ({ type: 'notified', requestId: 7, status, isLast });
 const bye: CallEvent = { type: 'bye', reason: 'CALLER_HANGUP' };
 
-const talking = play(CALL, { ...FACTS, transferPrefixes: ['+1555'] }).state;
+const talking = play(CALL).state;
 const told = (events: readonly CallEvent[]) =>
   playOn(talking, events).all.flatMap((one) => (one.do === 'notify-agent' ? [one.answer] : []));
 const failed = (status: number | null) => ({ type: 'transfer-progress', requestId: 't1', state: 'failed', status });
@@ -106,9 +106,11 @@ describe('a transfer', () => {
 });
 
 it('of the operator’s own, in place of an agent that failed, goes where the operator says', () => {
-  const standIn = { ...talking, agent: { choice: 'transfer', isConnected: true }, facts: FACTS } as const;
+  const standIn = { ...talking, agent: { choice: 'transfer', isConnected: true }, facts: { ...FACTS, transferPrefixes: [] } } as const;
   expect(effect(playOn(standIn, [asked('+33123456789')]), 'refer')).toMatchObject({ needs: 'nothing' });
-  expect(kinds(playOn({ ...talking, facts: FACTS }, [asked('+33123456789')]).effects)).toEqual(['notify-agent']);
+  expect(kinds(playOn({ ...talking, facts: { ...FACTS, transferPrefixes: [] } }, [asked('+33123456789')]).effects)).toEqual([
+    'notify-agent',
+  ]);
 });
 
 describe('a REFER that counts as a call of the organization', () => {
@@ -142,7 +144,9 @@ describe('a REFER that counts as a call of the organization', () => {
   it('does not leave without a reservation, and the agent is told', async () => {
     const { bench } = await refer(() => Promise.resolve(err({ reason: 'DIAL_NOT_ALLOWED', detail: 'a limit is reached' })), 202);
     expect(bench.told).toEqual([{ type: 'transfer-progress', requestId: 't', state: 'failed', status: 403 }]);
-    expect(bench.runner.trace.map(({ summary }) => summary)).toContainEqual(expect.stringContaining('the REFER is not sent: a limit is reached'));
+    expect(bench.runner.trace.map(({ summary }) => summary)).toContainEqual(
+      expect.stringContaining('the REFER is not sent: a limit is reached'),
+    );
   });
 });
 
