@@ -2,7 +2,8 @@ import type { Dialling } from '../model/dialling.js';
 import { countryCode, type E164 } from '../model/e164.js';
 import type { OrgRecord, Route } from '../model/records.js';
 import { err, ok, type Result } from '../../lib/result.js';
-import { dialledByUser, listedNumbers, uriParts, type Target } from './target.js';
+import { listedNumbers } from '../model/transfer-list.js';
+import { dialledByUser, uriParts, type Target } from './target.js';
 
 // Whether a number may leave, before anything is counted: the one guard of every door. The do-not-call list is asked where calls are counted.
 

@@ -59,15 +59,3 @@ function unescaped(user: string): string | undefined {
     return undefined;
   }
 }
-
-/** The numbers of a `transfer_list`: texts, or objects that have one, in a list or by name. `null`: it has no entries, and limits nothing. */
-export function listedNumbers(transferList: unknown): readonly E164[] | null {
-  if (typeof transferList !== 'object' || transferList === null) return null;
-  const entries = Array.isArray(transferList) ? (transferList as readonly unknown[]) : Object.values(transferList);
-  return entries.length === 0 ? null : entries.flatMap(numbersOf);
-}
-
-function numbersOf(entry: unknown): E164[] {
-  const texts: readonly unknown[] = typeof entry === 'object' && entry !== null ? Object.values(entry) : [entry];
-  return texts.flatMap((text) => (typeof text === 'string' ? (parseE164(text) ?? []) : []));
-}

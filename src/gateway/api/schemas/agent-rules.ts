@@ -1,3 +1,5 @@
+import { E164_FORM } from '../../model/e164.js';
+import { doubtfulNumbers } from '../../model/transfer-list.js';
 import type { AgentSettings } from '../../model/agent-record.js';
 import { fieldsWithoutEffect } from '../../model/provider-fields.js';
 import { codePoints } from './agent-settings.js';
@@ -81,6 +83,9 @@ export function settingWarnings(
     isTurbo &&
       transfers !== null &&
       Object.keys(transfers).length > 0 && { path: 'transfer_list', message: 'is inactive with the model turbo' },
+    ...doubtfulNumbers(transfers)
+      .slice(0, 1)
+      .map((text) => ({ path: 'transfer_list', message: `has ${text.slice(0, 32)}, which is never reached: it is not ${E164_FORM}` })),
     (threshold < least || threshold > most) && {
       path: 'interruption_threshold',
       message: `is outside the recommended ${String(least)} to ${String(most)}`,

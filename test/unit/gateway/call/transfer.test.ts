@@ -3,7 +3,8 @@ import { DEFAULT_AGENT_SETTINGS } from '../../../../src/gateway/model/agent-reco
 import type { CallEvent } from '../../../../src/gateway/call/state.js';
 import { NO_USAGE } from '../../../../src/gateway/admission/admission.js';
 import { hostOf } from '../../../../src/gateway/call/invite.js';
-import { listedNumbers, readTarget } from '../../../../src/gateway/admission/target.js';
+import { readTarget } from '../../../../src/gateway/admission/target.js';
+import { doubtfulNumbers, listedNumbers } from '../../../../src/gateway/model/transfer-list.js';
 import { readReferProgress } from '../../../../src/gateway/call/refer-progress.js';
 import { CALL, effect, FACTS, kinds, play, playOn } from '../../../support/call-machine.js';
 import type { DialLedger, DialRequest } from '../../../../src/gateway/ports/ports.js';
@@ -233,6 +234,10 @@ describe('the target of a transfer', () => {
   it('is limited by a list with entries alone, and to nothing by one that holds no number', () => {
     for (const list of [null, undefined, [], {}]) expect(listedNumbers(list)).toBeNull();
     expect(listedNumbers(['sales', '+49(0)3019988001'])).toEqual([]);
+    expect(doubtfulNumbers(['sales', '12', TARGET, { name: 'Desk', number: '+49(0)3019988001' }, '+49 30 123456'])).toEqual([
+      '+49(0)3019988001',
+      '+49 30 123456',
+    ]);
   });
 });
 
