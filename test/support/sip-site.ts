@@ -87,7 +87,7 @@ export class SipSite {
   async #isLeft(counts: Partial<SipServer['counts']>): Promise<void> {
     const differing = (): string[] =>
       Object.entries(counts).flatMap(([name, count]) => {
-        const found = this.server.counts[name as keyof typeof counts];
+        const found = this.server.counts[name];
         return found === count ? [] : [`${String(found)} ${name}`];
       });
     await until(() => differing().length === 0, 'something is left').catch((error: unknown) => {

@@ -83,14 +83,11 @@ describe('a bot with binary messages', () => {
     for (let at = 0; at < said.length; at += 1_000) bot.socket.send(said.subarray(at, at + 1_000));
     bot.send({ event: 'mark', mark: { name: 'said' } });
     const score = (): number => findPhrase(wire.decode(Buffer.concat(bot.binary.all)), speech)?.score ?? 0;
-    // A test that is kept waiting by others is a caller with gaps: it says it again.
-    for (let time = 1; time <= 3 && score() < 0.98; time += 1) {
-      await end.peer.speak(speech);
-      await bot.binary.at(bot.binary.all.length + 3);
-    }
-    expect(score()).toBeGreaterThan(0.98);
+    // Ahead of its time, by less than a bot may have unread: what stands in the place of late packets is another sound.
+    await end.peer.speakAhead(speech, 500);
+    await expect.poll(score).toBeGreaterThan(0.98);
     await bot.message('mark');
-    await expect.poll(() => findPhrase(end.peer.heard, answer)?.score).toBeGreaterThan(0.98);
+    await expect.poll(() => findPhrase(end.peer.said, answer)?.score).toBeGreaterThan(0.98);
     expect(new Set(bot.binary.all.map(({ length }) => length))).toEqual(new Set([wire.frameBytes]));
     expect(bot.of('media')).toEqual([]);
     await call.hangUp();

@@ -3,7 +3,6 @@ import { CarrierCall, until } from '../../support/carrier-call.js';
 import { GatewaySite, type Service } from '../../support/gateway-site.js';
 import { nothingLeft, sessionsOf } from '../../support/trunk.js';
 
-const LEASE_MS = 30_000;
 const NUMBERS = ['+15550100100', '+15550100101'] as const;
 
 let site: GatewaySite;

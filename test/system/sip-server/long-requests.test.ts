@@ -124,7 +124,9 @@ describe('a request above 1300 bytes for a peer that is reached by UDP', () => {
     await silent(udp.localPort);
     let call!: Promise<SrfDialog>;
     // Its connection is under way then.
-    await new Promise<unknown>((resolve) => (call = calling(LONG, '', resolve)));
+    await new Promise<unknown>((resolve) => {
+      call = calling(LONG, '', resolve);
+    });
     await site.pass(999);
     expect(udp.received).toEqual([]);
     await site.pass(1);
@@ -151,7 +153,9 @@ describe('a request above 1300 bytes for a peer that is reached by UDP', () => {
     await silent(udp.localPort);
     let cancel = (): void => undefined;
     let waiting!: Promise<SrfDialog>;
-    await new Promise<unknown>((resolve) => (waiting = calling(LONG, '', (_error, request) => request.cancel({}, resolve))));
+    await new Promise<unknown>((resolve) => {
+      waiting = calling(LONG, '', (_error, request) => request.cancel({}, resolve));
+    });
     await site.pass(1_000);
     expect(await refused(waiting)).toMatchObject({ status: 503 });
     expect(udp.received).toEqual([]);
