@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CarrierCall, until } from '../../support/carrier-call.js';
+import { numberLeasesKey } from '../../../src/gateway/store/redis/keys.js';
+import type { E164 } from '../../../src/gateway/model/e164.js';
+import { leaseEnd } from '../../support/redis.js';
 import { GatewaySite, type Service } from '../../support/gateway-site.js';
 import { nothingLeft, sessionsOf } from '../../support/trunk.js';
 
@@ -100,11 +103,16 @@ describe('two gateways on one SIP server, one Redis and one rtpengine', () => {
 
   it('one is killed: the other’s calls go on, its own places are free after a lease, and what it left is freed when it is back', async () => {
     const pair = [await talking(NUMBERS[0]), await talking(NUMBERS[1])] as const;
+    const all = (await site.api('b', 'GET', '/v1/calls?state=live')).json['calls'] as { call_id: string; sip_call_id: string }[];
     const killedMs = performance.now();
     await first.end('SIGKILL');
+    const deadMs = Date.now();
     await until(() => pair.some((call) => call.has('BYE')), 'no BYE');
     const [lost, kept] = pair[0].has('BYE') ? pair : [pair[1], pair[0]];
     const number = lost === pair[0] ? NUMBERS[0] : NUMBERS[1];
+    const { call_id: lostId } = all.find(({ sip_call_id: id }) => id === lost.signalling.callId)!;
+    // Nobody renews its lease of 30 s.
+    expect(await leaseEnd(site.redis, numberLeasesKey(number as E164), lostId)).toBeLessThanOrEqual(deadMs + 30_000);
     await kept.echoedAfter(performance.now());
     expect([kept.has('BYE'), await sessionsOf(relayPort())]).toEqual([false, 2]);
 
