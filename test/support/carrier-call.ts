@@ -140,15 +140,3 @@ export async function until(
     await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }
-
-/** When this machine stands still, packets come too late and what is heard has gaps: then once more. Returns how often. */
-export async function untilWhole(attempt: () => Promise<unknown>): Promise<number> {
-  for (let times = 1; ; times += 1) {
-    try {
-      await attempt();
-      return times;
-    } catch (error) {
-      if (times === 5) throw error;
-    }
-  }
-}
