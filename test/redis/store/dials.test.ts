@@ -1,10 +1,10 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Dialling, DialLimits, DialPermit } from '../../../src/gateway/model/dialling.js';
+import { limitedTrunk, type Dialling, type DialLimits, type DialPermit } from '../../../src/gateway/model/dialling.js';
 import { parseE164, type E164 } from '../../../src/gateway/model/e164.js';
 import type { DialHeadroom } from '../../../src/gateway/ports/batches.js';
 import { StoreUnavailableError, type DialRefusal, type PermittedDial } from '../../../src/gateway/ports/ports.js';
 import { placementKey } from '../../../src/gateway/store/redis/dials/redis-placements.js';
-import { orgDialsKey } from '../../../src/gateway/store/redis/keys.js';
+import { orgDialsKey, orgRecentDialsKey } from '../../../src/gateway/store/redis/keys.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { newUuid } from '../../../src/lib/ids.js';
 import type { Clock } from '../../../src/lib/clock.js';
@@ -13,7 +13,7 @@ import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import { begun } from '../../support/begun-call.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
-import { endLease, leaseEnd, startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
+import { endLease, holdSecond, leaseEnd, startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
 import { eventually } from '../api/http-fixture.js';
 import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
@@ -197,7 +197,10 @@ for (const cluster of [false, true]) {
       ['of cost', { max_cost_per_day: 0.35 }, /cost of this call/],
     ])('the limit %s counts them all, whatever became of them', async (_what, change, sentence) => {
       await allow(change);
-      for (const stores of [one, other, one]) expect((await reserve(stores, newUuid())).ok).toBe(true);
+      for (const stores of [one, other, one]) {
+        expect((await reserve(stores, newUuid())).ok).toBe(true);
+        await holdSecond(redis, orgRecentDialsKey(orgId));
+      }
       expect(errorOf(await reserve(other, newUuid()))).toMatch(sentence);
     });
 
@@ -287,9 +290,12 @@ for (const cluster of [false, true]) {
       ])('%s hold for all numbers of one trunk, on all gateways, and for each trunk alone', async (_what, per_trunk, sentence) => {
         await allowAll(per_trunk);
         const numbers = [from, sameTrunk, otherTrunk];
-        const outcomes = await Promise.all(
-          Array.from({ length: 12 }, (_, index) => reserveFrom(numbers[index % 3]!, [one, other][index % 2]!)),
-        );
+        const outcomes: Result<PermittedDial, DialRefusal>[] = [];
+        for (let index = 0; index < 12; index += 1) {
+          outcomes.push(await reserveFrom(numbers[index % 3]!, [one, other][index % 2]!));
+          for (const endpoint of ['a.example', 'a.example:5071'])
+            await holdSecond(redis, orgRecentDialsKey(orgId, limitedTrunk({ ...AMPLE, callers: [], per_trunk }, endpoint)));
+        }
         const toTrunk = (isOther: boolean) => outcomes.filter((_outcome, index) => (index % 3 === 2) === isOther);
         for (const isOther of [false, true]) expect(toTrunk(isOther).filter(({ ok }) => ok)).toHaveLength(2);
         const detail = expect.stringMatching(sentence) as string;
