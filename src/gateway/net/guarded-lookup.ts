@@ -1,7 +1,7 @@
-import { lookup as systemLookup, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { bareHost } from '../../lib/address.js';
 import { isPublicAddress } from '../../lib/address-scope.js';
+import { NameAddresses } from '../../lib/resolve-names.js';
 
 /** A customer's address names a place that it may not: `code` is `EPRIVATE`. */
 export class AddressRefusedError extends Error {
@@ -10,6 +10,10 @@ export class AddressRefusedError extends Error {
 }
 
 type Allowed = (address: string) => boolean;
+
+const names = new NameAddresses();
+/** As `options.family` of a look-up has them; 0 and anything else: both. */
+const FAMILIES: Readonly<Record<number | string, 4 | 6>> = { 4: 4, 6: 6, IPv4: 4, IPv6: 6 };
 
 /**
  * A `lookup` for sockets that finds only addresses that a customer may name. The check is made on what is connected to, so a name
@@ -51,14 +55,20 @@ export function agentUrlRefusal({ protocol, hostname }: URL, allowPrivate: boole
 
 function lookupOf(isAllowed: Allowed): LookupFunction {
   return (hostname, options, callback) => {
-    systemLookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
-      if (error !== null) return callback(error, []);
-      const allowed = found.filter(({ address }) => isAllowed(address));
-      const [first] = allowed;
-      if (first === undefined) return callback(refused(hostname), []);
-      if (options.all === true) callback(null, allowed);
-      else callback(null, first.address, first.family);
-    });
+    names.of(hostname).then(
+      (found) => {
+        const wanted = FAMILIES[options.family ?? 0];
+        const allowed = found
+          .filter(({ address }) => isAllowed(address))
+          .map(({ address }) => ({ address, family: isIP(address) }))
+          .filter(({ family }) => wanted === undefined || family === wanted);
+        const [first] = allowed;
+        if (first === undefined) return callback(refused(hostname), []);
+        if (options.all === true) callback(null, allowed);
+        else callback(null, first.address, first.family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    );
   };
 }
 
