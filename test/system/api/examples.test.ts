@@ -218,7 +218,7 @@ describe('docs/examples/client.ts', () => {
 describe('the command line over HTTP', () => {
   it('finds the running gateway and its key by itself', async () => {
     const listed = await gateway.cli('number', 'list');
-    expect([listed.code, listed.stderr]).toEqual([0, '']);
+    expect([listed.code, listed.stderr]).toEqual([0, `Organization: Demo (${gateway.ready.org_id})\n`]);
     expect(listed.stdout).toContain(gateway.ready.phone_number);
     const traced = await gateway.cli('calls', 'trace', callId);
     expect(traced.stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} {2}sip +→ INVITE /m);

@@ -78,8 +78,9 @@ it('of 600 placed calls in a burst, with every kind of end, each has a record, a
       ids.add(call.call_id);
       reasons.add(call.reason);
     }
-    if (json['next'] === null) break;
-    before = `&before=${String(json['next'])}`;
+    const { next } = json as { readonly next: string | null };
+    if (next === null) break;
+    before = `&before=${next}`;
   }
   expect(ids.size).toBe(CALLS);
   expect([...reasons].sort()).toEqual(

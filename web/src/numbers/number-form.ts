@@ -57,7 +57,10 @@ export async function save(
   onSaved: (record: NumberRecord) => void = () => undefined,
 ): Promise<void> {
   if (!form.isInbound && !form.isOutbound) refuse('directions', 'select inbound, outbound, or both');
-  if (number === null) return onSaved((await api.POST('/sip/attach', { body: attachBody(form) })).data);
+  if (number === null) {
+    onSaved((await api.POST('/sip/attach', { body: attachBody(form) })).data);
+    return;
+  }
   let record = number;
   // Each step is of the version that the one before made.
   for (const updates of updatesOf(number, form)) {
@@ -71,7 +74,8 @@ export async function save(
 function asOfForm(error: unknown): never {
   if (!(error instanceof ApiError)) throw error;
   const errors = error.errors.map((one) => (one.path === undefined ? one : { ...one, path: one.path.replace(/^updates\./, '') }));
-  throw new ApiError(error.message, { ...error, errors });
+  const { message, status, code, requestId, retryAfterSeconds } = error;
+  throw new ApiError(message, { status, code, requestId, retryAfterSeconds, errors });
 }
 
 function attachBody(form: NumberForm): BodyOf<'/sip/attach'> {

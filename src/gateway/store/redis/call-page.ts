@@ -62,7 +62,7 @@ export async function readPage<Call extends Listed>(
   const calls: Call[] = [];
   let range = rangeOf(query);
   const { limit: _limit, before: _before, sinceMs: _since, untilMs: _until, ...conditions } = query;
-  const isFiltered = Object.values(conditions).some((condition) => condition !== undefined);
+  const isFiltered = Object.keys(conditions).length > 0;
   for (let scanned = 0, bytes = 0; scanned < MAX_SCANNED_CALLS && bytes < MAX_PAGE_BYTES;) {
     const count = isFiltered ? READ_AT_ONCE : Math.min(READ_AT_ONCE, query.limit - calls.length);
     const entries = await read(range, count);

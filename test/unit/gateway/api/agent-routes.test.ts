@@ -219,7 +219,8 @@ describe('POST /v1/agents/{agent_id}', () => {
   it('warns of a number in the transfer_list that nobody is transferred to', async () => {
     const agent = await make({ prompt: PROMPT });
     const { warnings } = bodyOf(await update(agent, { transfer_list: ['+4930123456', { name: 'Desk', number: '+49(0)3019988001' }] }));
-    expect(warnings).toMatchObject([{ path: 'transfer_list', message: expect.stringMatching(/^has \+49\(0\)3019988001, .*E\.164/) }]);
+    expect(warnings.map(({ path }) => path)).toEqual(['transfer_list']);
+    expect(warnings[0]?.message).toMatch(/^has \+49\(0\)3019988001, .*E\.164/);
   });
 
   it('a tool that was deleted may stay named, with a warning; one that there never was may not', async () => {
