@@ -105,6 +105,13 @@ export type Connect = () => Promise<Stores & { close(): Promise<void> }>;
 export interface StoreIo {
   readonly connect: Connect;
   readonly print: (line: string) => void;
+  /** What is said beside the answer, on standard error. */
+  readonly note?: (line: string) => void;
+}
+
+/** Says whom an answer is of that is used as it is printed. */
+export function noteOrg({ note = console.error }: Pick<StoreIo, 'note'>, { name, org_id: id }: OrgRecord): void {
+  note(plain(`Organization: ${name} (${id})`));
 }
 
 /** Makes `command` one over the store: `work` gets the open stores, the flags and the arguments. A failure is one line on standard error and exit code 1. */

@@ -50,7 +50,8 @@ export function keyCommand(io: StoreIo): Command {
     // Not quoted back: it may be the key itself, typed by mistake.
     if (record === null) throw new CommandFailure('no key has this id (trunkline key list <org> shows all)');
     await noteChange(stores, record.org_id ?? NO_ORG, 'key.revoke', record.key_id, ['revoked_at']);
-    printResult(io, flags, record, `Revoked key ${record.key_id} ("${record.name}").`);
+    const org = record.org_id === null ? null : await stores.orgs.get(record.org_id);
+    printResult(io, flags, record, `Revoked key ${record.key_id} ("${record.name}") of ${titleOf(org)}.`);
   });
   return key.addHelpText(
     'after',

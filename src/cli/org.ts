@@ -13,6 +13,7 @@ import {
   limitArgument,
   noteChange,
   overStores,
+  noteOrg,
   printResult,
   table,
   textOf,
@@ -259,6 +260,7 @@ function addSecret(field: keyof typeof SECRETS, parent: Command, io: StoreIo): v
     const isRotated = flags.rotate === true;
     const found = isRotated ? await changeOrg(stores, idOrName, { [field]: secret.make() }) : await findOrg(stores, idOrName);
     printResult(io, flags, { org_id: found.org_id, [field]: found[field] }, found[field]);
+    noteOrg(io, found);
   });
 }
 

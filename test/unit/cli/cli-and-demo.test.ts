@@ -17,11 +17,13 @@ const clock = new VirtualClock();
 describe('trunkline org and key', () => {
   let stores: Stores;
   let printed: string[];
+  let notes: string[];
   let errors: string;
   let closed: number;
   beforeEach(() => {
     stores = createMemoryStores({ clock });
     printed = [];
+    notes = [];
     errors = '';
     closed = 0;
   });
@@ -32,7 +34,7 @@ describe('trunkline org and key', () => {
   /** Runs one command; resolves with its exit code. */
   async function run(...args: string[]): Promise<number> {
     const build = args[0] === 'org' ? orgCommand : keyCommand;
-    const command = build({ connect, print });
+    const command = build({ connect, print, note: (line) => void notes.push(line) });
     return runCommand(command, args.slice(1), { print, error: (text) => (errors += text) });
   }
   const json = (): unknown => JSON.parse(printed.at(-1) ?? '');
@@ -186,7 +188,7 @@ describe('trunkline org and key', () => {
     const stored = async () => (await stores.orgs.list())[0]!;
     const { org_id, [field]: first } = await stored();
     expect(await run('org', command, 'a')).toBe(0);
-    expect(printed.at(-1)).toBe(first);
+    expect([printed.at(-1), notes]).toEqual([first, [`Organization: a (${org_id})`]]);
     expect(await run('org', command, org_id, '--rotate', '--json')).toBe(0);
     const second = (await stored())[field];
     expect(second).toMatch(form);
@@ -226,6 +228,7 @@ describe('trunkline org and key', () => {
     await run('key', 'create', 'a', '--json');
     const { key, key_id } = json() as { key: string } & ApiKeyRecord;
     expect(await run('key', 'revoke', key_id)).toBe(0);
+    expect(printed.at(-1)).toBe(`Revoked key ${key_id} ("default") of "a".`);
     expect(await stores.keys.find(key)).toBeNull();
   });
 

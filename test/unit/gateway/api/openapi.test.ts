@@ -45,6 +45,13 @@ describe('/openapi.json', () => {
     }
   });
 
+  it('takes the organization of an operator in each GET behind a key', () => {
+    const keyed = operationsOf(document).filter((one) => one.method === 'GET' && !isTwilios(one) && one.security?.length !== 0);
+    expect(keyed.length).toBeGreaterThan(15);
+    const without = keyed.filter(({ parameters = [] }) => !parameters.some(({ name }) => name === 'org_id'));
+    expect(without.map(nameOf)).toEqual([]);
+  });
+
   it('has every route', () => {
     const routes = Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`));
     expect(routes.sort()).toEqual([

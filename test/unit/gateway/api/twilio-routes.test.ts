@@ -189,6 +189,12 @@ describe('Twilio’s way to read calls', () => {
     ]);
   });
 
+  it('names the parent of a call in progress, too', async () => {
+    const parent = '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11';
+    call = { ...call!, direction: 'outbound', parentCallId: parent };
+    expect(JSON.parse((await get(`/Calls/${callSidOf(CALL_ID)}.json`)).text)).toMatchObject({ parent_call_sid: callSidOf(parent) });
+  });
+
   it('lists page by page, each call once', async () => {
     const ids = Array.from({ length: 5 }, (_, at) => `153ee546-05b9-4d95-bd6d-f899f082d48${String(at)}`);
     for (const [at, id] of ids.entries()) {
