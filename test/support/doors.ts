@@ -14,6 +14,7 @@ import { err, ok } from '../../src/lib/result.js';
 import { silentLog } from '../../src/lib/log.js';
 import { FACTS, PERMITTED, PLACED, playOn } from './call-machine.js';
 import { NUMBER, ROUTE } from './route.js';
+import type { OtherCalls } from '../../src/gateway/call/call-legs.js';
 import { RunnerBench, turns } from './runner-bench.js';
 import { VirtualClock } from './virtual-clock.js';
 import { NO_VOICE_SERVER } from './voice-server.js';
@@ -110,7 +111,7 @@ export const batch: Door = async (to) => {
   return placed.length > 0;
 };
 
-/** A call that came in; whether its carrier gets a REFER. */
+/** A call that came in; whether its carrier gets a REFER, or a call of ours goes out for it. */
 async function referred(
   { dialling = true, ...allowed }: Allowed,
   more: Partial<Route>,
@@ -118,15 +119,18 @@ async function referred(
 ): Promise<boolean> {
   const agent = { transfer_list: allowed.transferList ?? null } as Route['agent'];
   const route: Route = { ...(dialling ? MAY_DIAL : ROUTE), agent, ...more };
+  const placed: E164[] = [];
+  const others: OtherCalls = { placeLeg: (request) => (placed.push(request.to), null), tell: () => true };
   const bench = new RunnerBench(false, null, {
     route,
     facts: { transferPrefixes: allowed.prefixes ?? [], transferHosts: allowed.hosts ?? [] },
-    services: { doNotCall, dials: ledger(), voiceServer: { ...NO_VOICE_SERVER, document } },
+    services: { doNotCall, others, dials: ledger(), voiceServer: { ...NO_VOICE_SERVER, document } },
   });
   await bench.connect('');
   ask(bench);
   for (let turn = 0; turn < 10; turn += 1) await turns();
-  return bench.pending.some(({ name }) => name === 'REFER');
+  const [leg] = placed;
+  return leg === undefined ? bench.pending.some(({ name }) => name === 'REFER') : reserves(leg);
 }
 
 /** Its URL says what is dialled. */
@@ -157,7 +161,7 @@ export const TRANSFERS: Readonly<Record<string, Door>> = {
     ),
 };
 
-/** Calls that we placed. */
+/** Calls that we place beside one that came in, and transfers of placed calls. */
 export const TRANSFERS_OF_PLACED_CALLS: Readonly<Record<string, Door>> = {
   'a transfer in a placed call': async (to) => {
     const permitted = { ...PERMITTED, route: MAY_DIAL } as typeof PERMITTED;
@@ -167,6 +171,8 @@ export const TRANSFERS_OF_PLACED_CALLS: Readonly<Record<string, Door>> = {
     );
     return refer?.target.kind === 'number' && reserves(refer.target.number);
   },
+  'a consultation of a bot': asks((to) => ({ type: 'transfer', requestId: 't', to, isConsultation: true })),
+  'a transfer with a briefing': asks((to) => ({ type: 'transfer', requestId: 't', to, briefing: 'Kim calls.' })),
   'a second leg beside a call': async (to) => {
     const number = numberOf({ row: 0, phone_number: to });
     return number.ok && reserves(number.value.number);
