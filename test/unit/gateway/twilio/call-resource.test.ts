@@ -96,6 +96,7 @@ describe('an ended call', () => {
       answeredAtMs: Date.UTC(2026, 0, 1, 12, 0, 10),
       endedAtMs: Date.UTC(2026, 0, 1, 12, 0, 15),
       answerer: 'machine',
+      parentCallId: null,
     });
   });
 
