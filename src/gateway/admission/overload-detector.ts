@@ -24,15 +24,31 @@ export interface OverloadVerdict {
   readonly isOverloaded: boolean;
   /** Samples in a row that contradict the verdict. */
   readonly against: number;
+  /** The figure of the last sample that was the furthest over its limit; `null`: none was over. */
+  readonly worst: Excess | null;
 }
 
-export const NOT_OVERLOADED: OverloadVerdict = { isOverloaded: false, against: 0 };
+/** A figure and its limit. */
+export interface Excess {
+  readonly figure: 'event_loop_delay_ms' | 'media_delay_ms' | 'media_arrival_delay_ms' | 'cpu_percent';
+  readonly value: number;
+  readonly limit: number;
+}
+
+export const NOT_OVERLOADED: OverloadVerdict = { isOverloaded: false, against: 0, worst: null };
 
 const SAMPLE_MS = 500;
 // A process that has nothing to do wakes up 20 times a second for it, not 100.
 const RESOLUTION_MS = 50;
-/** Samples in a row that reverse the verdict: one long garbage collection must not refuse calls. */
-const TURN_AFTER = 2;
+/**
+ * Samples in a row over a limit: 1.5 s. One pause, as of a garbage collection or of a machine that stood still, shows in two of them, and a carrier
+ * that gets 503 turns away from the whole trunk.
+ */
+const OVER_AFTER = 3;
+/** Of two samples in a row the second is this much worse: what waits grows, and would not bear more calls in the meantime. */
+const GROWS = 1.5;
+/** Samples in a row that end the overload. */
+const RELIEVED_AFTER = 2;
 /**
  * Even the callers' fastest packets are late, and the machine has no CPU left: they wait in rtpengine, and would wait longer with each
  * further call. Late packets on a machine that has CPU only had a longer way.
@@ -46,16 +62,32 @@ const CORES = cpus().length;
 const idleMs = (): number => cpus().reduce((sum, { times }) => sum + times.idle, 0);
 
 export function nextVerdict(verdict: OverloadVerdict, sample: OverloadSample, limits: OverloadLimits): OverloadVerdict {
-  const factor = verdict.isOverloaded ? RELIEF : 1;
-  const isOver =
-    sample.delayMs > limits.maxEventLoopDelayMs * factor ||
-    sample.media.frameMs > limits.maxMediaDelayMs * factor ||
-    (sample.media.arrivalMs > limits.maxMediaDelayMs * factor && sample.idlePercent < IDLE_PERCENT) ||
-    sample.cpuPercent > limits.maxCpuPercent * factor;
-  if (isOver === verdict.isOverloaded) return { ...verdict, against: 0 };
+  const worst = worstOf(sample, limits, verdict.isOverloaded ? RELIEF : 1);
+  const isOver = worst !== null;
+  if (isOver === verdict.isOverloaded) return { ...verdict, against: 0, worst };
   const against = verdict.against + 1;
-  return against >= TURN_AFTER ? { isOverloaded: isOver, against: 0 } : { ...verdict, against };
+  const isTurned = isOver ? against >= OVER_AFTER || isGrowing(verdict.worst, worst) : against >= RELIEVED_AFTER;
+  return isTurned ? { isOverloaded: isOver, against: 0, worst } : { ...verdict, against, worst };
 }
+
+const excess = ({ value, limit }: Excess): number => value / Math.max(limit, Number.EPSILON);
+
+/** @param factor of the limits that counts as over them */
+function worstOf({ delayMs, media, cpuPercent, idlePercent }: OverloadSample, limits: OverloadLimits, factor: number): Excess | null {
+  const { maxEventLoopDelayMs, maxMediaDelayMs, maxCpuPercent } = limits;
+  const all: readonly Excess[] = [
+    { figure: 'event_loop_delay_ms', value: delayMs, limit: maxEventLoopDelayMs },
+    { figure: 'media_delay_ms', value: media.frameMs, limit: maxMediaDelayMs },
+    ...(idlePercent < IDLE_PERCENT ? [{ figure: 'media_arrival_delay_ms' as const, value: media.arrivalMs, limit: maxMediaDelayMs }] : []),
+    { figure: 'cpu_percent', value: cpuPercent, limit: maxCpuPercent },
+  ];
+  const over = all.filter(({ value, limit }) => value > limit * factor);
+  return over.reduce<Excess | null>((worst, one) => (worst === null || excess(one) > excess(worst) ? one : worst), null);
+}
+
+/** CPU is taken at once, and does not queue. */
+const isGrowing = (before: Excess | null, now: Excess): boolean =>
+  before !== null && before.figure === now.figure && now.figure !== 'cpu_percent' && now.value > before.value * GROWS;
 
 /** Measures the delay of this process's event loop, and its CPU; the media threads measure their own delay. */
 export class OverloadDetector {
@@ -122,6 +154,9 @@ export class OverloadDetector {
       cpu_percent: Math.round(cpuPercent),
     };
     if (before) this.log.info(facts, 'gateway.overload.ended');
-    else this.log.warn(facts, 'gateway.overload.began');
+    else {
+      const { figure, limit } = this.#verdict.worst ?? { figure: null, limit: null };
+      this.log.warn({ ...facts, over: figure, limit }, 'gateway.overload.began');
+    }
   }
 }

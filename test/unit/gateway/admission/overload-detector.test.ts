@@ -28,44 +28,47 @@ const after = (...samples: readonly OverloadSample[]): boolean =>
 describe('whether a gateway is overloaded', () => {
   it.each([
     ['quiet', [QUIET], false],
-    ['late once, as by a garbage collection', [LATE], false],
-    ['late twice', [LATE, LATE], true],
-    ['late, quiet, late', [LATE, QUIET, LATE], false],
-    ['late in a media thread once', [MEDIA_LATE, QUIET], false],
-    ['late in a media thread twice', [MEDIA_LATE, MEDIA_LATE], true],
-    ['late packets on an idle machine: their way became longer', [PACKETS_LATE, PACKETS_LATE], false],
-    ['late packets on a machine that has no CPU left', [PACKETS_LATE_AND_BUSY, PACKETS_LATE_AND_BUSY], true],
-    ['near the limit of media', [MEDIA_NEARLY, MEDIA_NEARLY], false],
-    ['short of CPU twice', [BUSY, BUSY], true],
-    ['late, then short of CPU', [LATE, BUSY], true],
+    ['late twice, as by one garbage collection at the turn of two samples', [LATE, LATE, QUIET], false],
+    ['late for a second and a half', [LATE, LATE, LATE], true],
+    ['late, quiet, late', [LATE, LATE, QUIET, LATE, LATE], false],
+    ['late in a media thread by one pause of 200 ms', [{ ...MEDIA_LATE, media: { ...ON_TIME, frameMs: 200 } }, MEDIA_LATE, QUIET], false],
+    ['later and later', [LATE, { ...LATE, delayMs: 800 }], true],
+    ['later and later in a media thread', [MEDIA_LATE, { ...MEDIA_LATE, media: { ...ON_TIME, frameMs: 62 } }], true],
+    ['late in a media thread for a second and a half', [MEDIA_LATE, MEDIA_LATE, MEDIA_LATE], true],
+    ['late packets on an idle machine: their way became longer', [PACKETS_LATE, PACKETS_LATE, PACKETS_LATE], false],
+    ['late packets on a machine that has no CPU left', Array(3).fill(PACKETS_LATE_AND_BUSY), true],
+    ['near the limit of media', [MEDIA_NEARLY, MEDIA_NEARLY, MEDIA_NEARLY], false],
+    ['short of CPU for a second', [BUSY, { ...BUSY, cpuPercent: 400 }], false],
+    ['short of CPU for a second and a half', [BUSY, BUSY, BUSY], true],
+    ['late, then short of CPU', [LATE, BUSY, BUSY], true],
     ['near the limit', [NEARLY, NEARLY, NEARLY], false],
   ])('%s', (_what, samples, isOverloaded) => {
     expect(after(...samples)).toBe(isOverloaded);
   });
 
   it('until it is well below the limits, twice', () => {
-    expect(after(LATE, LATE, QUIET)).toBe(true);
-    expect(after(LATE, LATE, NEARLY, NEARLY, NEARLY)).toBe(true);
-    expect(after(LATE, LATE, QUIET, QUIET)).toBe(false);
-    expect(after(MEDIA_LATE, MEDIA_LATE, MEDIA_NEARLY, MEDIA_NEARLY)).toBe(true);
-    expect(after(MEDIA_LATE, MEDIA_LATE, QUIET, QUIET)).toBe(false);
+    expect(after(LATE, LATE, LATE, QUIET)).toBe(true);
+    expect(after(LATE, LATE, LATE, NEARLY, NEARLY, NEARLY)).toBe(true);
+    expect(after(LATE, LATE, LATE, QUIET, QUIET)).toBe(false);
+    expect(after(MEDIA_LATE, MEDIA_LATE, MEDIA_LATE, MEDIA_NEARLY, MEDIA_NEARLY)).toBe(true);
+    expect(after(MEDIA_LATE, MEDIA_LATE, MEDIA_LATE, QUIET, QUIET)).toBe(false);
   });
 });
 
 describe('the watch over this process', () => {
-  it('finds it overloaded at the second sample over a limit, and says so once', () => {
+  it('finds it overloaded at the third sample over a limit, and says once which figure it was', () => {
     const clock = new VirtualClock();
     const log = new EventLog();
     // Any process that runs takes some CPU.
     const monitor = new OverloadDetector({ ...LIMITS, maxEventLoopDelayMs: 60_000, maxCpuPercent: 0 }, () => ON_TIME, clock, log);
     monitor.start();
-    const seen = [1, 2, 3].map(() => {
+    const seen = [1, 2, 3, 4].map(() => {
       clock.advance(500);
       return monitor.isOverloaded;
     });
     monitor.stop();
-    expect(seen).toEqual([false, true, true]);
-    expect(log.named('gateway.overload.began')).toHaveLength(1);
+    expect(seen).toEqual([false, false, true, true]);
+    expect(log.named('gateway.overload.began')).toMatchObject([{ fields: { over: 'cpu_percent', limit: 0 } }]);
   });
 
   it('takes the delay of the media threads into account, and says so at the end too', () => {
@@ -75,7 +78,7 @@ describe('the watch over this process', () => {
     const limits = { ...LIMITS, maxEventLoopDelayMs: 60_000, maxCpuPercent: 100_000 };
     const detector = new OverloadDetector(limits, () => ({ frameMs, arrivalMs: 0 }), clock, log);
     detector.start();
-    clock.advance(1_000);
+    clock.advance(1_500);
     const during = detector.isOverloaded;
     frameMs = 31;
     clock.advance(1_000);

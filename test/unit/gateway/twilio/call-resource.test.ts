@@ -87,7 +87,6 @@ describe('an ended call', () => {
     const record = callOf(ORG_ID, 0, { ...answered, direction: 'inbound', from: '+15550100999', to: '+15550100100' });
     expect(endedCallSeen(record)).toEqual({
       callId: record.call_id,
-      parentCallId: null,
       direction: 'inbound',
       from: '+15550100999',
       to: '+15550100100',
