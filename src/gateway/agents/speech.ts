@@ -184,43 +184,56 @@ export type PronunciationRule = Pick<PronunciationEntry, 'word' | 'pronunciation
   Partial<Pick<PronunciationEntry, 'case_sensitive' | 'spaced'>>;
 
 const MAX_RULES = 500;
-const REGEXP_SYNTAX = /[\\^$.*+?()[\]{}|/]/g;
+/** A letter, mark or digit of any script. */
+const OF_A_WORD = /[\p{L}\p{M}\p{N}]/u;
 
 /**
  * The text with every word of the guide replaced by its pronunciation. `spaced`: only where the word stands alone, with no letter or
  * digit of any script beside it. The longest word wins where several fit; a replacement is not looked at again.
  */
 export function applyPronunciation(text: string, guide: readonly PronunciationRule[]): string {
-  const rules = guide
-    .filter((rule) => rule.word !== '')
-    .slice(0, MAX_RULES)
-    .sort((a, b) => b.word.length - a.word.length)
-    .map((rule) => ({ pattern: patternOf(rule), pronunciation: rule.pronunciation }));
+  const rules = guide.filter((rule) => rule.word !== '').slice(0, MAX_RULES);
   if (rules.length === 0) return text;
+  // Looked up by length and word: 500 patterns at each character of a long text would hold a media thread for half a second.
+  const byWord = new Map<string, PronunciationRule[]>();
+  for (const rule of rules) byWord.set(folded(rule.word), [...(byWord.get(folded(rule.word)) ?? []), rule]);
+  const lengths = [...new Set(rules.map(({ word }) => word.length))].sort((a, b) => b - a);
+  const foldedText = folded(text);
+  const ruleAt = (index: number): PronunciationRule | undefined => {
+    for (const length of lengths) {
+      const found = byWord.get(foldedText.slice(index, index + length))?.find((rule) => fits(rule, text, index));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
   let result = '';
   for (let index = 0; index < text.length;) {
-    const match = matchAt(text, index, rules);
-    result += match === undefined ? (text[index] ?? '') : match.pronunciation;
-    index += match === undefined ? 1 : match.length;
+    const rule = ruleAt(index);
+    result += rule === undefined ? (text[index] ?? '') : rule.pronunciation;
+    index += rule === undefined ? 1 : rule.word.length;
   }
   return result;
 }
 
-function matchAt(
-  text: string,
-  index: number,
-  rules: readonly { readonly pattern: RegExp; readonly pronunciation: string }[],
-): { readonly pronunciation: string; readonly length: number } | undefined {
-  for (const { pattern, pronunciation } of rules) {
-    pattern.lastIndex = index;
-    const found = pattern.exec(text);
-    if (found !== null) return { pronunciation, length: found[0].length };
-  }
-  return undefined;
+/** Without case, and as long as before. */
+const folded = (text: string): string =>
+  Array.from({ length: text.length }, (_none, at) => {
+    const lower = text.charAt(at).toLowerCase();
+    return lower.length === 1 ? lower : text.charAt(at);
+  }).join('');
+
+function fits({ word, case_sensitive: isExact, spaced = true }: PronunciationRule, text: string, index: number): boolean {
+  if (isExact === true && !text.startsWith(word, index)) return false;
+  return !spaced || !(OF_A_WORD.test(characterBefore(text, index)) || OF_A_WORD.test(characterAt(text, index + word.length)));
 }
 
-function patternOf(rule: PronunciationRule): RegExp {
-  const word = rule.word.replace(REGEXP_SYNTAX, '\\$&');
-  const source = rule.spaced === false ? word : `(?<![\\p{L}\\p{M}\\p{N}])${word}(?![\\p{L}\\p{M}\\p{N}])`;
-  return new RegExp(source, rule.case_sensitive === true ? 'uy' : 'iuy');
-}
+const characterAt = (text: string, index: number): string => {
+  const code = text.codePointAt(index);
+  return code === undefined ? '' : String.fromCodePoint(code);
+};
+
+/** A character of two code units, too. */
+const characterBefore = (text: string, index: number): string => {
+  const two = index >= 2 ? characterAt(text, index - 2) : '';
+  return two.length === 2 ? two : text.charAt(index - 1);
+};

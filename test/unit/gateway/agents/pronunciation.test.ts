@@ -50,6 +50,17 @@ describe('pronunciation guide', () => {
     expect(applyPronunciation('a-b [x] a.b', [rule('a.b', '1'), rule('a-b', '2'), rule('[x]', '3')])).toBe('2 3 1');
   });
 
+  it('a character of two code units stands beside a word as any letter does', () => {
+    expect(applyPronunciation('𝐀is is𝐀 😀is is', [rule('is', 'x')])).toBe('𝐀is is𝐀 😀x x');
+  });
+
+  it('500 words that a long text nearly has at each place take no time that grows with both', () => {
+    const guide = Array.from({ length: 500 }, (_none, at) => rule(`${'a'.repeat(60)}${String(at)}`, 'x', { spaced: false }));
+    // Quadratic work would not end within the test's limit.
+    const text = 'a'.repeat(1_000_000);
+    expect(applyPronunciation(text, guide)).toBe(text);
+  });
+
   it('an empty word and an empty guide change nothing; characters outside of the basic plane survive', () => {
     expect(applyPronunciation('as 😀 is', [rule('', 'x')])).toBe('as 😀 is');
     expect(applyPronunciation('as 😀 is', [rule('is', 'was')])).toBe('as 😀 was');
