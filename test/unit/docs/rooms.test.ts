@@ -10,7 +10,17 @@ interface Rule {
 }
 
 const { forbidden } = createRequire(import.meta.url)(`${ROOT}.dependency-cruiser.cjs`) as { forbidden: readonly Rule[] };
-const files = ['src', 'native', 'scripts', 'test', 'bench', 'docs', 'node_modules', 'node_modules/@fastify'].flatMap((folder) =>
+const files = [
+  'src',
+  'native',
+  'scripts',
+  'test',
+  'bench',
+  'docs',
+  'node_modules',
+  'node_modules/@fastify',
+  'node_modules/@echogarden',
+].flatMap((folder) =>
   readdirSync(`${ROOT}${folder}`, { recursive: folder === 'src', encoding: 'utf8' }).flatMap((file) => [
     `${folder}/${file}`,
     `${folder}/${file}/`,
