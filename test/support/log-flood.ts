@@ -14,6 +14,10 @@ process.on('message', (step) => {
     for (let line = 0; line < LINES; line += 1) log.info({ line, padding: 'x'.repeat(200) }, 'flood.line');
     // A turn of the event loop later: the process still runs.
     setImmediate(count);
+  } else if (step === 'complain') {
+    // As a package does that writes to the console, and Node.js with a warning.
+    console.error('complaint');
+    process.emitWarning('complaint');
   } else if (step === 'count') {
     count();
   } else {

@@ -55,6 +55,8 @@ function standardOutput(onCaughtUp: (lines: number) => void): DestinationStream 
   // Node creates this stream at its first use, and sets O_NONBLOCK on a pipe or a socket: a blocking write would delay the end of the
   // process.
   process.stdout.on('error', () => undefined);
+  // Node.js itself and packages write to it, and a write that fails would end the process.
+  process.stderr.on('error', () => undefined);
   let triesLeft = Infinity;
   const retryEAGAIN = (): boolean => {
     triesLeft -= 1;

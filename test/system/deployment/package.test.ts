@@ -22,9 +22,7 @@ let packed: readonly string[] = [];
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'trunkline-package-'));
   const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory]);
-  const [tarball] = JSON.parse(stdout) as [
-    { readonly filename: string; readonly files: { readonly path: string }[] },
-  ];
+  const [tarball] = JSON.parse(stdout) as [{ readonly filename: string; readonly files: { readonly path: string }[] }];
   packed = tarball.files.map(({ path }) => path);
   writeFileSync(join(directory, 'package.json'), '{ "private": true, "type": "module" }');
   const flags = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -22,6 +23,19 @@ async function flooded(): Promise<{ readonly flood: ChildProcess; readonly sent:
   const [sent] = (await once(flood, 'message')) as [Flooded];
   return { flood, sent };
 }
+
+it('a disk that is full ends no process, whatever it writes: its lines are dropped and counted', async () => {
+  const full = openSync('/dev/full', 'w');
+  const flood = spawn(process.execPath, ['--import', 'tsx', FLOOD], { stdio: ['ignore', full, full, 'ipc'] });
+  closeSync(full);
+  child = flood;
+  flood.send('complain');
+  flood.send('flood');
+  const [sent] = (await once(flood, 'message')) as [Flooded];
+  expect(sent.dropped).toBeGreaterThan(10_000);
+  flood.send('end');
+  expect(await once(flood, 'exit')).toEqual([0, null]);
+});
 
 describe('a log pipe that nobody reads', () => {
   it('holds up neither the process nor its end; lines beyond 1 MiB are dropped and counted', async () => {
