@@ -77,11 +77,15 @@ export function validationFailure(errors: readonly ApiErrorEntry[], fields?: Rea
   });
 }
 
+/** What Redis answers names no key and no value. */
+const storeSays = ({ answer }: StoreUnavailableError): string =>
+  answer === null ? 'The store does not answer' : `The store cannot serve this now (Redis says: ${answer.replace(/\.$/, '')})`;
+
 /** The one mapping from whatever was thrown to an answer. `requestId` stands in the message of an unexpected error. */
 export function failureOf(error: unknown, requestId: string): ApiFailure {
   if (error instanceof ApiFailure) return error;
   if (error instanceof StoreUnavailableError) {
-    return new ApiFailure('STORE_UNAVAILABLE', 'The store does not answer; nothing may have changed. Try again.', {
+    return new ApiFailure('STORE_UNAVAILABLE', `${storeSays(error)}; nothing may have changed. Try again.`, {
       headers: { 'retry-after': String(STORE_RETRY_AFTER_S) },
       cause: error,
     });

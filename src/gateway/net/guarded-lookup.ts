@@ -67,7 +67,7 @@ function lookupOf(isAllowed: Allowed): LookupFunction {
         if (options.all === true) callback(null, allowed);
         else callback(null, first.address, first.family);
       },
-      (error: NodeJS.ErrnoException) => callback(error, []),
+      (error: unknown) => callback(error as NodeJS.ErrnoException, []),
     );
   };
 }

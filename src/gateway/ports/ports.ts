@@ -107,6 +107,15 @@ export interface ProviderSessions {
 /** The store did not answer: the call is refused with 503 STORE_UNAVAILABLE. */
 export class StoreUnavailableError extends Error {
   override readonly name = 'StoreUnavailableError';
+
+  /** @param answer what the store answered, such as `OOM command not allowed …`; `null`: nothing */
+  constructor(
+    message: string,
+    readonly answer: string | null = null,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
 }
 
 /** All that is kept of a call that ended or was refused. */

@@ -5,6 +5,7 @@ import { httpAddress, type Config } from '../../config/schema.js';
 import { packageVersion } from '../../config/version.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
+import { errorText } from '../../lib/result.js';
 import { metricsRefusal } from '../../observability/metrics/access.js';
 import { gatherMetrics } from '../../observability/metrics/peers.js';
 import { METRICS_CONTENT_TYPE, type Metrics } from '../../observability/metrics/registry.js';
@@ -57,7 +58,7 @@ export async function openApi(
       toolRunner,
       metrics: metricsSource(config, metrics, worker),
       readiness: async () => ({
-        redis: await isFine(stores.ping()),
+        redis: await readyOrWhy(stores.ping()),
         rtpengine: relay.isUp,
         sip_server: inbound.isConnected,
       }),
@@ -106,9 +107,9 @@ function agentPolicy({ agents, calls, webhooks }: Config): ApiOptions['agents'] 
   };
 }
 
-function isFine(work: Promise<unknown>): Promise<boolean> {
+function readyOrWhy(work: Promise<unknown>): Promise<true | string> {
   return work.then(
     () => true,
-    () => false,
+    (error: unknown) => errorText(error),
   );
 }

@@ -1,6 +1,7 @@
 import { NO_CALLS_PLACED, NO_LIVE_CALLS } from '../../support/no-calls-placed.js';
 import { createApiServer, type ApiServer } from '../../../src/gateway/api/server.js';
 import type { CallCheck } from '../../../src/gateway/api/schemas/sip-check.js';
+import { errorText } from '../../../src/lib/result.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
@@ -30,7 +31,7 @@ export async function openHttpApi(redisUrl: string, { checkOf = () => acceptAll,
   const readiness = async () => ({
     redis: await stores.ping().then(
       () => true,
-      () => false,
+      (error: unknown) => errorText(error),
     ),
   });
   const server = await createApiServer(

@@ -51,7 +51,7 @@ async function hangUp(call: TakenCall): Promise<void> {
 
 it('of 600 placed calls in a burst, with every kind of end, each has a record, a trace and a webhook, and counts in its batch', async () => {
   const failures: unknown[] = [];
-  void site.trunk.takeAll((call) => void end(call).catch((error: unknown) => failures.push(error)));
+  site.trunk.takeAll((call) => void end(call).catch((error: unknown) => failures.push(error)));
   const numbers = Array.from({ length: CALLS - SINGLE }, (_, index) => numberAt(index));
   const pace = { calls_per_second: 100, max_concurrent_calls: 1_000, hours: ALWAYS };
   const made = await site.gateway.api('POST', '/v2/batches', { name: 'Burst', from: FROM, numbers, webhook: hooks.url('/done'), ...pace });
@@ -59,7 +59,7 @@ it('of 600 placed calls in a burst, with every kind of end, each has a record, a
   const id = (made.json['data'] as { batch_id: string }).batch_id;
   const batch = async (): Promise<Readonly<Record<string, unknown>>> =>
     (await site.gateway.api('GET', `/v2/batches/${id}`)).json['data'] as Readonly<Record<string, unknown>>;
-  await expect.poll(async () => (await batch())['state'], { timeout: 90_000 }).toBe('completed');
+  await expect.poll(async () => (await batch())['state']).toBe('completed');
   const log = (await site.gateway.api('GET', `/v2/batches/${id}/logs?direction=asc&take=1000`)).json['data'] as readonly {
     readonly event_type: string;
     readonly payload: Readonly<Record<string, unknown>>;

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { errorEnvelope, errorEnvelopeSchema } from '../schemas/api-error.js';
 import { dataAnswer, exampleOf, failureAnswers, success, successAnswer } from '../answers.js';
 
-/** For each part of the service (`redis`, `rtpengine`, `sip_server`), whether it is ready. */
-export type PartStates = Readonly<Record<string, boolean>>;
+/** For each part of the service (`redis`, `rtpengine`, `sip_server`), whether it is ready, or a text that says why it is not. */
+export type PartStates = Readonly<Record<string, boolean | string>>;
 
 /** How every part is now. Should come back within a second or so; when it rejects, the service is not ready. */
 export type Readiness = () => Promise<PartStates>;
@@ -47,17 +47,20 @@ export function healthRoutes(app: ZodApp, { readiness, version }: HealthRoutesOp
       },
     },
     handler: async (_request, reply) => {
-      const parts = await partsOf(readiness);
+      const states = await partsOf(readiness);
+      const parts = Object.fromEntries(Object.entries(states).map(([name, state]) => [name, state === true]));
       const missing = Object.keys(parts).filter((name) => parts[name] !== true);
       if (missing.length === 0) return success({ parts });
-      const errors = missing.map((name) => ({ error: 'NOT_READY' as const, message: `${name} is not ready` }));
+      const errors = missing.map((name) => ({ error: 'NOT_READY' as const, message: `${name} is not ready${why(states[name])}` }));
       const envelope = errorEnvelope('NOT_READY', `Not ready: ${missing.join(', ')}`, errors);
       return reply.code(503).send({ ...envelope, parts });
     },
   });
 }
 
-async function partsOf(readiness: Readiness): Promise<Record<string, boolean>> {
+const why = (state: boolean | string | undefined): string => (typeof state === 'string' ? `: ${state}` : '');
+
+async function partsOf(readiness: Readiness): Promise<PartStates> {
   try {
     return { ...(await readiness()) };
   } catch {

@@ -28,6 +28,9 @@ const READ_AT_ONCE = 50;
 /** Until a connection that ioredis has given up is begun again. */
 const BEGIN_AGAIN_MS = 200;
 
+const PROBE_KEY = 'trunkline:probe';
+const PROBE_KEPT_MS = 60_000;
+
 // Answers by which Redis says that it cannot serve now; any other error answer is a fault of ours.
 const UNAVAILABLE =
   /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|OOM|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|ERR max number of clients)/;
@@ -123,13 +126,11 @@ export class RedisConnection {
     }
   }
 
-  /** Resolves when Redis answers, of a cluster every node that has slots. */
+  /** Resolves when Redis answers, of a cluster every node that has slots, and takes a write: one that is full or read-only answers PING. */
   async ping(): Promise<void> {
     await this.run(async (client) => {
-      if (!(client instanceof Cluster)) {
-        await client.ping();
-        return;
-      }
+      await client.set(PROBE_KEY, '1', 'PX', PROBE_KEPT_MS);
+      if (!(client instanceof Cluster)) return;
       const info = await client.cluster('INFO');
       const nodes = client.nodes('master');
       await Promise.all(nodes.map((node) => node.ping()));
@@ -244,7 +245,7 @@ function asStoreError(error: unknown): unknown {
 /** What an error answer of the server means. */
 export function storeError(answer: string): Error {
   return UNAVAILABLE.test(answer)
-    ? new StoreUnavailableError(`Redis is not available: ${answer}`)
+    ? new StoreUnavailableError(`Redis is not available: ${answer}`, answer)
     : new Error(`Redis refused a command: ${answer}`);
 }
 

@@ -36,7 +36,7 @@ describe('whether a gateway is overloaded', () => {
     ['later and later in a media thread', [MEDIA_LATE, { ...MEDIA_LATE, media: { ...ON_TIME, frameMs: 62 } }], true],
     ['late in a media thread for a second and a half', [MEDIA_LATE, MEDIA_LATE, MEDIA_LATE], true],
     ['late packets on an idle machine: their way became longer', [PACKETS_LATE, PACKETS_LATE, PACKETS_LATE], false],
-    ['late packets on a machine that has no CPU left', Array(3).fill(PACKETS_LATE_AND_BUSY), true],
+    ['late packets on a machine that has no CPU left', [PACKETS_LATE_AND_BUSY, PACKETS_LATE_AND_BUSY, PACKETS_LATE_AND_BUSY], true],
     ['near the limit of media', [MEDIA_NEARLY, MEDIA_NEARLY, MEDIA_NEARLY], false],
     ['short of CPU for a second', [BUSY, { ...BUSY, cpuPercent: 400 }], false],
     ['short of CPU for a second and a half', [BUSY, BUSY, BUSY], true],
