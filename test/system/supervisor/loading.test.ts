@@ -125,9 +125,9 @@ describe('a program that an earlier supervisor left', () => {
     await passUntil(clock, () => taking.isSettled);
     await taking.outcome;
     expect([child.pid, child.isTakenOver]).toEqual([pid, true]);
-    const stopped = child.stop();
-    await passUntil(clock, () => !child.isLeft);
-    await stopped;
+    const stopped = settled(child.stop());
+    await passUntil(clock, () => stopped.isSettled);
+    expect(child.isLeft).toBe(false);
   });
 
   it('is replaced when it does not', async () => {
