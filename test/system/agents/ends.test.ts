@@ -41,13 +41,18 @@ async function talking(): Promise<AgentCall> {
 const startOf = (call: BotCall): { callSid: string; streamSid: string; customParameters: Record<string, string> } =>
   (call.start as unknown as { start: { callSid: string; streamSid: string; customParameters: Record<string, string> } }).start;
 
-/** Both hear each other on this connection. */
+/** Both hear each other on this connection: they talk on, never the same, until the bot has heard 100 ms of it as they were said. */
 async function talksOn(call: AgentCall, connection: BotCall): Promise<void> {
   const voiced = call.end.voiced;
   connection.say(NOISE.subarray(0, 3_200));
-  // Ahead of its time: what stands in the place of late packets is another sound.
-  await call.end.peer.speakAhead(mulaw.decode(NOISE.subarray(0, 3_200)));
-  await connection.messages.until(() => connection.heard.includes(NOISE.subarray(0, 1_600)) || undefined);
+  const said: Buffer[] = [];
+  while (!said.some((part) => connection.heard.includes(part.subarray(800, 1_600)))) {
+    const part = Buffer.from(mulaw.encode(voiceLikeNoise(2_400, 31 + said.length)));
+    said.push(part);
+    // Ahead of its time: what stands in the place of late packets is another sound.
+    await call.end.peer.speakAhead(mulaw.decode(part));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
   await call.end.peer.until(() => call.end.voiced > voiced + 10);
 }
 
