@@ -1,9 +1,7 @@
 import { chromium, type Browser, type BrowserContext, type Locator, type Page } from 'playwright-core';
+import { HANG_GUARD_MS } from './hang-guard.js';
 
 const CHROMIUM = '/usr/bin/chromium';
-/** For anything that a page does by itself. */
-const WAIT_MS = 8_000;
-
 /** Headless, and of no user of this machine. */
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
@@ -29,7 +27,7 @@ export async function visit(
   { width = 1280, height = 800, colorScheme = 'light' }: VisitOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext({ baseURL, viewport: { width, height }, colorScheme });
-  context.setDefaultTimeout(WAIT_MS);
+  context.setDefaultTimeout(HANG_GUARD_MS);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(error.message));

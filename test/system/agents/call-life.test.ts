@@ -60,7 +60,7 @@ describe('a gateway that is killed in a call', () => {
     const calls = site.bot.calls.all.length;
     await killGateway(site.gateway);
     expect(await call.bot.closed.at(0)).toBe(1_006);
-    const again = await site.bot.calls.at(calls, 20_000);
+    const again = await site.bot.calls.at(calls);
     await again.message('start');
     expect(startOf(again).callSid).toBe(startOf(call.bot).callSid);
     expect(startOf(again).customParameters).toEqual({

@@ -145,7 +145,7 @@ describe('a voice webhook', () => {
     page('/after', (response) => response.hangup());
     const before = site.bot.calls.all.length;
     const call = await talking();
-    const bot = await site.bot.calls.at(before, 10_000);
+    const bot = await site.bot.calls.at(before);
     const start = (await bot.message('start')) as unknown as { start: { customParameters: object; callSid: string } };
     expect(start.start.customParameters).toEqual({ FirstName: 'Ada' });
     expect(start.start.callSid).toBe(await callSid());
@@ -165,7 +165,7 @@ describe('a voice webhook', () => {
     });
     const before = site.bot.calls.all.length;
     const call = await talking();
-    const copy = await site.bot.calls.at(before, 10_000);
+    const copy = await site.bot.calls.at(before);
     const start = (await copy.message('start')) as unknown as { start: { tracks: string[]; customParameters: object; streamSid: string } };
     expect([start.start.tracks, start.start.customParameters]).toEqual([['inbound', 'outbound'], { who: 'Ada' }]);
     const trackOf = (track: string): Buffer =>
@@ -206,7 +206,7 @@ describe('a voice webhook', () => {
       StreamEvent: 'stream-error',
       StreamError: expect.stringContaining('ECONNREFUSED') as string,
     });
-    const bot = await site.bot.calls.at(before, 10_000);
+    const bot = await site.bot.calls.at(before);
     await bot.message('start');
     expect((await webhook.at('/stream')).parameters).toMatchObject({ StreamEvent: 'stream-started', StreamSid: bot.streamSid });
     bot.socket.close(1_000);
@@ -335,7 +335,7 @@ describe('an update of a call', () => {
     const inProgress = async (index: number): Promise<void> => {
       if (verb === 'Redirect') await webhook.at('/slow', index);
       if (verb === 'Dial') await call.signalling.incoming('REFER');
-      if (document.includes('BOT')) await (await site.bot.calls.at(bots + index, 10_000)).message('start');
+      if (document.includes('BOT')) await (await site.bot.calls.at(bots + index)).message('start');
       if (document.includes('.wav')) await webhook.at('/one.wav', index);
     };
     await inProgress(0);

@@ -70,7 +70,7 @@ async function place(): Promise<{ readonly callId: string; readonly call: BotCal
   const before = bot.calls.all.length;
   const { status, json } = await caller.place({ phone_number: CALLED });
   expect(status, JSON.stringify(json)).toBe(200);
-  return { callId: String(json['call_id']), call: await bot.calls.at(before, 10_000) };
+  return { callId: String(json['call_id']), call: await bot.calls.at(before) };
 }
 
 async function stop(callId: string): Promise<void> {

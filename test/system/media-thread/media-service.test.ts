@@ -81,7 +81,7 @@ async function openCall(service: MediaService, callId: string, changes: Partial<
 
 /** Waits until this much audio was heard, in seconds. */
 function heardFor({ peer }: Call, seconds: number): Promise<void> {
-  return peer.until(() => peer.heard.length >= seconds * 8_000, 10_000);
+  return peer.until(() => peer.heard.length >= seconds * 8_000);
 }
 
 /** Waits for a phrase in what is heard after `from` samples; returns where it ends. */
@@ -402,10 +402,10 @@ describe('media service, its life', () => {
     await service.open(leg, (event) => events.push(event));
     service.start('x');
     const heardBefore = peer.heard.length;
-    await peer.until(() => peer.heard.length >= heardBefore + 800, 10_000);
+    await peer.until(() => peer.heard.length >= heardBefore + 800);
     await service.connectAgent('x', LINE, () => undefined);
     service.start('x');
-    await peer.until(() => levelDbfs(peer.heard.subarray(-1_600)) > -60, 10_000);
+    await peer.until(() => levelDbfs(peer.heard.subarray(-1_600)) > -60);
     await service.shutdown();
     await peer.close();
   });

@@ -167,7 +167,7 @@ describe.each(['srtp', 'rtp'] as const)('with media.agent_leg: %s', (leg) => {
     const inside = await insidePorts();
     expect(inside).toHaveLength(2);
     let sent = await sweep(inside);
-    call.bot = await site.bot.calls.at(site.bot.calls.all.length - 1, 5_000);
+    call.bot = await site.bot.calls.at(site.bot.calls.all.length - 1);
     call.ack();
     await call.bot.message('start');
     const own = new Packets(call.end.key, 0x1111_0001);

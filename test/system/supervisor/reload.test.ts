@@ -85,7 +85,7 @@ it('hands over what is left after calls.handover_ms, to a process that is connec
   const held = [await talking(), await talking(), await talking()];
   const first = [...bot.calls.all];
   const before = await gateway.pidOf('gateway');
-  const connectedAgain = bot.calls.at(2 * held.length - 1, 30_000).then(() => ({
+  const connectedAgain = bot.calls.at(2 * held.length - 1).then(() => ({
     atMs: performance.now(),
     isOldAlive: isAlive(before),
     closed: first.flatMap(({ closed }) => closed.all),
