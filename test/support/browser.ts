@@ -2,6 +2,7 @@ import { chromium, type Browser, type BrowserContext, type Locator, type Page } 
 import { HANG_GUARD_MS } from './hang-guard.js';
 
 const CHROMIUM = '/usr/bin/chromium';
+
 /** Headless, and of no user of this machine. */
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
