@@ -58,7 +58,7 @@ export async function openApi(
       toolRunner,
       metrics: metricsSource(config, metrics, worker),
       readiness: async () => ({
-        redis: await readyOrWhy(stores.ping()),
+        redis: await readyOrWhy(stores.probe()),
         rtpengine: relay.isUp,
         sip_server: inbound.isConnected,
       }),

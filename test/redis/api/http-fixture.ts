@@ -29,7 +29,7 @@ export async function openHttpApi(redisUrl: string, { checkOf = () => acceptAll,
   const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redisUrl, clock: systemClock, log: silentLog, ...options });
   await stores.ready(HANG_GUARD_MS);
   const readiness = async () => ({
-    redis: await stores.ping().then(
+    redis: await stores.probe().then(
       () => true,
       (error: unknown) => errorText(error),
     ),

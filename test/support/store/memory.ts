@@ -103,6 +103,7 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
     outbox: new MemoryOutbox(clock),
     bus: new MemoryBus(),
     ping: () => Promise.resolve(),
+    probe: () => Promise.resolve(),
   };
 }
 

@@ -178,6 +178,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     snapshots,
     outbox: new RedisOutbox(api, clock),
     ping: () => redis.ping(),
+    probe: () => redis.probe(),
     bus,
     ready: async (limitMs = READY_LIMIT_MS) => {
       await Promise.all([redis.ready(limitMs), api.ready(limitMs)]);

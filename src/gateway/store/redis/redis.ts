@@ -126,11 +126,19 @@ export class RedisConnection {
     }
   }
 
-  /** Resolves when Redis answers, of a cluster every node that has slots, and takes a write: one that is full or read-only answers PING. */
+  /** As `ping`, and rejects when Redis takes no write, too: one that is full or read-only answers PING. */
+  async probe(): Promise<void> {
+    await this.ping();
+    await this.run((client) => client.set(PROBE_KEY, '1', 'PX', PROBE_KEPT_MS));
+  }
+
+  /** Resolves when Redis answers, of a cluster every node that has slots. */
   async ping(): Promise<void> {
     await this.run(async (client) => {
-      await client.set(PROBE_KEY, '1', 'PX', PROBE_KEPT_MS);
-      if (!(client instanceof Cluster)) return;
+      if (!(client instanceof Cluster)) {
+        await client.ping();
+        return;
+      }
       const info = await client.cluster('INFO');
       const nodes = client.nodes('master');
       await Promise.all(nodes.map((node) => node.ping()));
