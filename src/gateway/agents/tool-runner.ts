@@ -74,7 +74,7 @@ export class HttpToolRunner implements ToolRunner {
         return toolFailed("The tool's response has arrays and objects that are nested too deep.");
       return ok({ result: answer.ok ? answer.value : text, httpStatus: status });
     }
-    const picked = await Promise.race([this.#resultPaths.pick(orgId, response, text), end(ended)]);
+    const picked = await untilEnd(ended, this.#resultPaths.pick(orgId, response, text));
     return picked.ok ? ok({ result: picked.value, httpStatus: status }) : toolFailed(`The tool's response is of no use: ${picked.error}.`);
   }
 
@@ -97,12 +97,13 @@ function filledRequest(
   return ok({ url, request: requestOf({ ...tool, headers: { ...more, ...headers } }, input, ended) });
 }
 
-/** Settles when nobody waits for the result any more. */
-function end(ended: AbortSignal): Promise<Result<never, string>> {
-  return new Promise((resolve) => {
-    const settle = (): void => resolve(err('nobody waits for it'));
-    if (ended.aborted) settle();
-    else ended.addEventListener('abort', settle, { once: true });
+/** What the work comes to, or an error as soon as nobody waits for it any more. A call's signal keeps no listener of work that is over. */
+function untilEnd<T>(ended: AbortSignal, work: Promise<Result<T, string>>): Promise<Result<T, string>> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => resolve(err('nobody waits for it'));
+    if (ended.aborted) stop();
+    else ended.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => ended.removeEventListener('abort', stop));
   });
 }
 

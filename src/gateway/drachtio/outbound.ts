@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { newSessionId, newTag, newUuid } from '../../lib/ids.js';
 import { DEFAULT_SIPS_PORT, sipEndpointParts } from '../../lib/sip-endpoint.js';
+import { NOBODY } from '../model/call-record.js';
 import { ownTlsOf, type OutboundTrunk } from '../model/records.js';
 import { trunkHeaders } from '../call/trunk-tls.js';
 import type { PlaceContext } from '../call/place-context.js';
@@ -85,17 +86,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
       startedAtMs: own.nowMs,
       ...(voice === undefined ? {} : { voice }),
       ...(joins === null ? {} : { parentCallId: joins.callId }),
-      caller: {
-        number: from,
-        display_name: null,
-        asserted: [],
-        remote_party: null,
-        diversions: [],
-        history: [],
-        privacy: [],
-        user_to_user: null,
-        headers: {},
-      },
+      caller: { ...NOBODY, number: from },
       source: { ip: host, port, transport: 'tls', tls_version: null, tls_cipher: null },
     },
     facts: { ...facts, maxDurationMs: Math.min(timeLimitMs, maxDurationMs({ facts, route: { agent } })) },

@@ -121,7 +121,9 @@ wire._onData = function (this: RawWire, socket, bytes) {
     readFrames.call(this, socket, bytes);
   } catch (error) {
     if (!errorText(error).startsWith('invalid message')) throw error;
-    return this.mapIncomingMsg.delete(socket) && socket.destroy(unreadable(bytes));
+    this.mapIncomingMsg.delete(socket);
+    socket.destroy(unreadable(bytes));
+    return;
   }
   const { length = 0 } = this.mapIncomingMsg.get(socket)?.incomingMsg ?? {};
   if (length > MAX_UNREAD_BYTES) socket.destroy(unreadable(bytes));

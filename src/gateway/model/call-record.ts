@@ -204,7 +204,8 @@ export function isRefusedInbound(record: CallRecord): boolean {
   return direction === 'inbound' && answeredAt === null && timings.ring_ms === null && summed === null;
 }
 
-const NOBODY: CallerIdentity = {
+/** A caller of whom nothing is known. */
+export const NOBODY: CallerIdentity = {
   number: '',
   display_name: null,
   asserted: [],

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -147,6 +148,12 @@ describe('a tool over HTTP', () => {
     expect(await codeOf(run(tool({}, '/users/{{input.day}}/bookings'), { day: '..' }))).toBe('TOOL_BAD_INPUT');
     expect(await codeOf(run(tool({}, '/users/{{input.day}}'), { day: '../admin?x#y' }))).toBe('ok');
     expect(received.map(({ url }) => url)).toEqual(['/users/..%2Fadmin%3Fx%23y']);
+  });
+
+  it('leaves nothing behind on the signal of its call, however many run in it', async () => {
+    const call = new AbortController();
+    for (let count = 0; count < 12; count += 1) await runner.run('org', tool({ response: { id: '$.id' } }), INPUT, call.signal);
+    expect(getEventListeners(call.signal, 'abort')).toEqual([]);
   });
 
   it('has the time that its owner gave it', async () => {
