@@ -95,7 +95,7 @@ const ENDS: readonly NamedEvent[] = [
 
 const EVENTS: readonly NamedEvent[] = [
   { name: '`invited`', event: { type: 'invited' } },
-  { name: '`inadmissible`', event: { type: 'inadmissible', reason: 'BAD_EXTENSION' } },
+  { name: '`inadmissible`', event: { type: 'inadmissible', reason: 'BAD_EXTENSION', detail: null } },
   { name: '`routed`, acceptable', event: ROUTED },
   { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_USAGE, isStale: false, identity: null } },
   { name: '`agent-connected`', event: AGENT_CONNECTED },

@@ -143,6 +143,7 @@ function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
     ['to', call.to],
     ['agent', agent],
     ['reason', call.reason],
+    ['reason, in detail', call.reason_detail],
     ['answered by', call.answered_by],
     ['agent error', call.agent_error],
     ['signalling error', call.signalling_error],

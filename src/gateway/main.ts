@@ -21,7 +21,7 @@ import { connectSipServer, retirePredecessor } from './wiring/sip-server.js';
 import { openObservers } from './wiring/observers.js';
 import { orphanedCalls, type Predecessor } from './wiring/predecessor.js';
 import { openRegistrations } from './wiring/registrations.js';
-import { headroomShare, openRelay } from './wiring/relay.js';
+import { headroomShare, openRelay, watchDeafPorts } from './wiring/relay.js';
 import { running, type Gateway } from './wiring/shutdown.js';
 import { openStores } from './wiring/stores.js';
 import { publicTrunks } from './wiring/public-trunks.js';
@@ -52,18 +52,20 @@ export async function startGateway(
   const { toolRunner } = clients;
   const webhooks = openWebhooks(config, stores, clock, log);
   const gate = config.sip.take_over ? new AwakeGate(clock, () => stores.ping()) : null;
-  const parts = { gate, ...stores.ofCalls, identities, relay, endpoint, srf, clock, log, newKey: generateSrtpKey };
+  const mayMoveMedia = (): boolean => config.rtpengine.on_node_loss === 'move' && relay.isUp;
+  const parts = { gate, ...stores.ofCalls, identities, relay, endpoint, srf, clock, log, newKey: generateSrtpKey, mayMoveMedia };
   const inbound = new Inbound(
     { ...parts, ...clients, ...inboundSettings(config), ...observers.services },
     inboundOptions(config),
     () => ({
-      isOverloaded: overload.isOverloaded || relay.isBehind(),
+      overload: overload.excess ?? relay.excess(),
       isRelayUp: relay.isUp,
       mediaHeadroom: Math.min(relay.headroom() ?? Infinity, endpoint.capacity - endpoint.legs),
     }),
     log,
   );
-  relay.onNodeLost((_node, callIds) => inbound.relayLost(callIds, config.rtpengine.on_node_loss === 'move' && relay.isUp));
+  relay.onNodeLost((_node, callIds) => inbound.relayLost(callIds));
+  const deafPorts = watchDeafPorts(relay, inbound, clock, log);
   const { orphaned, endedMs } = await orphanedCalls(predecessor, { snapshots: stores.snapshots, openSpool, endpoint, inbound, log });
   inbound.adopt(orphaned, endedMs);
   const [demo] = await Promise.all([
@@ -89,6 +91,6 @@ export async function startGateway(
     api.port === null
       ? {}
       : { http: `http://${formatHostPort(httpAddress(config), api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo };
-  const services = { relay, endpoint, stores, observers, clients, identities, webhooks };
+  const services = { relay, deafPorts, endpoint, stores, observers, clients, identities, webhooks };
   return running(config, clock, facts, metrics, { ...services, gate, inbound, batches, registrar, api, srf, overload });
 }

@@ -27,6 +27,8 @@ export interface PeerReport {
 
 interface LastSenderReport {
   readonly ssrc: number;
+  /** RTP packets that the peer has sent by then. */
+  readonly packets: number;
   readonly middle32: number;
   readonly arrivalMs: number;
 }
@@ -39,6 +41,7 @@ export class RtcpSession {
   #peerLost: number | null = null;
   #peerSaidBye = false;
   #peerReport: PeerReport | null = null;
+  #isReportNew = false;
 
   /** @param cname one per leg; random, as RFC 7022 recommends */
   constructor(private readonly cname: string) {}
@@ -58,6 +61,13 @@ export class RtcpSession {
     const report = this.#peerReport;
     this.#peerReport = null;
     return report;
+  }
+
+  /** The sender report that came since the previous call; `null`: none. */
+  takeSenderReport(): Pick<LastSenderReport, 'ssrc' | 'packets'> | null {
+    const isNew = this.#isReportNew;
+    this.#isReportNew = false;
+    return isNew ? (this.#lastSenderReport ?? null) : null;
   }
 
   get peerSaidBye(): boolean {
@@ -86,7 +96,9 @@ export class RtcpSession {
       if (packet.type === 'BYE') this.#peerSaidBye = true;
       if (packet.type !== 'SR' && packet.type !== 'RR') continue;
       if (packet.type === 'SR') {
-        this.#lastSenderReport = { ssrc: packet.ssrc, middle32: middle32(packet.sender.ntp), arrivalMs: nowMs };
+        const { ssrc, sender } = packet;
+        this.#lastSenderReport = { ssrc, packets: sender.packets, middle32: middle32(sender.ntp), arrivalMs: nowMs };
+        this.#isReportNew = true;
       }
       for (const block of packet.blocks) if (block.ssrc === ownSsrc) this.#readBlock(block, wallMs);
     }

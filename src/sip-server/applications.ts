@@ -179,6 +179,13 @@ export class ApplicationPing {
     return this.#isSilent || this.#isBusy;
   }
 
+  /** How far the application is behind, for a person: the figure and its limit. */
+  get lag(): string {
+    if (this.#transactionId === null) return 'the gateway answered that it is overloaded';
+    const waitedMs = Math.round(this.clock.nowMs() - this.#sentMs);
+    return `the gateway has not answered a question for ${String(waitedMs)} ms, limit ${String(this.maxDelayMs)} ms`;
+  }
+
   /** False: the response belongs to another request. */
   onResponse(transactionId: string, status: number): boolean {
     if (transactionId !== this.#transactionId) return false;

@@ -73,17 +73,21 @@ export class Broker implements UserAgentListener {
     };
   }
 
-  /** Call it for each new call: whether every application that takes calls is behind, so that the server should refuse it immediately. */
-  isBehind(): boolean {
+  /**
+   * Call it for each new call: how far the applications that take calls are behind, if all of them are, so that the server should refuse it
+   * immediately. The figure and its limit, for a person; `null`: one is not behind.
+   */
+  behind(): string | null {
     const apps = this.#router.of('invite');
     this.#behind = new Set(apps.filter((app) => this.#pings.get(app)?.isBehind() === true));
-    return apps.length > 0 && apps.every((app) => this.#behind.has(app));
+    const [first] = apps;
+    return first !== undefined && apps.every((app) => this.#behind.has(app)) ? (this.#pings.get(first)?.lag ?? null) : null;
   }
 
   /** Whether a new call would get an application here; another cell takes it otherwise. */
   takesCalls(): boolean {
     // As of the last call: only those that were behind are asked again.
-    return this.#router.of('invite').length > 0 && (this.#behind.size === 0 || !this.isBehind());
+    return this.#router.of('invite').length > 0 && (this.#behind.size === 0 || this.behind() === null);
   }
 
   /** Tells a gateway of calls that the server refused itself: it counts and records them. @param text of `RefusedCalls` */

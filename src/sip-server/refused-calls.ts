@@ -9,15 +9,21 @@ const NUMBER = /^sips?:(\+?\d{1,15})(?:[;@]|$)/i;
 export class RefusedCalls {
   readonly #byNumber = new Map<string, number>();
   #total = 0;
+  /** Why the last call was refused. */
+  #why = '';
 
-  /** @param report gets the number of calls, and `formatRefused` of them */
+  /** @param report gets the number of calls, `formatRefused` of them, and why the last one was refused */
   constructor(
     private readonly timers: TimerQueue,
-    private readonly report: (total: number, text: string) => void,
+    private readonly report: (total: number, text: string, why: string) => void,
   ) {}
 
-  /** @param uri Request-URI of the INVITE */
-  add(uri: string): void {
+  /**
+   * @param uri Request-URI of the INVITE
+   * @param why the figure and its limit, for a person
+   */
+  add(uri: string, why: string): void {
+    this.#why = why;
     if (this.#total === 0) this.timers.start(REPORT_EACH_MS, () => this.#flush());
     this.#total += 1;
     const number = NUMBER.exec(uri)?.[1];
@@ -28,14 +34,16 @@ export class RefusedCalls {
 
   #flush(): void {
     const total = this.#total;
-    const text = formatRefused(total, this.#byNumber);
+    const text = formatRefused(total, this.#byNumber, this.#why);
     this.#total = 0;
     this.#byNumber.clear();
-    this.report(total, text);
+    this.report(total, text, this.#why);
   }
 }
 
-/** `TOTAL NUMBER=CALLS …`: what the numbers do not add up to went elsewhere, or to numbers beyond the first hundred. */
-function formatRefused(total: number, byNumber: ReadonlyMap<string, number>): string {
-  return [String(total), ...[...byNumber].map(([number, calls]) => `${number}=${String(calls)}`)].join(' ');
+/** `TOTAL NUMBER=CALLS … why:WHY`: what the numbers do not add up to went elsewhere, or to numbers beyond the first hundred; WHY is URL-encoded. */
+function formatRefused(total: number, byNumber: ReadonlyMap<string, number>, why: string): string {
+  return [String(total), ...[...byNumber].map(([number, calls]) => `${number}=${String(calls)}`), `why:${encodeURIComponent(why)}`].join(
+    ' ',
+  );
 }

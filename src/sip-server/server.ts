@@ -112,8 +112,8 @@ export class SipServer {
       clock,
       log,
       dialogCount: () => this.#userAgent.dialogCount,
-      isBehind: () => this.#broker.isBehind(),
-      onFull: (uri) => this.#refused.add(uri),
+      behind: () => this.#broker.behind(),
+      onFull: (uri, why) => this.#refused.add(uri, why),
       memory: options.memory,
     });
     const peerLog = boundedLog(log, clock, PEER_LINES_PER_SECOND);
@@ -127,8 +127,8 @@ export class SipServer {
       alias: (flow, sentBy) => this.#transports.alias(flow, sentBy),
       admission: this.#admission,
     });
-    this.#refused = new RefusedCalls(this.#stack.timers, (refused, text) => {
-      log.warn({ refused }, 'sip_server.calls.refused');
+    this.#refused = new RefusedCalls(this.#stack.timers, (refused, text, why) => {
+      log.warn({ refused, over: why }, 'sip_server.calls.refused');
       this.#broker.tellRefused(text);
     });
     this.#shared = this.#shareCalls(peerLog);

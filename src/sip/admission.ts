@@ -21,10 +21,10 @@ export interface AdmissionOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly dialogCount: () => number;
-  /** Whether every application that takes calls is behind. */
-  readonly isBehind: () => boolean;
-  /** A call for which there is no capacity, by its Request-URI. */
-  readonly onFull: (uri: string) => void;
+  /** How far the applications that take calls are behind, if all of them are: the figure and its limit, for a person. `null`: one is not. */
+  readonly behind: () => string | null;
+  /** A call for which there is no capacity, by its Request-URI, and why: the figure and its limit. */
+  readonly onFull: (uri: string, why: string) => void;
   /** Resident bytes of this process; throws while it has no file handle left. */
   readonly memory: { readonly rss: () => number };
 }
@@ -63,6 +63,7 @@ export class Admission {
   };
   #sampledMs = -Infinity;
   #isShortOfMemory = false;
+  #residentMb = 0;
 
   constructor(private readonly options: AdmissionOptions) {
     const { limits, clock } = options;
@@ -79,6 +80,11 @@ export class Admission {
   /** Call it for every message, before parsing. */
   isFlood(source: string): boolean {
     return !this.#messages.take(source) && this.#counted('droppedByRate');
+  }
+
+  /** The limit for one source. */
+  get requestsPerSecond(): number {
+    return this.options.limits.maxRequestsPerSecondPerSource;
   }
 
   get declinesScanners(): boolean {
@@ -118,19 +124,29 @@ export class Admission {
   }
 
   /**
-   * Whether the server has no capacity for another call of this source. While the applications are behind, the sources that send most lose
-   * their calls; one that sends less than half of an equal share of all new requests keeps its own.
+   * Why the server has no capacity for another call of this source: the figure and its limit; `null`: it has. While the applications are
+   * behind, the sources that send most lose their calls; one that sends less than half of an equal share of all new requests keeps its own.
    */
-  isFull(source: string, uri: string): boolean {
-    if (!this.#lacksRoom(source)) return false;
-    this.options.onFull(uri);
-    return true;
+  lackOf(source: string, uri: string): string | null {
+    const why = this.#lackOfRoom(source);
+    if (why !== null) this.options.onFull(uri, why);
+    return why;
   }
 
-  #lacksRoom(source: string): boolean {
-    if (this.options.dialogCount() >= this.options.limits.maxDialogs) return this.#counted('refusedByDialogs');
-    if (this.#lacksMemory()) return this.#counted('refusedByMemory');
-    return !this.#shares.isModest(source) && this.options.isBehind() && this.#counted('refusedByDelay');
+  #lackOfRoom(source: string): string | null {
+    const { maxDialogs, maxMemoryMb } = this.options.limits;
+    const dialogs = this.options.dialogCount();
+    if (dialogs >= maxDialogs) {
+      this.#counted('refusedByDialogs');
+      return `calls in progress: ${String(dialogs)}, limit ${String(maxDialogs)}`;
+    }
+    if (this.#lacksMemory()) {
+      this.#counted('refusedByMemory');
+      return `${String(this.#residentMb)} MB of memory in use, limit ${String(maxMemoryMb)} MB`;
+    }
+    const behind = this.#shares.isModest(source) ? null : this.options.behind();
+    if (behind !== null) this.#counted('refusedByDelay');
+    return behind;
   }
 
   #counted(what: keyof AdmissionTotals): true {
@@ -149,6 +165,7 @@ export class Admission {
     } catch {
       return this.#isShortOfMemory;
     }
+    this.#residentMb = resident;
     const isShort = resident > limits.maxMemoryMb;
     if (isShort !== this.#isShortOfMemory) {
       const fields = { resident_mb: resident, limit_mb: limits.maxMemoryMb };

@@ -241,9 +241,11 @@ export class SipStack implements FlowListener, TransactionHost {
     const key = serverTransactionKey(core, request.method, request.uri);
     const known = this.#server.get(key);
     if (known !== undefined) return known.retransmitted();
-    const retryAfter = this.#overload(flow, request, core);
-    if (retryAfter !== null) {
-      return this.#answerStateless(flow, request, 503, 'Service Unavailable', [header('Retry-After', String(retryAfter))]);
+    const overload = this.#overload(flow, request, core);
+    if (overload !== null) {
+      const { retryAfter, why } = overload;
+      const headers = [header('Retry-After', String(retryAfter)), header('Warning', `399 sip-server "OVERLOADED: ${why}"`)];
+      return this.#answerStateless(flow, request, 503, 'Service Unavailable', headers);
     }
     const transaction = new ServerTransaction(this, key, request, core, flow, newTag());
     this.#server.add(key, transaction);
@@ -253,13 +255,17 @@ export class SipStack implements FlowListener, TransactionHost {
     this.#user?.onRequest(transaction);
   }
 
-  /** Retry-After in seconds for a request that cannot be served; `null`: serve it. Existing calls go first. */
-  #overload(flow: Flow, request: SipRequest, core: CoreHeaders): number | null {
+  /** Why a request cannot be served, and for how many seconds; `null`: serve it. Existing calls go first. */
+  #overload(flow: Flow, request: SipRequest, core: CoreHeaders): { readonly retryAfter: number; readonly why: string } | null {
     const isNew = core.toTag === undefined && request.method !== 'CANCEL';
-    if (this.transactionCount >= this.#limits.maxTransactions * (isNew ? 1 : ROOM_IN_DIALOGS)) return 5;
+    const limit = this.#limits.maxTransactions * (isNew ? 1 : ROOM_IN_DIALOGS);
+    if (this.transactionCount >= limit)
+      return { retryAfter: 5, why: `transactions in progress: ${String(this.transactionCount)}, limit ${String(limit)}` };
     if (!isNew || this.#admission === undefined) return null;
-    if (this.#admission.isOverRate(flow.remote.address, flow.isAdmitted === true)) return 1;
-    return request.method === 'INVITE' && this.#admission.isFull(flow.remote.address, request.uri) ? 5 : null;
+    if (this.#admission.isOverRate(flow.remote.address, flow.isAdmitted === true))
+      return { retryAfter: 1, why: `more than ${String(this.#admission.requestsPerSecond)} new requests a second of this source` };
+    const why = request.method === 'INVITE' ? this.#admission.lackOf(flow.remote.address, request.uri) : null;
+    return why === null ? null : { retryAfter: 5, why };
   }
 
   #onAck(flow: Flow, request: SipRequest, core: CoreHeaders): void {

@@ -68,6 +68,17 @@ export class LongCalls {
     await call.connect(listener.port);
   }
 
+  /** Resolves when each carrier hears its own words from the test line; from now on it sends sender reports. */
+  async areEchoed(): Promise<void> {
+    for (const { audio } of this.calls) audio.reportAlways();
+    await Promise.all(this.calls.map((call) => call.echoedAfter(performance.now())));
+  }
+
+  /** Where rtpengine takes the carriers' RTP. */
+  get relayPorts(): readonly { readonly address: string; readonly port: number }[] {
+    return this.calls.map(({ audio }) => audio.relayPort);
+  }
+
   fates(sinceMs: number): LongCallFate[] {
     const nowMs = performance.now();
     return this.#answered().map((call) => {

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { askProcess, FACTS_QUESTION, followerName } from '../../src/config/process-socket.js';
+import { burst } from '../support/burst.js';
 import { until } from '../support/carrier-call.js';
 import { childrenOf, type ChildName } from '../support/processes.js';
 import { signalHost } from '../support/two-hosts.js';
@@ -52,6 +53,23 @@ function busy(world: World): RunningRtpengine {
   if (relay === undefined) throw new Error('no rtpengine');
   return relay;
 }
+
+/** More than rtpengine 10.5 bears: each call's port gets it while rtpengine is busy with the others'. */
+const BURST = 2_000;
+
+const DEAF_PORTS: Fault[] = [
+  {
+    name: 'rtpengine-deaf',
+    title: 'rtpengine: a burst of 2,000 datagrams from a stranger at the port of each call',
+    world: 'one gateway',
+    isBothWays: true,
+    isAlone: true,
+    lastsMs: 0,
+    inject: async (_world, long) => {
+      for (const port of long.relayPorts) await burst(port, BURST);
+    },
+  },
+];
 
 const ONE_OF_TWO_RELAYS: Fault[] = [
   {
@@ -277,5 +295,6 @@ export const PROCESS_FAULTS: readonly Fault[] = [
   ...HOSTS,
   ...HOSTS_WITH_SENTINELS,
   ...ONE_OF_TWO_RELAYS,
+  ...DEAF_PORTS,
   ...SENTINEL,
 ];

@@ -15,11 +15,14 @@ export interface Fault {
   readonly settings?: Readonly<Record<string, string>>;
   /** The instance is not the same afterwards: the next fault has another one. */
   readonly isAlone?: boolean;
+  /** The calls with audio are heard only by the agent's echo of what their carriers say, and the carriers send sender reports. */
+  readonly isBothWays?: boolean;
   /** What carriers trust, where it is not the instance's own CA. */
   readonly ca?: string;
   /** How long the cause lasts; 0: it is a blow, and what follows is the product's own doing. */
   readonly lastsMs: number;
-  inject(world: World): void | Promise<void>;
+  /** @param long the calls with audio */
+  inject(world: World, long: LongCalls): void | Promise<void>;
   /** What the kernel, the operator or the network does in its time; not what the product does by itself. */
   heal?(world: World): void | Promise<void>;
   /** In place of the load and the expectations of calls that come in. */
@@ -86,7 +89,8 @@ export async function runFault(fault: Fault, world: World, load: Load, files: Re
   const { trunk, otherHost, listener } = world;
   const carriers = { kind: otherHost === null ? 'mixed' : 'accepting', listener } as const;
   const longTrunk = otherHost === null ? trunk : { ...otherHost.trunk, number: trunk.number };
-  const long = await LongCalls.begin(longTrunk, load.longCalls, world.isEcho, carriers);
+  const long = await LongCalls.begin(longTrunk, load.longCalls, world.isEcho || fault.isBothWays === true, carriers);
+  if (fault.isBothWays === true) await long.areEchoed();
   const short = new ShortCalls(trunk, load.rate);
   const arrived = otherHost === null ? undefined : long.arrive(ARRIVING, listener);
   await pause(BEFORE_MS);
@@ -94,7 +98,7 @@ export async function runFault(fault: Fault, world: World, load: Load, files: Re
   const ready = new ReadyWatch(world.gateway.ready.http);
   const atMs = performance.now();
   const lateMs = otherHost === null ? Infinity : atMs - LATE_MS;
-  await fault.inject(world);
+  await fault.inject(world, long);
   arrived?.();
   await pause(fault.lastsMs);
   await fault.heal?.(world);

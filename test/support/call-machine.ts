@@ -108,5 +108,5 @@ export function effect<Kind extends CallEffect['do']>(played: Played, kind: Kind
 }
 
 /** The call's rtpengine is gone; another one may have the call, or not. */
-export const RELAY_LOST = { type: 'relay-lost', mayMove: true, newKey: { tag: '1', inline: OTHER_KEY, mki: null } } as const;
+export const RELAY_LOST = { type: 'relay-lost', mayMove: true, cause: 'node', newKey: { tag: '1', inline: OTHER_KEY, mki: null } } as const;
 export const RELAY_LOST_FOR_GOOD = { ...RELAY_LOST, mayMove: false } as const;

@@ -2,9 +2,9 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { decodeG711 } from '../../src/rtp/codec/g711.js';
 import { RTP_HEADER_BYTES, RtpView, writeRtpHeader } from '../../src/rtp/rtp-packet.js';
-import { generateSrtpKey, SrtpSession } from '../../src/srtp/srtp.js';
+import { generateSrtpKey, SRTCP_TRAILER_BYTES, SrtpSession } from '../../src/srtp/srtp.js';
 import { PacketIndices } from './media/packet-indices.js';
-import { telephoneEvent } from './media/packets.js';
+import { rtcpSenderReport, telephoneEvent } from './media/packets.js';
 import { offerSdp, type OfferParts } from './sdp.js';
 
 const FRAME_MS = 20;
@@ -38,11 +38,13 @@ export class CarrierAudio {
   readonly #view = new RtpView();
   readonly #packet = new Uint8Array(256);
   #receive: SrtpSession | undefined;
-  #remote: { readonly address: string; readonly port: number } | undefined;
+  #remote: { readonly address: string; readonly port: number; readonly rtcpPort: number } | undefined;
   #remoteKey = '';
   #ticks: NodeJS.Timeout | undefined;
+  #reports: NodeJS.Timeout | undefined;
   // Far from where the sequence number wraps.
   #sequence = 1_000;
+  #sent = 0;
   #timestamp = 0;
   /** Packets of a key press that are still to go. */
   #pressPackets = 0;
@@ -85,7 +87,8 @@ export class CarrierAudio {
   /** Sends to where the gateway's description says, and reads with its key. */
   follow(sdp: string): void {
     const key = /^a=crypto:\d+ AES_CM_128_HMAC_SHA1_80 inline:([A-Za-z0-9+/]{40})/m.exec(sdp)?.[1] ?? '';
-    this.#remote = { address: /^c=IN IP4 (\S+)/m.exec(sdp)?.[1] ?? '', port: Number(/^m=audio (\d+)/m.exec(sdp)?.[1]) };
+    const [port, rtcpPort] = [Number(/^m=audio (\d+)/m.exec(sdp)?.[1]), Number(/^a=rtcp:(\d+)/m.exec(sdp)?.[1])];
+    this.#remote = { address: /^c=IN IP4 (\S+)/m.exec(sdp)?.[1] ?? '', port, rtcpPort };
     if (key !== this.#remoteKey) {
       this.#receive?.close();
       this.#receive = new SrtpSession(Buffer.from(key, 'base64'), 'receive');
@@ -145,6 +148,28 @@ export class CarrierAudio {
     }
   }
 
+  /** Where the relay takes our RTP. */
+  get relayPort(): { readonly address: string; readonly port: number } {
+    if (this.#remote === undefined) throw new Error('not connected');
+    return this.#remote;
+  }
+
+  /** A sender report. @param unsent packets that it claims although none of them went out: they were lost on the way */
+  report(unsent = 0): void {
+    if (this.#remote === undefined) return;
+    this.#sent += unsent;
+    const plain = rtcpSenderReport(this.#ssrc, this.#sent);
+    const packet = new Uint8Array(plain.length + SRTCP_TRAILER_BYTES);
+    packet.set(plain);
+    const length = this.#send.protectRtcp(packet, plain.length);
+    this.rtcp.send(Buffer.from(packet.subarray(0, length)), this.#remote.rtcpPort, this.#remote.address);
+  }
+
+  /** Sends a sender report each second from now on. */
+  reportAlways(): void {
+    this.#reports ??= setInterval(() => this.report(), 1_000);
+  }
+
   /** Says nothing more, until the next `follow`. */
   mute(): void {
     clearInterval(this.#ticks);
@@ -154,6 +179,7 @@ export class CarrierAudio {
   close(): void {
     if (!CarrierAudio.unclosed.delete(this)) return;
     this.mute();
+    clearInterval(this.#reports);
     this.rtp.close();
     this.rtcp.close();
     this.#send.close();
@@ -180,6 +206,7 @@ export class CarrierAudio {
     if (isPressing) this.#pressPackets -= 1;
     this.#sequence = (this.#sequence + 1) & 0xffff;
     this.#timestamp = (this.#timestamp + FRAME_BYTES) >>> 0;
+    this.#sent += 1;
     const length = this.#send.protectRtp(this.#packet, RTP_HEADER_BYTES + payload.length);
     this.rtp.send(Buffer.from(this.#packet.subarray(0, length)), this.#remote.port, this.#remote.address);
   }

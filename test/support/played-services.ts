@@ -41,7 +41,7 @@ export function playedInbound(
       calledNumberFrom: 'request-uri',
       edge: { allowedSources: [], allowedIdentities: [], maxCalls: null, maxCallsPerSecond: null },
     },
-    () => ({ isOverloaded: false, isRelayUp: true, mediaHeadroom: null }),
+    () => ({ overload: null, isRelayUp: true, mediaHeadroom: null }),
     log,
   );
 }
@@ -50,6 +50,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
   const sdp = (text: string): Promise<{ sdp: string }> => Promise.resolve({ sdp: text });
   return {
     trunksArePublic: false,
+    mayMoveMedia: () => true,
     dials: NO_DIALS,
     gate: null,
     doNotCall: { add: () => Promise.resolve(1), find: () => Promise.resolve(new Set<E164>()) },

@@ -216,6 +216,7 @@ export class RunnerBench {
     const { open } = this;
     return {
       trunksArePublic: false,
+      mayMoveMedia: () => true,
       timers: new TimerQueue(this.clock),
       doNotCall: { add: () => Promise.resolve(1), find: () => Promise.resolve(new Set<E164>()) },
       identities: { verify: () => Promise.resolve(null) },

@@ -79,8 +79,8 @@ export interface EdgePolicy {
 /** The gateway's current state. */
 export interface EdgeState {
   readonly isDraining: boolean;
-  /** Overloaded: event loop, media threads or CPU. */
-  readonly isOverloaded: boolean;
+  /** What is overloaded (event loop, media threads, CPU, the relay's commands): the figure and its limit, for a person; `null`: nothing. */
+  readonly overload: string | null;
   readonly calls: number;
   /** At least one media relay responds. */
   readonly isRelayUp: boolean;
@@ -95,12 +95,25 @@ export interface RequestSource {
   readonly identities: readonly string[];
 }
 
+/** Why a call is refused. */
+export interface Refusal {
+  readonly reason: Reason;
+  /** What the reason's sentence does not say: a figure and its limit. `null`: nothing. */
+  readonly detail: string | null;
+}
+
 /** Why this gateway refuses calls; `null`: it accepts them. OPTIONS gets the same answer. */
-export function notReady(edge: EdgeState, policy: EdgePolicy): Extract<Reason, 'DRAINING' | 'OVERLOADED' | 'MEDIA_UNAVAILABLE'> | null {
-  if (edge.isDraining) return 'DRAINING';
-  const isFull = policy.maxCalls !== null && edge.calls >= policy.maxCalls;
-  if (edge.isOverloaded || isFull) return 'OVERLOADED';
-  return !edge.isRelayUp || (edge.mediaHeadroom !== null && edge.mediaHeadroom <= 0) ? 'MEDIA_UNAVAILABLE' : null;
+export function notReady(edge: EdgeState, { maxCalls }: EdgePolicy): Refusal | null {
+  if (edge.isDraining) return { reason: 'DRAINING', detail: null };
+  if (edge.overload !== null) return overloaded(edge.overload);
+  if (maxCalls !== null && edge.calls >= maxCalls) return overloaded(`calls in progress: ${String(edge.calls)}, limit ${String(maxCalls)}`);
+  if (!edge.isRelayUp) return { reason: 'MEDIA_UNAVAILABLE', detail: 'no rtpengine answers' };
+  if (edge.mediaHeadroom === null || edge.mediaHeadroom > 0) return null;
+  return { reason: 'MEDIA_UNAVAILABLE', detail: 'every media port is in use' };
+}
+
+export function overloaded(detail: string): Refusal {
+  return { reason: 'OVERLOADED', detail };
 }
 
 /** Whether the trunk accepts requests from this source. */

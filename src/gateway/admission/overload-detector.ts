@@ -85,6 +85,20 @@ function worstOf({ delayMs, media, cpuPercent, idlePercent }: OverloadSample, li
   return over.reduce<Excess | null>((worst, one) => (worst === null || excess(one) > excess(worst) ? one : worst), null);
 }
 
+const FIGURES: Readonly<Record<Excess['figure'], readonly [name: string, unit: string]>> = {
+  event_loop_delay_ms: ['the event loop is late', ' ms'],
+  media_delay_ms: ['audio leaves late', ' ms'],
+  media_arrival_delay_ms: ['audio arrives late', ' ms'],
+  cpu_percent: ['the process uses its CPU', ' %'],
+};
+
+/** The figure and its limit, for a person. */
+export function excessText(worst: Excess | null): string {
+  if (worst === null) return 'the process is late';
+  const [name, unit] = FIGURES[worst.figure];
+  return `${name}: ${String(Math.round(worst.value))}${unit}, limit ${String(worst.limit)}${unit}`;
+}
+
 /** CPU is taken at once, and does not queue. */
 const isGrowing = (before: Excess | null, now: Excess): boolean =>
   before !== null && before.figure === now.figure && now.figure !== 'cpu_percent' && now.value > before.value * GROWS;
@@ -92,6 +106,8 @@ const isGrowing = (before: Excess | null, now: Excess): boolean =>
 /** Measures the delay of this process's event loop, and its CPU; the media threads measure their own delay. */
 export class OverloadDetector {
   #verdict: OverloadVerdict = NOT_OVERLOADED;
+  /** That began the overload. */
+  #excess: Excess | null = null;
   #isStopped = false;
   readonly #delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   #cpu = process.cpuUsage();
@@ -114,8 +130,9 @@ export class OverloadDetector {
     this.#schedule();
   }
 
-  get isOverloaded(): boolean {
-    return this.#verdict.isOverloaded;
+  /** The figure that is too high and its limit, for a person; `null`: the process is not overloaded. */
+  get excess(): string | null {
+    return this.#verdict.isOverloaded ? excessText(this.#excess) : null;
   }
 
   stop(): void {
@@ -155,7 +172,8 @@ export class OverloadDetector {
     };
     if (before) this.log.info(facts, 'gateway.overload.ended');
     else {
-      const { figure, limit } = this.#verdict.worst ?? { figure: null, limit: null };
+      this.#excess = this.#verdict.worst;
+      const { figure, limit } = this.#excess ?? { figure: null, limit: null };
       this.log.warn({ ...facts, over: figure, limit }, 'gateway.overload.began');
     }
   }

@@ -251,14 +251,18 @@ export class CallDialog {
     });
   }
 
-  /** @param accepted content types that a 415 names */
-  refuse(request: SrfRequest, response: SrfResponse, reason: Reason, accepted = 'application/sdp'): void {
+  /**
+   * @param detail what the reason's sentence does not say
+   * @param accepted content types that a 415 names
+   */
+  refuse(request: SrfRequest, response: SrfResponse, reason: Reason, detail: string | null = null, accepted = 'application/sdp'): void {
     const { sipStatus, sipPhrase } = REASONS[reason];
     const headers = refusalHeaders(reason, {
       host: this.own.warningHost,
       require: request.get('Require'),
       accepted,
       retryAfterSeconds: this.services.retryAfterSeconds,
+      detail,
     });
     response.send(sipStatus, sipPhrase, { headers });
   }
@@ -475,7 +479,7 @@ export class CallDialog {
   #onInfo(request: SrfRequest, response: SrfResponse): void {
     if (request.body === '') return response.send(200, 'OK', {});
     const digit = readInfoDigit(request.get('Content-Type'), request.body);
-    if (!digit.ok) return this.refuse(request, response, digit.error, DIGIT_TYPES);
+    if (!digit.ok) return this.refuse(request, response, digit.error, null, DIGIT_TYPES);
     this.owner.onDigit(digit.value);
     response.send(200, 'OK', {});
   }
@@ -490,7 +494,7 @@ export class CallDialog {
       subscriptionState: request.get('Subscription-State'),
       body: request.body,
     });
-    if (!progress.ok) return this.refuse(request, response, progress.error, 'message/sipfrag');
+    if (!progress.ok) return this.refuse(request, response, progress.error, null, 'message/sipfrag');
     const requestId = this.#wait({ request, response, sessionTimer: {} });
     this.owner.dispatch({ type: 'notified', requestId, ...progress.value });
   }

@@ -13,7 +13,7 @@ import type {
 } from '../model/media.js';
 import type { Scope } from '../../lib/scope.js';
 import type { CallTrace } from './call-trace.js';
-import { isJoined, type CallEffect, type CallEvent, type CallState } from './state.js';
+import { isJoined, type CallEffect, type CallEvent, type CallState, type RelayLossCause } from './state.js';
 import { SUITE, type CryptoLine, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
 import { canonicalSdp } from '../sdp/sdp-write.js';
 import { MediaUnavailableError, type MediaEndpoint, type MediaRelay, type RelayAnswer, type RelayCall } from '../ports/ports.js';
@@ -23,6 +23,8 @@ export interface MediaServices {
   readonly endpoint: MediaEndpoint;
   /** New keys for an agent-facing leg with SRTP: 30 random bytes. */
   readonly newKey: () => Uint8Array;
+  /** Whether a call may move to other ports of a relay now: an operator may forbid it, and a relay must live. */
+  readonly mayMoveMedia: () => boolean;
   /** The agent-facing leg is encrypted too, from the start; SRTP is end to end then. */
   readonly agentSideSrtp: boolean;
 }
@@ -276,9 +278,9 @@ function legOf(callId: string, sipCallId: string, { media, agentFacing, agentSid
   };
 }
 
-/** A call's rtpengine is gone. */
-export function relayLost({ newKey }: Pick<MediaServices, 'newKey'>, mayMove: boolean): CallEvent {
-  return { type: 'relay-lost', mayMove, newKey: cryptoLine(newKey()) };
+/** A call's rtpengine is gone, or takes nothing of the call's any more. */
+export function relayLost({ newKey }: Pick<MediaServices, 'newKey'>, mayMove: boolean, cause: RelayLossCause = 'node'): CallEvent {
+  return { type: 'relay-lost', mayMove, cause, newKey: cryptoLine(newKey()) };
 }
 
 function cryptoLine(key: Uint8Array, tag = '1'): CryptoLine {

@@ -57,6 +57,8 @@ export interface CallProgress {
   readonly agentError: string | null;
   /** The request of ours within the dialog that failed last. */
   readonly signallingError: string | null;
+  /** What the reason of a refusal does not say by itself. */
+  readonly reasonDetail: string | null;
   /** Status callbacks that went out. */
   readonly reports: number;
   /** Calls of ours to which the caller was, or was to be, transferred. */
@@ -73,6 +75,7 @@ export const NO_PROGRESS: Omit<CallProgress, 'reports' | 'legs'> = {
   resumed: 0,
   agentError: null,
   signallingError: null,
+  reasonDetail: null,
   answeredBy: null,
 };
 
@@ -134,6 +137,7 @@ export function callRecord(
     source: origin.source,
     identity: state.identity,
     reason: end.reason,
+    reason_detail: progress.reasonDetail,
     sip_status: answeredAtMs === null ? sipStatusOf(state, end.reason) : 200,
     ...mediaOf(state),
     started_at: isoTime(origin.startedAtMs),
@@ -180,10 +184,14 @@ function transcriptState(
   { resumed }: CallProgress,
   reason: Reason,
 ): Pick<CallRecord, 'transcript_state' | 'transcript_error'> {
-  const lost = resumed > 0 ? 'the gateway was restarted in the call' : reason === 'MEDIA_LOST' ? 'the media of the call was lost' : null;
+  const lost = resumed > 0 ? 'the gateway was restarted in the call' : isMediaLost(reason) ? 'the media of the call was lost' : null;
   const error = said.cause ?? (said.state === null ? null : lost);
   if (said.cause !== null || error === null) return { transcript_state: said.state, transcript_error: error };
   return { transcript_state: 'partial', transcript_error: error };
+}
+
+function isMediaLost(reason: Reason): boolean {
+  return reason === 'MEDIA_LOST' || reason === 'MEDIA_MOVE_REFUSED';
 }
 
 function turnsOf(endpoint: LegFigures | null): CallTurns {

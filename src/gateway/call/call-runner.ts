@@ -26,7 +26,8 @@ import type { InfoDigit } from './info-digit.js';
 import { permission, type PlaceContext } from './place-context.js';
 import { writeEnd } from './call-end.js';
 import type { Reason } from '../model/reasons.js';
-import { AgentUnavailableError } from '../ports/ports.js';
+import { AgentUnavailableError, type RelayPort } from '../ports/ports.js';
+import type { RelaySide } from '../sdp/sdp-read.js';
 import type { CallServices, InviteContext } from './call-services.js';
 
 /** Longest wait for the answer to a BYE before the call counts as gone. */
@@ -174,6 +175,19 @@ export class CallRunner {
 
   #timeMs(): number {
     return Math.round(this.#zeroMs + this.services.clock.nowMs());
+  }
+
+  /** The ports of its media relay, while it is answered. */
+  get relayPorts(): readonly RelayPort[] {
+    const { name, session, agentFacing } = this.#state;
+    if ((name !== 'Talking' && name !== 'AwaitingAck') || session === null) return [];
+    const portOf = (side: RelayPort['side'], { address, rtpPort: port }: RelaySide): RelayPort => ({
+      relayId: this.callId,
+      side,
+      address,
+      port,
+    });
+    return [portOf('carrier', session.carrierFacing), ...(agentFacing === null ? [] : [portOf('agent', agentFacing)])];
   }
 
   /** `null`: it has ended. */
@@ -388,7 +402,8 @@ export class CallRunner {
         return open && this.#answer(open, effect.sdp);
       case 'refuse':
         this.#wasRefused = true;
-        return open && this.#dialog.refuse(open.request, open.response, effect.reason);
+        this.#progress = { ...this.#progress, reasonDetail: effect.detail };
+        return open && this.#dialog.refuse(open.request, open.response, effect.reason, effect.detail);
       case 'accept':
         return this.#dialog.accept(effect.requestId, effect.sdp);
       case 'reject':
@@ -511,6 +526,10 @@ export class CallRunner {
         return this.dispatch(transferEvent(event.request, this.#state.route));
       case 'media-lost':
         return this.dispatch({ type: 'leg-lost' });
+      case 'media-dead':
+        // Where it may not move, the watchdog of the leg ends it: such reports are no sign of life.
+        if (this.services.mayMoveMedia()) this.dispatch(relayLost(this.services, true, 'sender-reports'));
+        return;
       case 'media-timeout':
         return this.dispatch({ type: 'hangup', reason: 'MEDIA_TIMEOUT' });
       default:

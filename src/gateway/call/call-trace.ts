@@ -2,7 +2,7 @@ import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import type { LegEvent } from '../model/media.js';
-import type { CallEvent, CallState, CallTimer } from './state.js';
+import type { CallEvent, CallState, CallTimer, RelayLossCause } from './state.js';
 import type { TimedStep, Timeline, TraceEntry } from '../model/call-trace.js';
 import { isoTime, type Clock } from '../../lib/clock.js';
 import type { SipMessageSeen } from '../../lib/observed.js';
@@ -252,7 +252,7 @@ function happened(event: CallEvent): string {
     case 'dial-refused':
       return event.isLocal ? 'the trunk did not answer' : `the trunk refused: ${String(event.status)}`;
     case 'inadmissible':
-      return 'refused before the number lookup';
+      return `refused before the number lookup${event.detail === null ? '' : `: ${event.detail}`}`;
     case 'routed':
       return looked(event);
     case 'agent-refused':
@@ -317,7 +317,7 @@ function happened(event: CallEvent): string {
     case 'side-changed':
       return 'the media of the other call is elsewhere';
     case 'relay-lost':
-      return 'rtpengine lost the call';
+      return RELAY_LOSSES[event.cause];
     case 'leg-lost':
       return 'the media thread died';
     case 'pinged':
@@ -326,6 +326,12 @@ function happened(event: CallEvent): string {
       return TIMERS[event.timer];
   }
 }
+
+const RELAY_LOSSES: Readonly<Record<RelayLossCause, string>> = {
+  node: 'rtpengine lost the call',
+  'deaf-port': 'rtpengine reads a port of the call no more',
+  'sender-reports': 'the sender reports claim packets of which none arrive',
+};
 
 const TIMERS: Readonly<Record<CallTimer, string>> = {
   ringing: 'the agent is not connected yet: ringing',

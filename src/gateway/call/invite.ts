@@ -72,12 +72,14 @@ export interface RefusalContext {
   /** Content types that are read here. */
   readonly accepted: string;
   readonly retryAfterSeconds: () => number;
+  /** What the reason's sentence does not say; `null`: nothing. */
+  readonly detail: string | null;
 }
 
 /** The headers of a refusal: why (Warning, Reason), when to try again, and what the status demands by its RFC. */
 export function refusalHeaders(reason: Reason, context: RefusalContext): Readonly<Record<string, string>> {
   return {
-    Warning: warningOf(reason, context.host),
+    Warning: warningOf(reason, context.host, context.detail),
     Reason: reasonHeaderOf(reason),
     ...(REASONS[reason].retryAfter ? { 'Retry-After': String(context.retryAfterSeconds()) } : {}),
     ...demanded(reason, context),

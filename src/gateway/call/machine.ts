@@ -113,7 +113,7 @@ export function stepCall(state: CallState, event: CallEvent): CallStep {
     case 'invited':
       return state.name === 'Routing' ? { state, effects: [...ringingTimer(state), { do: 'route' }] } : { state, effects: NOTHING };
     case 'inadmissible':
-      return state.name === 'Routing' ? refuse(state, event.reason) : { state, effects: NOTHING };
+      return state.name === 'Routing' ? refuse(state, event.reason, event.detail) : { state, effects: NOTHING };
     case 'routed':
       return state.name === 'Routing' ? onRouted(state, event) : { state, effects: NOTHING };
     case 'agent-connected':
@@ -531,8 +531,8 @@ function hangUp(state: CallState, reason: Reason, before: readonly CallEffect[] 
   return { state: { ...state, name: 'HangingUp', reason: state.reason ?? reason }, effects: before };
 }
 
-function refuse(state: CallState, reason: Reason): CallStep {
-  return finish(state, reason, [{ do: 'refuse', reason }]);
+function refuse(state: CallState, reason: Reason, detail: string | null = null): CallStep {
+  return finish(state, reason, [{ do: 'refuse', reason, detail }]);
 }
 
 /** What is not asked for any more; `held` ends with its call. */

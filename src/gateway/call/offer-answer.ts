@@ -16,7 +16,7 @@ type EventOf<Type extends CallEvent['type']> = Extract<CallEvent, { type: Type }
 export interface OfferAnswerStep {
   readonly state: CallState;
   readonly effects: readonly CallEffect[];
-  readonly lost?: Extract<Reason, 'MEDIA_LOST' | 'BAD_ANSWER'>;
+  readonly lost?: Extract<Reason, 'MEDIA_LOST' | 'MEDIA_MOVE_REFUSED' | 'BAD_ANSWER'>;
 }
 
 const NOTHING: readonly CallEffect[] = [];
@@ -26,6 +26,8 @@ const MAX_UNREACHED = 15;
 const UNREACHED_MS = 2_000;
 /** Tries of a move that fails at a relay, and their interval: 2 s in all, as long as an rtpengine may take to restart. */
 const MAX_MOVES = 6;
+/** The trunk itself refused nothing: it is away, or has no such call. */
+const UNREACHED: ReadonlySet<number> = new Set([408, 481, 503]);
 const MOVE_AGAIN_MS = 400;
 
 export const IDLE: Exchange = { name: 'Idle' };
@@ -325,7 +327,8 @@ function exchangeLost(state: CallState, status: number | null): OfferAnswerStep 
   if (!isOnItsWay || isJoined(state) || state.isBriefing || state.isLegDue || session === null) {
     // The carrier refused nothing.
     if (status === null && 'to' in exchange && state.moves < MAX_MOVES) return moveAgain(state);
-    return { state: idle, effects: NOTHING, lost: 'MEDIA_LOST' };
+    const isRefused = status !== null && status >= 300 && !UNREACHED.has(status) && !isOnItsWay;
+    return { state: idle, effects: NOTHING, lost: isRefused ? 'MEDIA_MOVE_REFUSED' : 'MEDIA_LOST' };
   }
   const failed = failJoining(idle, status);
   return changeSide(failed.state, session, own, failed.effects);

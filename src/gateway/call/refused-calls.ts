@@ -19,16 +19,18 @@ interface Refused {
 /**
  * Counts the calls that the SIP server refused itself in the last second, and writes one record for those of each organization. Never
  * rejects.
- * @param text `TOTAL NUMBER=CALLS …`
+ * @param text `TOTAL NUMBER=CALLS … why:WHY`; an earlier version of the SIP server does not say why
  */
 export async function recordRefused(services: Services, text: string): Promise<void> {
   const { calls: store, clock, log } = services;
   const at = isoNow(clock);
   const reason = 'OVERLOADED';
-  for (const [orgId, { calls, to }] of await byOrg(services, text)) {
-    log.warn({ org_id: orgId, calls }, 'call.refused.summed');
+  const [counts = '', why] = text.split(' why:');
+  const detail = why === undefined ? null : decodeURIComponent(why);
+  for (const [orgId, { calls, to }] of await byOrg(services, counts)) {
+    log.warn({ org_id: orgId, calls, over: detail }, 'call.refused.summed');
     const ended = {
-      record: summedRecord(newUuid(), orgId, { to, calls, at, reason, status: REASONS[reason].sipStatus }),
+      record: summedRecord(newUuid(), orgId, { to, calls, at, reason, detail, status: REASONS[reason].sipStatus }),
       trace: [],
       completion: null,
     };

@@ -264,6 +264,9 @@ export type CallTimer =
   /** Nor does the carrier answer its CANCEL. */
   | 'cancelling';
 
+/** How the gateway knows that nothing of a call arrives at its relay. */
+export type RelayLossCause = 'node' | 'deaf-port' | 'sender-reports';
+
 export type CallEvent =
   | { readonly type: 'invited' }
   /** We place the call. */
@@ -278,7 +281,7 @@ export type CallEvent =
   /** Its final refusal. `isLocal`: the SIP server's own, in place of a response. */
   | { readonly type: 'dial-refused'; readonly status: number; readonly isLocal: boolean }
   /** The INVITE itself breaks a rule, or the gateway takes no calls: refused before anything is looked up. */
-  | { readonly type: 'inadmissible'; readonly reason: Reason }
+  | { readonly type: 'inadmissible'; readonly reason: Reason; readonly detail: string | null }
   | {
       readonly type: 'routed';
       readonly route: Route | null;
@@ -349,7 +352,7 @@ export type CallEvent =
   /** Whether the carrier, which holds the call, answered an OPTIONS ping. */
   | { readonly type: 'pinged'; readonly isAnswered: boolean }
   /** rtpengine died or restarted: it has lost the call. */
-  | { readonly type: 'relay-lost'; readonly mayMove: boolean; readonly newKey: CryptoLine }
+  | { readonly type: 'relay-lost'; readonly mayMove: boolean; readonly cause: RelayLossCause; readonly newKey: CryptoLine }
   /** The media thread of the call died. */
   | { readonly type: 'leg-lost' }
   | { readonly type: 'timer'; readonly timer: CallTimer };
@@ -403,7 +406,7 @@ export type CallEffect =
   | { readonly do: 'ring' }
   /** 200 with this SDP. */
   | { readonly do: 'answer'; readonly sdp: string }
-  | { readonly do: 'refuse'; readonly reason: Reason }
+  | { readonly do: 'refuse'; readonly reason: Reason; readonly detail: string | null }
   /** 200 to a re-INVITE, UPDATE or NOTIFY; `null`: without an SDP. */
   | { readonly do: 'accept'; readonly requestId: number; readonly sdp: string | null }
   | { readonly do: 'reject'; readonly requestId: number; readonly reason: Reason }

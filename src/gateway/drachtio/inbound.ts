@@ -36,8 +36,17 @@ import {
   sessionExpiresOf,
 } from '../call/invite.js';
 import type { PlaceRequest } from '../ports/place-call.js';
+import type { RelayPort } from '../ports/ports.js';
 import { placeContext, trunkRefusal, type TrunkHosts } from './outbound.js';
-import { isTrusted, notReady, type EdgePolicy, type EdgeState, type RequestSource } from '../admission/admission.js';
+import {
+  isTrusted,
+  notReady,
+  overloaded,
+  type EdgePolicy,
+  type EdgeState,
+  type Refusal,
+  type RequestSource,
+} from '../admission/admission.js';
 import { IDENTITY_HEADER, isOwnServer, PING_HEADER, TLS_HEADER } from '../../lib/own-headers.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 import type { SrfRequest, SrfResponse } from '../ports/signalling.js';
@@ -75,7 +84,7 @@ const LOST_AFTER_MS = 2_000;
 const NO_HEAD = { requestUri: '', topRecordRoute: undefined, contactUri: undefined };
 
 /** What the gateway checks before it accepts a call. */
-export type EdgeProbe = () => Pick<EdgeState, 'isOverloaded' | 'isRelayUp' | 'mediaHeadroom'>;
+export type EdgeProbe = () => Pick<EdgeState, 'overload' | 'isRelayUp' | 'mediaHeadroom'>;
 
 export type InboundServices = Omit<CallServices, 'retryAfterSeconds' | 'glareDelayMs' | 'others' | 'timers'>;
 
@@ -192,7 +201,7 @@ export class Inbound implements LiveCalls {
     return this.options.relayAddress;
   }
 
-  get notReady(): Reason | null {
+  get notReady(): Refusal | null {
     return notReady(this.#edge(), this.options.edge);
   }
 
@@ -305,8 +314,8 @@ export class Inbound implements LiveCalls {
 
   #place(request: PlaceRequest, joins: JoinedCall | null): Reason | null {
     if (this.trunkRefusal(request.trunk) !== null) return 'DIAL_NOT_ALLOWED';
-    const refusal = this.notReady ?? (this.#rate?.take('') === false ? 'OVERLOADED' : null);
-    if (refusal !== null) return refusal;
+    const refusal = this.notReady ?? this.#overRate();
+    if (refusal !== null) return refusal.reason;
     const own = this.#ownAddress('tls');
     const { maxDurationMs, standIn, relayAddress } = this.options;
     const facts = { maxDurationMs, standIn, relayAddress };
@@ -324,8 +333,19 @@ export class Inbound implements LiveCalls {
   }
 
   /** The calls of a lost media relay. */
-  relayLost(callIds: readonly string[], mayMove: boolean): void {
+  relayLost(callIds: readonly string[]): void {
+    const mayMove = this.#services.mayMoveMedia();
     for (const callId of callIds) this.#runners.get(callId)?.dispatch(relayLost(this.#services, mayMove));
+  }
+
+  /** The media relay reads a port of this call no more. Where the call may not move, the media timeout ends it. */
+  relayPortDeaf(callId: string): void {
+    if (this.#services.mayMoveMedia()) this.#runners.get(callId)?.dispatch(relayLost(this.#services, true, 'deaf-port'));
+  }
+
+  /** The media relays' ports of the calls that are answered. */
+  relayPorts(): readonly RelayPort[] {
+    return [...this.#runners.values()].flatMap((runner) => runner.relayPorts);
   }
 
   /**
@@ -442,21 +462,26 @@ export class Inbound implements LiveCalls {
     });
     const context = this.#contextOf(request, response, contactUri, admission.ok ? admission.value : null);
     const runner = CallRunner.invited(this.#services, context, (ended) => this.#onEnded(ended));
-    const refusal = this.#refusalOf(request) ?? (admission.ok ? null : admission.error);
+    const refusal = this.#refusalOf(request) ?? (admission.ok ? null : { reason: admission.error, detail: null });
     this.#runners.set(runner.callId, runner);
     this.#begun += 1;
     // Attach first: a CANCEL arrives only here.
     request.on('cancel', () => runner.dispatch({ type: 'cancelled' }));
-    runner.dispatch(refusal === null ? { type: 'invited' } : { type: 'inadmissible', reason: refusal });
+    runner.dispatch(refusal === null ? { type: 'invited' } : { type: 'inadmissible', ...refusal });
   }
 
   /** The checks that need no part of the INVITE, before anything is allocated. */
-  #refusalOf(request: SrfRequest): Reason | null {
-    if (this.#isDraining) return 'DRAINING';
-    if (!this.isSourceTrusted({ address: request.source_address, identities: this.#identities(request) })) return 'SOURCE_NOT_ALLOWED';
-    const reason = this.notReady;
-    if (reason !== null) return reason;
-    return this.#rate?.take('') === false ? 'OVERLOADED' : null;
+  #refusalOf(request: SrfRequest): Refusal | null {
+    if (this.#isDraining) return { reason: 'DRAINING', detail: null };
+    const source = { address: request.source_address, identities: this.#identities(request) };
+    if (!this.isSourceTrusted(source)) return { reason: 'SOURCE_NOT_ALLOWED', detail: null };
+    return this.notReady ?? this.#overRate();
+  }
+
+  /** Counts a new call. */
+  #overRate(): Refusal | null {
+    if (this.#rate?.take('') !== false) return null;
+    return overloaded(`more than ${String(this.options.edge.maxCallsPerSecond)} new calls a second`);
   }
 
   #contextOf(request: SrfRequest, response: SrfResponse, contactUri: string | undefined, invite: AdmissibleInvite | null): InviteContext {
@@ -528,8 +553,9 @@ export class Inbound implements LiveCalls {
     if (lost !== undefined) return void this.#take(lost, response);
     const refused = /^refused (.+)$/.exec(ping ?? '')?.[1];
     if (refused !== undefined) void recordRefused(this.#services, refused);
-    const reason = ping === undefined ? this.notReady : this.probe().isOverloaded ? 'OVERLOADED' : null;
-    if (reason !== null) return this.#refuse(request, response, reason);
+    const overload = ping === undefined ? null : this.probe().overload;
+    const refusal = ping === undefined ? this.notReady : overload === null ? null : overloaded(overload);
+    if (refusal !== null) return this.#refuse(request, response, refusal.reason, refusal.detail);
     response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') } });
   }
 
@@ -539,13 +565,14 @@ export class Inbound implements LiveCalls {
     this.#refuse(request, response, isInDialog ? 'NO_DIALOG' : 'METHOD_NOT_ALLOWED');
   }
 
-  #refuse(request: SrfRequest, response: SrfResponse, reason: Reason): void {
+  #refuse(request: SrfRequest, response: SrfResponse, reason: Reason, detail: string | null = null): void {
     const { sipStatus, sipPhrase } = REASONS[reason];
     const headers = refusalHeaders(reason, {
       host: this.#ownAddress(request.protocol).host,
       require: request.get('Require'),
       accepted: 'application/sdp',
       retryAfterSeconds: this.#services.retryAfterSeconds,
+      detail,
     });
     response.send(sipStatus, sipPhrase, { headers });
   }

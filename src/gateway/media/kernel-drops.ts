@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
-import { droppedDatagrams } from './udp-table.js';
+import { droppedDatagrams } from '../../lib/udp-table.js';
 
 const CHECK_MS = 10_000;
 

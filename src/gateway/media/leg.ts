@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.js';
 import type { LegAgent, LegFork, LegView } from './leg-agent.js';
 import { type DtmfDigit, DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/telephone-event-receiver.js';
 import { QualityLog, type ReceptionFigures } from '../../rtp/quality.js';
+import { ClaimedPackets } from '../../rtp/claimed-packets.js';
 import { RtcpSchedule, RtcpSession } from '../../rtp/rtcp-session.js';
 import type { Conference, ConferenceHost } from './conference.js';
 import { RingBack } from './ring-back.js';
@@ -72,6 +73,9 @@ export class MediaLeg implements ConferenceHost {
   #passedMs = 0;
   #lastReportMs = -Infinity;
   #isTimedOut = false;
+  readonly #claimed = new ClaimedPackets();
+  /** Until the next packet arrives. */
+  #isKnownDead = false;
   #isClosed = false;
   #digits = 0;
   #framesLate = 0;
@@ -217,6 +221,7 @@ export class MediaLeg implements ConferenceHost {
       this.#rtcpSchedule.start(nowMs);
       this.#emit({ type: 'media-started' });
     }
+    if (outcome === 'taken') this.#isKnownDead = false;
     this.#passHeldFrames(nowMs);
     return outcome;
   }
@@ -232,8 +237,25 @@ export class MediaLeg implements ConferenceHost {
     const packet = datagram.subarray(0, lengthBytes);
     if (!this.#rtcp.read(packet, this.#sender.ssrc, nowMs, wallMs)) return 'not-rtp';
     onRtcp?.('in', packet, wallMs);
-    this.#lastReportMs = nowMs;
+    this.#watchReport(nowMs);
     return 'taken';
+  }
+
+  /** A report is a sign of life, unless it claims packets of which none arrive: then what lies between is dead, and the call may be moved. */
+  #watchReport(nowMs: number): void {
+    const report = this.#rtcp.takeSenderReport();
+    const { packetsReceived: received, lastPacketMs } = this.#receiver;
+    // A process that stood still may find the packets after the report.
+    const hasStoodStill = nowMs - this.#lookedMs > STOOD_STILL_MS;
+    const quietMs = hasStoodStill ? 0 : nowMs - Math.max(this.#watchedFromMs ?? nowMs, lastPacketMs ?? -Infinity);
+    const isLost = report !== null && this.#claimed.areLost({ ssrc: report.ssrc, claimed: report.packets, received }, quietMs);
+    if (!isLost || this.#direction !== 'sendrecv') {
+      this.#lastReportMs = nowMs;
+      return;
+    }
+    if (this.#isKnownDead || this.#startedMs === undefined) return;
+    this.#isKnownDead = true;
+    this.#emit({ type: 'media-dead' });
   }
 
   /** `skip` frames passed unsent and `send` frames are due. A held leg counts its frames itself, by the clock. */

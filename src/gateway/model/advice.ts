@@ -42,6 +42,8 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   MEDIA_TIMEOUT: "No packets arrived: look for a firewall or NAT between the carrier's media address and the relay.",
   SESSION_EXPIRED: 'The carrier agreed to refresh the session and did not: check its session timer.',
   ACK_TIMEOUT: 'Our 200 or the ACK was lost: look for a firewall, or a Contact address that the carrier cannot reach.',
+  MEDIA_MOVE_REFUSED:
+    "The trace has the trunk's answer to our re-INVITE. Ask the carrier to accept one that changes the media address, and the operator why the media had to move.",
   MEDIA_LOST: 'Ask the operator what happened to rtpengine at that time.',
   API_STOPPED: 'Nothing: a user ended it with an API key or in the console; GET /v1/audit shows which.',
   DIAL_NOT_ALLOWED: 'See in the trace which rule refused it, and ask the operator to change it (trunkline org set-dialling).',

@@ -129,6 +129,7 @@ export const callRecordSchema = z.object({
   source: sourceSchema,
   identity: identitySchema.nullable().describe('null: not verified, or the call is in progress'),
   reason: z.string().describe('Why the call was refused or ended: a code of docs/errors.md'),
+  reason_detail: text.describe('What the code does not say by itself, such as the figure and its limit at OVERLOADED; null: nothing'),
   sip_status: z.number().describe("Status of the refusal, or 200; of a placed call, the trunk's"),
   codec: text.describe('`PCMU` or `PCMA`; null: none was chosen'),
   crypto_suite: text.describe("SRTP suite of the carrier's leg; null: plain RTP, or not answered (yet)"),
@@ -192,6 +193,7 @@ export const NO_OUTCOME = {
   analysis_error: null,
   agent_error: null,
   signalling_error: null,
+  reason_detail: null,
   answered_by: null,
   legs: [],
   resumed: 0,
@@ -221,6 +223,7 @@ export const NOBODY: CallerIdentity = {
 interface Summed {
   readonly to: string;
   readonly reason: string;
+  readonly detail: string | null;
   readonly status: number;
   readonly calls: number;
   /** ISO 8601. */
@@ -228,7 +231,7 @@ interface Summed {
 }
 
 /** One record for several refused calls. */
-export function summedRecord(callId: string, orgId: string | null, { to, reason, status, calls, at }: Summed): CallRecord {
+export function summedRecord(callId: string, orgId: string | null, { to, reason, detail, status, calls, at }: Summed): CallRecord {
   return {
     call_id: callId,
     org_id: orgId,
@@ -246,6 +249,7 @@ export function summedRecord(callId: string, orgId: string | null, { to, reason,
     analysis_rejected: null,
     stale_route: false,
     reason,
+    reason_detail: detail,
     sip_status: status,
     started_at: at,
     ended_at: at,

@@ -116,7 +116,12 @@ export type LegEvent =
   | { readonly type: 'provider-tokens'; readonly tokens: number }
   /** The agent asks for something that is not the leg's business. */
   | { readonly type: 'agent-request'; readonly request: AgentRequest }
-  /** No packet from the caller for the configured time, RTP or RTCP; not while the caller's direction promises none. */
+  /** The caller's sender reports claim packets of which none arrive. Said once, until a packet arrives. */
+  | { readonly type: 'media-dead' }
+  /**
+   * No packet from the caller for the configured time, RTP or RTCP, but for sender reports that claim packets of which none arrive; not
+   * while the caller's direction promises none.
+   */
   | { readonly type: 'media-timeout' }
   /** The thread that carried the leg died; the leg and its agent are gone. */
   | { readonly type: 'media-lost' };

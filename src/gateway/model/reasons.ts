@@ -147,6 +147,7 @@ export const REASONS = {
   SESSION_EXPIRED: end(102, 'caller', 'The caller did not refresh the session in time, or did not answer while it held the call.'),
   ACK_TIMEOUT: end(102, 'caller', 'The caller never acknowledged the answer.'),
   MEDIA_LOST: end(41, 'gateway', 'The media relay or endpoint of the call was lost.'),
+  MEDIA_MOVE_REFUSED: end(41, 'caller', "The call's media had to move to another address, and the trunk refused the re-INVITE."),
   BAD_ANSWER: end(58, 'caller', 'The caller answered our offer with an unusable session description.'),
   AGENT_LOST: end(41, 'agent', 'The connection to the agent was lost.'),
   TRANSFERRED: end(16, 'nobody', 'The caller was transferred.'),
@@ -158,9 +159,10 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS;
 
-/** `Warning: 399 host "CODE: sentence"` (RFC 3261 §20.43). */
-export function warningOf(reason: Reason, host: string): string {
-  return `399 ${host} "${reason}: ${REASONS[reason].explanation}"`;
+/** `Warning: 399 host "CODE: sentence Detail."` (RFC 3261 §20.43). @param detail a clause of our own; it quotes nothing that a peer sent */
+export function warningOf(reason: Reason, host: string, detail: string | null = null): string {
+  const more = detail === null ? '' : ` ${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`;
+  return `399 ${host} "${reason}: ${REASONS[reason].explanation}${more}"`;
 }
 
 /** `Reason: Q.850;cause=N;text="CODE"` (RFC 3326, RFC 6432). */

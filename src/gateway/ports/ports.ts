@@ -264,6 +264,16 @@ export interface MediaRelay {
   leave(relayId: string): void;
 }
 
+/** An RTP port of the relay's that a call uses. */
+export interface RelayPort {
+  readonly relayId: string;
+  /** Whose packets it receives. */
+  readonly side: 'carrier' | 'agent';
+  /** As the relay's SDP has it: behind a NAT the public address. */
+  readonly address: string;
+  readonly port: number;
+}
+
 export interface RelayCall {
   /** The call's own id, not the carrier's Call-ID: two carriers may use the same one. */
   readonly relayId: string;

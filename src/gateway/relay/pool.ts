@@ -1,6 +1,7 @@
 import type { RelayFigures } from '../model/media.js';
 import { MediaUnavailableError, type MediaRelay, type RelayAnswer, type RelayCall } from '../ports/ports.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
+import { figuresOf } from './figures.js';
 import { formatHostPort } from '../../lib/address.js';
 import { DelayLimit } from '../../lib/delay-limit.js';
 import { PassingMap } from '../../lib/passing-map.js';
@@ -138,6 +139,12 @@ export class RelayPool implements MediaRelay {
     this.#memberOf(relayId)?.freeQuietly(relayId);
   }
 
+  /** What rtpengine has received of a call so far; `null`: it has no such call. Rejects when it does not answer. */
+  async figures(relayId: string): Promise<RelayFigures | null> {
+    const member = this.#memberOf(relayId);
+    return member === undefined ? null : figuresOf(await member.command('query', { 'call-id': this.#callIdOf(relayId) }));
+  }
+
   /** A node stopped responding, or lost these calls. While none responds, its calls are reported two seconds later. */
   onNodeLost(listener: LostListener): void {
     this.#lostListeners.push(listener);
@@ -152,11 +159,18 @@ export class RelayPool implements MediaRelay {
     return this.#members.some(({ isAlive }) => isAlive);
   }
 
-  /** Whether offers wait too long to be sent, or are too many, on every live node. Each wait tightens the limit for a while (`DelayLimit`). */
-  isBehind(): boolean {
+  /**
+   * Why offers wait too long to be sent, or are too many, on every live node: the figure and its limit, for a person; `null`: they are not.
+   * Each wait tightens the limit for a while (`DelayLimit`).
+   */
+  excess(): string | null {
     const delays = this.#members.filter(({ isAlive }) => isAlive).map(({ delayMs }) => delayMs);
-    if (delays.length === 0) return false;
-    return this.#offers >= delays.length * MAX_OFFERS || this.#delay.isExceeded(Math.min(...delays), this.options.clock.nowMs());
+    if (delays.length === 0) return null;
+    const maxOffers = delays.length * MAX_OFFERS;
+    if (this.#offers >= maxOffers) return `${String(this.#offers)} calls wait for rtpengine, limit ${String(maxOffers)}`;
+    const delayMs = Math.min(...delays);
+    if (!this.#delay.isExceeded(delayMs, this.options.clock.nowMs())) return null;
+    return `calls wait ${String(Math.round(delayMs))} ms for rtpengine, limit ${String(this.options.maxDelayMs)} ms`;
   }
 
   nodes(): readonly RelayNodeState[] {

@@ -1,6 +1,6 @@
 import type { CallCheck, CheckResult } from '../api/schemas/sip-check.js';
 import { providerKey, streamOf, type OperatorAgent } from '../call/agent.js';
-import { decide } from '../admission/admission.js';
+import { decide, type Refusal } from '../admission/admission.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 import type { StandIn } from '../call/state.js';
 import type { Route } from '../model/records.js';
@@ -12,7 +12,7 @@ import type { ProviderSessions, RouteStore } from '../ports/ports.js';
 
 /** What the gateway itself says to a call, before its number is looked up. */
 export interface DryRunEdge {
-  readonly notReady: Reason | null;
+  readonly notReady: Refusal | null;
   /** The media relay's address on the carrier side; `null`: not known. */
   readonly relayAddress: string | null;
   isSourceTrusted(source: { readonly address: string; readonly identities: readonly string[] }): boolean;
@@ -34,7 +34,7 @@ export function callDryRun(routes: Pick<RouteStore, 'lookup'>, edge: DryRunEdge,
   return async (orgId, { number, sourceIp, sdp }) => {
     // The trunk's list of certificate names cannot be judged without a connection.
     if (sourceIp !== null && !edge.isSourceTrusted({ address: sourceIp, identities: [] })) return rejected('SOURCE_NOT_ALLOWED');
-    if (edge.notReady !== null) return rejected(edge.notReady);
+    if (edge.notReady !== null) return rejected(edge.notReady.reason);
     const { route, load, staleMs } = await routes.lookup(number, null);
     const own = route?.org.org_id === orgId ? route : null;
     const { relayAddress } = edge;

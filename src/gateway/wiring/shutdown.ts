@@ -8,6 +8,7 @@ import type { TrunkRegistrar } from '../drachtio/trunk-registrar.js';
 import type { MediaService } from '../media-thread/media-service.js';
 import type { SrfApp } from '../ports/signalling.js';
 import type { BatchDialling } from './batches.js';
+import type { DeafPortWatch } from '../relay/deaf-ports.js';
 import type { RelayPool } from '../relay/pool.js';
 import type { RedisStores } from '../store/redis/redis-stores.js';
 
@@ -37,6 +38,7 @@ interface GatewayParts {
   readonly overload: OverloadDetector;
   readonly endpoint: MediaService;
   readonly relay: RelayPool;
+  readonly deafPorts: Pick<DeafPortWatch, 'stop'>;
   readonly stores: RedisStores;
   readonly api: Closable;
   readonly clients: Closable;
@@ -70,8 +72,24 @@ async function retireGateway(clock: Clock, { inbound, batches, registrar, api }:
 
 /** Closes everything in order. Parked calls have media until the last. */
 async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
-  const { gate, inbound, batches, registrar, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } =
-    parts;
+  const {
+    gate,
+    inbound,
+    batches,
+    registrar,
+    api,
+    srf,
+    overload,
+    clients,
+    identities,
+    webhooks,
+    endpoint,
+    relay,
+    deafPorts,
+    stores,
+    observers,
+  } = parts;
+  deafPorts.stop();
   await batches.stop();
   await registrar.stop(how === 'drain');
   if (how === 'park') {

@@ -34,6 +34,16 @@ export function rtcpReceiverReport(ssrc: number): Buffer {
   return packet;
 }
 
+/** A sender report (RFC 3550 §6.4.1) that claims so many packets from the start, without report blocks. */
+export function rtcpSenderReport(ssrc: number, packets: number): Buffer {
+  const report = Buffer.alloc(28);
+  report.set([0x80, 200, 0, 6]);
+  report.writeUInt32BE(ssrc >>> 0, 4);
+  report.writeUInt32BE(packets >>> 0, 20);
+  report.writeUInt32BE((packets * 160) >>> 0, 24);
+  return Buffer.concat([report, rtcpReceiverReport(ssrc).subarray(8)]);
+}
+
 /** A telephone-event payload (RFC 4733 §2.3). */
 export function telephoneEvent(event: number, durationTicks: number, isEnd = false, volume = 10): Buffer {
   const payload = Buffer.alloc(4);

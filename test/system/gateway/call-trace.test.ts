@@ -106,7 +106,7 @@ describe('a re-INVITE of ours', () => {
   it('has its answer and the ACK as it was sent', async () => {
     const ok = await call.answered(offerSdp());
     await expect.poll(() => gateway.started).toBe(1);
-    gateway.inbound.relayLost(gateway.callIds, true);
+    gateway.inbound.relayLost(gateway.callIds);
     answerWith(gateway.peer, await call.incoming('INVITE'), '200 OK', offerSdp());
     const ack = await call.incoming('ACK');
     await call.hangUp(ok);
@@ -118,7 +118,7 @@ describe('a re-INVITE of ours', () => {
   it('[3261 §17.1.1.3] that is refused gets the one ACK of its transaction, whose text is not known', async () => {
     await call.answered(offerSdp());
     await expect.poll(() => gateway.started).toBe(1);
-    gateway.inbound.relayLost(gateway.callIds, true);
+    gateway.inbound.relayLost(gateway.callIds);
     const invite = await call.incoming('INVITE');
     answerWith(gateway.peer, invite, '488 Not Acceptable Here');
     answerOk(gateway.peer, await call.incoming('BYE'));

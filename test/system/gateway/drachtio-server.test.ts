@@ -181,7 +181,7 @@ describe('a call over drachtio-srf', () => {
   });
 
   async function reinviting(): Promise<AppFrame> {
-    inbound.relayLost([...places], true);
+    inbound.relayLost([...places]);
     return next('INVITE ');
   }
 

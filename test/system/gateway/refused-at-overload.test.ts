@@ -28,7 +28,9 @@ it('calls that the SIP server has no room for are counted, and summed in one rec
     [ATTACHED, ATTACHED, NOBODYS, ATTACHED, 'nobody'].map(async (to) => {
       const call = new HandMadeCall(peer, to);
       call.invite(offerSdp());
-      return (await call.final()).status;
+      const answer = await call.final();
+      expect(answer.header('Warning')).toBe('399 sip-server "OVERLOADED: calls in progress: 1, limit 1"');
+      return answer.status;
     }),
   );
   expect(statuses).toEqual([503, 503, 503, 503, 503]);
@@ -38,6 +40,7 @@ it('calls that the SIP server has no room for are counted, and summed in one rec
     .toBe(2);
   await expect.poll(async () => (await refusals()).length).toBe(1);
   const [summed] = await refusals();
+  expect(summed).toMatchObject({ reason_detail: 'calls in progress: 1, limit 1' });
   expect(summed).toMatchObject({ summed_calls: 3, to: ATTACHED, sip_status: 503, reason: 'OVERLOADED', answered_at: null, from: '' });
   const metrics = parseExposition(await (await fetch(`${gateway.ready.http}/metrics`)).text());
   expect(metrics.sum('trunkline_calls_refused_total', { reason: 'OVERLOADED' })).toBe(5);

@@ -147,14 +147,14 @@ describe('an rtpengine that dies while another one lives', () => {
     expect((await call.request('BYE')).status).toBe(200);
   });
 
-  it('a carrier that refuses the other one loses the call: BYE with MEDIA_LOST', async () => {
+  it('a carrier that refuses the other one loses the call: BYE with MEDIA_MOVE_REFUSED', async () => {
     await start(2);
     const call = await talking();
     call.refusals.push('488 Not Acceptable Here');
     const [busy, other] = await busyFirst();
     await busy.kill();
-    expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_LOST');
-    expect(await recordOf(gateway, call)).toMatchObject({ reason: 'MEDIA_LOST' });
+    expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_MOVE_REFUSED');
+    expect(await recordOf(gateway, call)).toMatchObject({ reason: 'MEDIA_MOVE_REFUSED' });
     await nothingLeft(other.port);
   });
 

@@ -100,6 +100,7 @@ describe('when the trunk takes no calls', () => {
     );
     for (const answer of [await invited(trusted), await options()]) {
       expect([answer.status, codeOf(answer)]).toEqual([503, 'OVERLOADED']);
+      expect(answer.header('Warning')).toContain('Calls in progress: 2, limit 2.');
       expect(answer.header('Reason')).toBe('Q.850;cause=42;text="OVERLOADED"');
       expect(answer.header('Retry-After')).toMatch(/^(?:[1-9]|10)$/);
     }

@@ -37,8 +37,8 @@ function admission(limits: Partial<AdmissionLimits> = {}): Admission {
     clock,
     log,
     dialogCount: () => dialogs,
-    isBehind: () => isBehind,
-    onFull: (uri) => full.push(uri),
+    behind: () => (isBehind ? 'the gateway is late' : null),
+    onFull: (uri, why) => full.push(`${uri}: ${why}`),
     memory: {
       rss: () => {
         if (resident === null) throw new Error('EMFILE: too many open files, uv_resident_set_memory');
@@ -91,10 +91,10 @@ describe('admission', () => {
   it('has no room for a call at the limit of dialogs', () => {
     const gate = admission();
     dialogs = 4;
-    expect(gate.isFull('a', URI)).toBe(false);
+    expect(gate.lackOf('a', URI)).toBeNull();
     dialogs = 5;
-    expect(gate.isFull('a', URI)).toBe(true);
-    expect([gate.totals.refusedByDialogs, full]).toEqual([1, [URI]]);
+    expect(gate.lackOf('a', URI)).toBe('calls in progress: 5, limit 5');
+    expect([gate.totals.refusedByDialogs, full]).toEqual([1, [`${URI}: calls in progress: 5, limit 5`]]);
   });
 
   it('has no room for a call while memory is short, and says so once for each crossing', () => {
@@ -103,7 +103,7 @@ describe('admission', () => {
     for (const megabytes of [900, 1_001, 1_500, 1_500, 999, 1_001]) {
       resident = megabytes;
       clock.advance(1_000);
-      answers.push(gate.isFull('a', URI), gate.isFull('a', URI));
+      answers.push(gate.lackOf('a', URI) !== null, gate.lackOf('a', URI) !== null);
     }
     expect(answers).toEqual([false, false, true, true, true, true, true, true, false, false, true, true]);
     expect(log.events.map(({ event, fields }) => [event, fields['resident_mb']])).toEqual([
@@ -119,25 +119,25 @@ describe('admission', () => {
     const refusedAt = (megabytes: number | null): boolean => {
       resident = megabytes;
       clock.advance(1_000);
-      return gate.isFull('a', URI);
+      return gate.lackOf('a', URI) !== null;
     };
     expect([900, null, 2_000, null, null, 900].map(refusedAt)).toEqual([false, false, true, true, true, false]);
   });
 
   it('looks at memory once a second at most', () => {
     const gate = admission();
-    expect(gate.isFull('a', URI)).toBe(false);
+    expect(gate.lackOf('a', URI)).toBeNull();
     resident = 2_000;
     clock.advance(999);
-    expect(gate.isFull('a', URI)).toBe(false);
+    expect(gate.lackOf('a', URI)).toBeNull();
     clock.advance(1);
-    expect(gate.isFull('a', URI)).toBe(true);
+    expect(gate.lackOf('a', URI)).toBe('2000 MB of memory in use, limit 1000 MB');
   });
 
   describe('while the applications are behind', () => {
     const isRefused = (gate: Admission, source: string): boolean => {
       gate.isOverRate(source);
-      return gate.isFull(source, URI);
+      return gate.lackOf(source, URI) !== null;
     };
     const refused = (gate: Admission, source: string, calls: number): number =>
       Array.from({ length: calls }, () => isRefused(gate, source)).filter(Boolean).length;

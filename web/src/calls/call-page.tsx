@@ -112,12 +112,13 @@ function CallView({ call, trace, samples, onStopped }: Shown & { readonly onStop
 }
 
 function Why({
-  call: { reason, state, agent_error: agentError, signalling_error: signallingError },
+  call: { reason, reason_detail: detail, state, agent_error: agentError, signalling_error: signallingError },
 }: {
   readonly call: CallDetail;
 }): JSX.Element | null {
   const facts = reason === null ? undefined : reasons.value.get(reason);
   const failures = [
+    ...(detail === null ? [] : [`In detail: ${detail}.`]),
     ...(agentError === null ? [] : [`The connection to the agent: ${agentError}`]),
     ...(signallingError === null ? [] : [`A request to the carrier: ${signallingError}`]),
   ].map((text) => <p key={text}>{text}</p>);

@@ -59,6 +59,7 @@ export const EXAMPLE_CALL = {
   analysis_error: null,
   agent_error: null,
   signalling_error: null,
+  reason_detail: null,
   answered_by: null,
   legs: [],
   stale_route: false,

@@ -46,12 +46,13 @@ export class RefusedSums {
 /** What the calls have in common is said of them. */
 function sumOf(
   sum: CallRecord | undefined,
-  { org_id: orgId, to, source, reason, sip_status: status, ended_at: at }: CallRecord,
+  { org_id: orgId, to, source, reason, reason_detail: detail, sip_status: status, ended_at: at }: CallRecord,
 ): CallRecord {
-  if (sum === undefined) return { ...summedRecord(newUuid(), orgId, { to, reason, status, calls: 1, at }), source };
+  if (sum === undefined) return { ...summedRecord(newUuid(), orgId, { to, reason, detail, status, calls: 1, at }), source };
   return {
     ...sum,
     ended_at: at,
+    reason_detail: detail,
     summed_calls: (sum.summed_calls ?? 0) + 1,
     to: sum.to === to ? to : '',
     source: sum.source.ip === source.ip ? sum.source : { ...sum.source, ip: '', port: 0 },

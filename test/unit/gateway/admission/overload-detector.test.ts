@@ -64,10 +64,11 @@ describe('the watch over this process', () => {
     monitor.start();
     const seen = [1, 2, 3, 4].map(() => {
       clock.advance(500);
-      return monitor.isOverloaded;
+      return monitor.excess?.replace(/\d+ %, /, '… %, ') ?? null;
     });
     monitor.stop();
-    expect(seen).toEqual([false, false, true, true]);
+    const over = 'the process uses its CPU: … %, limit 0 %';
+    expect(seen).toEqual([null, null, over, over]);
     expect(log.named('gateway.overload.began')).toMatchObject([{ fields: { over: 'cpu_percent', limit: 0 } }]);
   });
 
@@ -79,11 +80,11 @@ describe('the watch over this process', () => {
     const detector = new OverloadDetector(limits, () => ({ frameMs, arrivalMs: 0 }), clock, log);
     detector.start();
     clock.advance(1_500);
-    const during = detector.isOverloaded;
+    const during = detector.excess;
     frameMs = 31;
     clock.advance(1_000);
     detector.stop();
-    expect([during, detector.isOverloaded]).toEqual([true, false]);
+    expect([during, detector.excess]).toEqual(['audio leaves late: 41 ms, limit 40 ms', null]);
     expect(log.events.map(({ event, fields }) => [event, fields.media_delay_ms])).toEqual([
       ['gateway.overload.began', 41],
       ['gateway.overload.ended', 31],

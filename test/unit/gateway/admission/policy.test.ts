@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../../src/gateway/model/records.js';
-import { NO_USAGE, decide, isSourceAllowed, isTrusted, notReady } from '../../../../src/gateway/admission/admission.js';
+import { NO_USAGE, decide, isSourceAllowed, isTrusted, notReady, type EdgeState } from '../../../../src/gateway/admission/admission.js';
+import type { Reason } from '../../../../src/gateway/model/reasons.js';
 import {
   sessionDescription,
   admit,
@@ -100,18 +101,20 @@ describe('the called number', () => {
 
 describe('the whole trunk', () => {
   const policy = { allowedSources: [], allowedIdentities: [], maxCalls: 10 };
-  const fine = { isDraining: false, isOverloaded: false, calls: 9, isRelayUp: true, mediaHeadroom: 1 };
+  const fine: EdgeState = { isDraining: false, overload: null, calls: 9, isRelayUp: true, mediaHeadroom: 1 };
 
-  it.each([
-    [fine, null],
-    [{ ...fine, isDraining: true, isOverloaded: true }, 'DRAINING'],
-    [{ ...fine, isOverloaded: true }, 'OVERLOADED'],
-    [{ ...fine, calls: 10 }, 'OVERLOADED'],
-    [{ ...fine, isRelayUp: false }, 'MEDIA_UNAVAILABLE'],
-    [{ ...fine, mediaHeadroom: 0 }, 'MEDIA_UNAVAILABLE'],
-    [{ ...fine, mediaHeadroom: null }, null],
-  ])('%j: %s', (edge, reason) => {
-    expect(notReady(edge, policy)).toBe(reason);
+  it.each<[EdgeState, Reason, string | null]>([
+    [{ ...fine, isDraining: true, overload: 'late' }, 'DRAINING', null],
+    [{ ...fine, overload: 'the event loop is late: 312 ms, limit 250 ms' }, 'OVERLOADED', 'the event loop is late: 312 ms, limit 250 ms'],
+    [{ ...fine, calls: 10 }, 'OVERLOADED', 'calls in progress: 10, limit 10'],
+    [{ ...fine, isRelayUp: false }, 'MEDIA_UNAVAILABLE', 'no rtpengine answers'],
+    [{ ...fine, mediaHeadroom: 0 }, 'MEDIA_UNAVAILABLE', 'every media port is in use'],
+  ])('refuses calls in the state %j: %s, with the figure and its limit: %s', (edge, reason, detail) => {
+    expect(notReady(edge, policy)).toEqual({ reason, detail });
+  });
+
+  it.each([fine, { ...fine, mediaHeadroom: null }])('takes calls in the state %j', (edge) => {
+    expect(notReady(edge, policy)).toBeNull();
   });
 
   it('trusts the sources on its list and, where names are asked for, one of them in the certificate', () => {
@@ -319,7 +322,13 @@ describe('the reason table', () => {
 });
 
 describe('refusalHeaders', () => {
-  const context = { host: 'gw', require: 'timer, precondition, foo', accepted: 'application/sdp', retryAfterSeconds: () => 7 };
+  const context = {
+    host: 'gw',
+    require: 'timer, precondition, foo',
+    accepted: 'application/sdp',
+    retryAfterSeconds: () => 7,
+    detail: null,
+  };
 
   it.each([
     ['BAD_EXTENSION', { Unsupported: 'precondition, foo' }],
@@ -331,6 +340,13 @@ describe('refusalHeaders', () => {
     ['NUMBER_NOT_ATTACHED', {}],
   ] as const)('[3261 §8.2.2] %s carries what its status demands', (reason, more) => {
     expect(refusalHeaders(reason, context)).toEqual({ Warning: warningOf(reason, 'gw'), Reason: reasonHeaderOf(reason), ...more });
+  });
+
+  it('[3261 §20.43] names the figure and its limit in the Warning', () => {
+    const { Warning } = refusalHeaders('OVERLOADED', { ...context, detail: 'the event loop is late: 312 ms, limit 250 ms' });
+    expect(Warning).toBe(
+      '399 gw "OVERLOADED: The gateway accepts no more calls at the moment. The event loop is late: 312 ms, limit 250 ms."',
+    );
   });
 });
 

@@ -142,7 +142,7 @@ describe('the call machine', () => {
   });
 
   it('takes an INVITE once', () => {
-    for (const event of [{ type: 'invited' }, { type: 'inadmissible', reason: 'BAD_BODY' }] as const) {
+    for (const event of [{ type: 'invited' }, { type: 'inadmissible', reason: 'BAD_BODY', detail: null }] as const) {
       expect(kinds(play([...CALL, event]).effects)).toEqual([]);
     }
   });
@@ -191,7 +191,7 @@ describe('the call machine', () => {
   ] as const)('refuses a call that %s ends before the answer with %s', (reason, refusal) => {
     for (let length = 1; length <= 5; length += 1) {
       const { effects } = play([...CALL.slice(0, length), { type: 'hangup', reason }]);
-      expect(effects).toContainEqual({ do: 'refuse', reason: refusal });
+      expect(effects).toContainEqual({ do: 'refuse', reason: refusal, detail: null });
     }
   });
 
@@ -233,7 +233,7 @@ describe('the call machine', () => {
 
     it.each([1, 2, 3, 4, 5, 6])('is refused or ended before the ACK: after %i events', (length) => {
       const { state, effects } = play([...CALL.slice(0, length), LEG_LOST]);
-      if (length < 6) expect(effects).toContainEqual({ do: 'refuse', reason: 'MEDIA_UNAVAILABLE' });
+      if (length < 6) expect(effects).toContainEqual({ do: 'refuse', reason: 'MEDIA_UNAVAILABLE', detail: null });
       else expect(state).toMatchObject({ name: 'HangingUp', reason: 'MEDIA_LOST' });
     });
   });

@@ -10,6 +10,7 @@ const PROGRESS = {
   resumed: 0,
   agentError: null,
   signallingError: null,
+  reasonDetail: null,
   reports: 0,
   legs: [],
   answeredBy: null,

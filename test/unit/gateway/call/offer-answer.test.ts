@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { resumable } from '../../../../src/gateway/call/machine.js';
 import type { CallEvent, CallState } from '../../../../src/gateway/call/state.js';
+import type { Reason } from '../../../../src/gateway/model/reasons.js';
 import {
   ANSWER,
   CALL,
@@ -329,6 +330,14 @@ describe('a call of another host', () => {
   });
 });
 
+const reinviteAnswered = (status: number, sdp: string): CallEvent => ({
+  type: 'reinvite-answered',
+  status,
+  sdp,
+  retryAfterMs: 0,
+  attempt: 1,
+});
+
 describe('a relay that is lost', () => {
   it('makes the call go on by another one: re-INVITE with its address and key, the old tag, o= one version higher', () => {
     const invited = playOn(talking, MOVING.slice(0, 2));
@@ -346,16 +355,16 @@ describe('a relay that is lost', () => {
     expect(moved.state.session?.carrierFacing.rtpPort).toBe(50_000);
   });
 
-  it('ends the call with MEDIA_LOST where it may not move, and where the carrier refuses', () => {
-    for (const events of [
-      [RELAY_LOST_FOR_GOOD],
-      [...MOVING.slice(0, 2), { type: 'reinvite-answered', status: 488, sdp: '', retryAfterMs: 0, attempt: 1 }],
-      [...MOVING.slice(0, 2), { type: 'reinvite-answered', status: 200, sdp: 'nonsense', retryAfterMs: 0, attempt: 1 }],
-    ] as CallEvent[][]) {
-      const { state, effects } = playOn(talking, events);
-      expect(state).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });
-      expect(kinds(effects)).toContain('bye');
-    }
+  it.each<[string, Reason, CallEvent[]]>([
+    ['it may not move', 'MEDIA_LOST', [RELAY_LOST_FOR_GOOD]],
+    ['the trunk takes no re-INVITE', 'MEDIA_MOVE_REFUSED', [...MOVING.slice(0, 2), reinviteAnswered(488, '')]],
+    ['the trunk knows no such call', 'MEDIA_LOST', [...MOVING.slice(0, 2), reinviteAnswered(481, '')]],
+    ['the trunk is away', 'MEDIA_LOST', [...MOVING.slice(0, 2), reinviteAnswered(408, '')]],
+    ['the answer to the re-INVITE cannot be read', 'MEDIA_LOST', [...MOVING.slice(0, 2), reinviteAnswered(200, 'nonsense')]],
+  ])('ends the call where %s: %s', (_where, reason, events) => {
+    const { state, effects } = playOn(talking, events);
+    expect(state).toMatchObject({ name: 'Ended', reason });
+    expect(kinds(effects)).toContain('bye');
   });
 
   it('whose successor fails, too, is replaced by another for 2 s, at its offer or its answer', () => {
@@ -446,7 +455,7 @@ describe('a relay that is lost', () => {
       [invited!, routed!, offered!],
       [invited!, routed!, reserved!, offered!],
     ])
-      expect(play([...before, RELAY_LOST]).effects).toContainEqual({ do: 'refuse', reason: 'MEDIA_UNAVAILABLE' });
+      expect(play([...before, RELAY_LOST]).effects).toContainEqual({ do: 'refuse', reason: 'MEDIA_UNAVAILABLE', detail: null });
     expect(play([invited!, routed!, reserved!, RELAY_LOST]).effects).toEqual([]);
   });
 

@@ -24,6 +24,15 @@ describe('a request of ours within the dialog', () => {
   });
 });
 
+describe('the record of a call that is refused before its number is looked up', () => {
+  it('has the figure and its limit', async () => {
+    const bench = new RunnerBench(false);
+    bench.runner.dispatch({ type: 'inadmissible', reason: 'OVERLOADED', detail: 'calls in progress: 2, limit 2' });
+    await bench.drain();
+    expect(bench.records).toMatchObject([{ reason: 'OVERLOADED', reason_detail: 'calls in progress: 2, limit 2' }]);
+  });
+});
+
 describe('the record of a call', () => {
   let bench: RunnerBench;
   const settle = (method: string, succeeds: boolean): Promise<void> =>

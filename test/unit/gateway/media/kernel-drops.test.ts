@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../src/lib/log.js';
 import { KernelDropWatch, readKernelDrops } from '../../../../src/gateway/media/kernel-drops.js';
-import { droppedDatagrams } from '../../../../src/gateway/media/udp-table.js';
+import { droppedDatagrams, socketKey, waitingBytes } from '../../../../src/lib/udp-table.js';
 import { freeRange } from '../../../support/ports.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
@@ -45,6 +45,19 @@ describe('the kernel’s table of UDP sockets', () => {
   it('lines that are cut off or hold no number are passed over', () => {
     const spoiled = `${TABLE}  302: 0100007F:4E20 00000000:0000 07\n  303: 0100007F:4E20 a b c d e f g h i j many\n`;
     expect(droppedDatagrams(spoiled, at('127.0.0.1', 20_000))).toBe(17);
+  });
+});
+
+describe('receive queues in that table', () => {
+  it('are those in which something waits, by address and port', () => {
+    const full = TABLE.replace('07 00000000:00000000', '07 00000000:00034D00');
+    expect([...waitingBytes(full)]).toEqual([[socketKey({ address: '127.0.0.1', port: 20_000 }), 216_320]]);
+    const full6 = TABLE_6.replace('07 00000000:00000000', '07 00000000:00000300');
+    expect([...waitingBytes(full6)]).toEqual([[socketKey({ address: '::1', port: 20_000 }), 768]]);
+  });
+
+  it.each(['', '<html>', TABLE, TABLE_6])('are none: %j', (table) => {
+    expect(waitingBytes(table).size).toBe(0);
   });
 });
 

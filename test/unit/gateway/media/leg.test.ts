@@ -7,7 +7,7 @@ import { MediaLeg, type LegMedia } from '../../../../src/gateway/media/leg.js';
 import { parseRtcpCompound } from '../../../../src/rtp/rtcp-packet.js';
 import { SlotClock } from '../../../../src/gateway/media/slot-clock.js';
 import { generateSrtpKey, SrtpSession } from '../../../../src/srtp/srtp.js';
-import { rtcpReceiverReport, rtpPacket, telephoneEvent } from '../../../support/media/packets.js';
+import { rtcpReceiverReport, rtcpSenderReport, rtpPacket, telephoneEvent } from '../../../support/media/packets.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
 const PLAIN: LegMedia = { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: 101, srtp: null, carrierSuite: null };
@@ -128,6 +128,64 @@ describe('media leg in virtual time', () => {
     leg.receiveRtcp(Buffer.alloc(20));
     clock.advance(1_020);
     expect(events).toEqual([{ type: 'media-timeout' }]);
+  });
+
+  /** Packets each 20 ms, and a sender report each 5 s that claims them all; of them arrive those of the rounds for which `arrives` holds. */
+  function talk({ clock, leg }: ReturnType<typeof openLeg>, rounds: number, arrives: (round: number) => boolean, from = 0): void {
+    for (let round = from; round < from + rounds; round += 1) {
+      for (let packet = 0; packet < 250; packet += 1) {
+        if (arrives(round)) leg.receiveRtp(rtpPacket({ sequenceNumber: round * 250 + packet, ssrc: 7, payload: LOUD }));
+        clock.advance(20);
+      }
+      leg.receiveRtcp(rtcpSenderReport(7, (round + 1) * 250));
+    }
+  }
+
+  it('[3550 §6.4.1] says once that media is dead when sender reports claim packets of which none arrive, and again after some arrived', () => {
+    const opened = openLeg(PLAIN, 60_000);
+    opened.leg.start();
+    talk(opened, 2, () => true);
+    expect(opened.events).toEqual([{ type: 'media-started' }]);
+    talk(opened, 3, () => false, 2);
+    expect(opened.events.slice(1)).toEqual([{ type: 'media-dead' }]);
+    talk(opened, 1, () => true, 5);
+    talk(opened, 2, () => false, 6);
+    expect(opened.events.slice(2)).toEqual([{ type: 'media-dead' }]);
+  });
+
+  it('takes sender reports that claim packets of which none arrive for no sign of life', () => {
+    const opened = openLeg(PLAIN, 12_000);
+    opened.leg.start();
+    talk(opened, 1, () => true);
+    talk(opened, 4, () => false, 1);
+    expect(opened.events.slice(1)).toEqual([{ type: 'media-dead' }, { type: 'media-timeout' }]);
+  });
+
+  it('takes sender reports of a silent peer for a sign of life, and claims of a peer that it holds for nothing', () => {
+    const { clock, leg, events } = openLeg(PLAIN, 12_000);
+    leg.start();
+    for (let round = 0; round < 8; round += 1) {
+      leg.receiveRtcp(rtcpSenderReport(7, 250));
+      clock.advance(5_000);
+    }
+    leg.setDirection('sendonly');
+    for (let round = 1; round < 8; round += 1) {
+      leg.receiveRtcp(rtcpSenderReport(7, 250 + round * 250));
+      clock.advance(5_000);
+    }
+    expect(events).toEqual([]);
+  });
+
+  it('does not say that media is dead when a process that stood still reads the report before the packets', () => {
+    const opened = openLeg(PLAIN, 60_000);
+    const { clock, leg, events } = opened;
+    leg.start();
+    talk(opened, 2, () => true);
+    clock.standStill(5_000);
+    leg.receiveRtcp(rtcpSenderReport(7, 750));
+    for (let packet = 500; packet < 750; packet += 1) leg.receiveRtp(rtpPacket({ sequenceNumber: packet, ssrc: 7, payload: LOUD }));
+    talk(opened, 2, () => true, 3);
+    expect(events).toEqual([{ type: 'media-started' }]);
   });
 
   it('sends to a peer that only listens', () => {

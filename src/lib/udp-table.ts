@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { ipFamily } from './address.js';
 
 /** A socket in Linux's table of UDP sockets. */
 export interface UdpSocket {
@@ -14,7 +14,7 @@ const HEADING = /^\s*sl\s+local_address\s/;
  */
 export function droppedDatagrams(table: string, sockets: readonly UdpSocket[]): number | null {
   if (!HEADING.test(table)) return null;
-  const wanted = new Set(sockets.map(({ address, port }) => `${hexAddress(address)}:${port.toString(16).toUpperCase().padStart(4, '0')}`));
+  const wanted = new Set(sockets.map(socketKey));
   let sum = 0;
   for (const line of table.split('\n').slice(1)) {
     const columns = line.trim().split(/\s+/);
@@ -24,9 +24,21 @@ export function droppedDatagrams(table: string, sockets: readonly UdpSocket[]): 
   return sum;
 }
 
+/** How the table names a socket. */
+export function socketKey({ address, port }: UdpSocket): string {
+  return `${hexAddress(address)}:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
+const WAITING = /^ *\d+: ([0-9A-F]+:[0-9A-F]{4}) \S+ [0-9A-F]{2} [0-9A-F]{8}:(?!00000000)([0-9A-F]{8}) /gm;
+
+/** Bytes that wait in the receive queues of sockets, by `socketKey`; sockets without any are left out. */
+export function waitingBytes(table: string): Map<string, number> {
+  return new Map([...table.matchAll(WAITING)].map(([, key = '', bytes = '']) => [key, Number.parseInt(bytes, 16)]));
+}
+
 /** An address in the table's form: 32-bit words in the machine's byte order, which is little-endian where Node.js runs. */
 function hexAddress(address: string): string {
-  const bytes = isIPv6(address) ? ipv6Bytes(address) : address.split('.').map(Number);
+  const bytes = ipFamily(address) === 6 ? ipv6Bytes(address) : address.split('.').map(Number);
   let hex = '';
   for (let word = 0; word < bytes.length; word += 4) {
     for (let byte = word + 3; byte >= word; byte -= 1) hex += (bytes[byte] ?? 0).toString(16).toUpperCase().padStart(2, '0');

@@ -1,0 +1,102 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { burst } from '../../support/burst.js';
+import { CarrierCall } from '../../support/carrier-call.js';
+import { RunningGateway } from '../../support/gateway.js';
+import { recordOf, timesLogged } from '../../support/trunk.js';
+
+let gateway: RunningGateway;
+let call: CarrierCall;
+
+afterEach(async () => {
+  call.close();
+  await gateway.destroy();
+});
+
+/** A call whose two sides hear each other, and whose caller sends sender reports. */
+async function talking(settings: Readonly<Record<string, string>> = {}): Promise<void> {
+  gateway = await RunningGateway.start(settings);
+  call = await CarrierCall.talking(gateway, gateway.ready.phone_number);
+  call.audio.reportAlways();
+  await call.echoedAfter(performance.now());
+}
+
+const second = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 1_000));
+
+const portDeaf = (): Promise<number> => timesLogged(gateway, 'gateway', 'rtpengine.port.deaf');
+
+async function traceOf(): Promise<string> {
+  const record = await recordOf(gateway, call);
+  const { json } = await gateway.api('GET', `/v1/calls/${record.call_id}/trace`);
+  return JSON.stringify(json);
+}
+
+describe('a port of rtpengine’s that a burst made deaf', () => {
+  it('is left for another one: the caller is heard again, and the call goes on', async () => {
+    await talking();
+    const before = call.audio.relayPort;
+    const burstMs = performance.now();
+    // A burst may fall into two reads of rtpengine's and do nothing: then another one follows.
+    for (let sent = 0; !call.has('INVITE'); sent += 1) {
+      if (sent % 20 === 0) await burst(before, 2_000);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    console.log(`rtpengine's port deaf: re-INVITE ${String(Math.round(performance.now() - burstMs))} ms after the first burst`);
+    await call.echoedAfter(performance.now());
+    expect(call.audio.relayPort.port).not.toBe(before.port);
+    expect(await portDeaf()).toBe(1);
+    expect((await call.request('BYE')).status).toBe(200);
+    expect(await recordOf(gateway, call)).toMatchObject({ reason: 'CALLER_HANGUP' });
+    expect(await traceOf()).toContain('rtpengine reads a port of the call no more');
+  });
+
+  it('costs the call where its trunk takes no re-INVITE, and the record says that the trunk refused it', async () => {
+    await talking();
+    call.refusals.push('488 Not Acceptable Here');
+    for (let sent = 0; !call.has('BYE'); sent += 1) {
+      if (sent % 20 === 0) await burst(call.audio.relayPort, 2_000);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_MOVE_REFUSED');
+    expect(await recordOf(gateway, call)).toMatchObject({ reason: 'MEDIA_MOVE_REFUSED' });
+  });
+});
+
+describe('sender reports that claim packets of which none arrive', () => {
+  it('move the call, as for a relay on another machine', async () => {
+    await talking();
+    call.audio.mute();
+    while (!call.has('INVITE')) {
+      call.audio.report(50);
+      await second();
+    }
+    await call.echoedAfter(performance.now());
+    expect(await portDeaf()).toBe(0);
+    expect((await call.request('BYE')).status).toBe(200);
+    expect(await traceOf()).toContain('the sender reports claim packets of which none arrive');
+  });
+
+  it('are no sign of life where the operator lets no call move: the media timeout ends it', async () => {
+    await talking({ TRUNKLINE_RTPENGINE_ON_NODE_LOSS: 'end', TRUNKLINE_MEDIA_TIMEOUT_MS: '4000' });
+    call.audio.mute();
+    while (!call.has('BYE')) {
+      call.audio.report(50);
+      await second();
+    }
+    expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_TIMEOUT');
+  });
+});
+
+describe('a caller who is silent', () => {
+  it('is not moved, whatever its silence, while its sender reports claim nothing', async () => {
+    await talking({ TRUNKLINE_MEDIA_TIMEOUT_MS: '2000' });
+    call.audio.mute();
+    // Three times the media timeout, in reports that arrived.
+    for (let report = 0; report < 6; report += 1) {
+      call.audio.report();
+      await second();
+    }
+    expect([call.has('INVITE'), call.has('BYE')]).toEqual([false, false]);
+    call.audio.follow(call.answer.body);
+    await call.echoedAfter(performance.now());
+  });
+});
