@@ -39,7 +39,7 @@ takeOrders(async ({ redisUrl, numbers: count }: Fields): Promise<Served> => {
       placeCall: NO_CALLS_PLACED,
       liveCalls: NO_LIVE_CALLS,
       toolRunner: { run: () => Promise.reject(new Error('not measured')) },
-      readiness: () => Promise.resolve({}),
+      readiness: () => Promise.resolve({ parts: {}, warnings: [] }),
     },
     {
       allowPlain: false,

@@ -2,6 +2,7 @@ import { snakeKeys } from '../lib/snake-keys.js';
 import { Command } from 'commander';
 import type { Config } from '../config/schema.js';
 import { examine } from '../supervisor/doctor.js';
+import { redisWarnings } from '../gateway/store/redis/redis-health.js';
 import type { RedisStores } from '../gateway/store/redis/redis-stores.js';
 
 /** `trunkline doctor`: finds problems on this machine, with a fix for each. Exit code 1 when there is one. */
@@ -13,7 +14,8 @@ export function doctorCommand(config: () => Config, connect: () => Promise<Redis
       const findings = await examine(config(), async () => {
         const stores = await connect();
         try {
-          return await stores.storedCallBytes();
+          const [storedBytes, health] = await Promise.all([stores.storedCallBytes(), stores.health()]);
+          return { ...health, storedBytes, warnings: redisWarnings(health) };
         } finally {
           await stores.close();
         }

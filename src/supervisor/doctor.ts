@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { nativeFile } from '../config/native-files.js';
 import { httpAddress, type Config } from '../config/schema.js';
 import { formatHostPort } from '../lib/address.js';
+import { errorText } from '../lib/result.js';
 import { resolveHostPort } from '../lib/resolve.js';
 import { BUILD_PACKAGES, installCommand, missingPackages, packagesOf } from './debian-packages.js';
 import { mustBuildNative } from './native-build.js';
@@ -22,11 +23,23 @@ export interface Finding {
   readonly remedy: string | null;
 }
 
+/** What was seen of Redis. */
+export interface RedisSeen {
+  /** Bytes of call records and traces. */
+  readonly storedBytes: number;
+  /** Why it takes no writes, in its own words; `null`: it does. */
+  readonly refusal: string | null;
+  /** What an operator should see to. */
+  readonly warnings: readonly string[];
+  /** How long a write took. */
+  readonly tookMs: number;
+}
+
 /**
  * Checks everything that the gateway needs on this machine. Changes nothing.
- * @param storedBytes bytes of call records in Redis; rejects if Redis is unreachable
+ * @param seeRedis rejects if Redis is unreachable
  */
-export async function examine(config: Config, storedBytes: () => Promise<number>): Promise<Finding[]> {
+export async function examine(config: Config, seeRedis: () => Promise<RedisSeen>): Promise<Finding[]> {
   const mustBuild = mustBuildNative(config);
   const missing = await missingPackages([...new Set(['openssl', 'espeak-ng', ...packagesOf(config, mustBuild)])]);
   const install = `run: ${installCommand(missing)}`;
@@ -38,8 +51,7 @@ export async function examine(config: Config, storedBytes: () => Promise<number>
   if (config.rtpengine.address === null) findings.push(await program('rtpengine', ['--version'], 'rtpengine', install));
   if (config.drachtio.url !== null) findings.push(await sipServer(config.drachtio.url));
   findings.push(await running(config));
-  const stored = await storedCalls(config, storedBytes);
-  return stored === null ? findings : [...findings, stored];
+  return [...findings, ...(await redis(config, seeRedis))];
 }
 
 function fine(name: string, detail: string): Finding {
@@ -117,12 +129,32 @@ async function running(config: Config): Promise<Finding> {
   }
 }
 
-/** `null` if Redis is unreachable, which the gateway's readiness reports. */
-async function storedCalls(config: Config, storedBytes: () => Promise<number>): Promise<Finding | null> {
+/** Our own Redis runs with the gateway: where that does not run, it is no finding. */
+async function redis(config: Config, see: () => Promise<RedisSeen>): Promise<readonly Finding[]> {
+  let seen: RedisSeen;
+  try {
+    seen = await see();
+  } catch (error) {
+    const { url } = config.redis;
+    return url === null ? [] : [wrong('Redis', errorText(error), 'start Redis, or correct redis.url')];
+  }
+  return [writable(seen), storedCalls(config, seen)];
+}
+
+function writable({ refusal, warnings, tookMs }: RedisSeen): Finding {
+  if (refusal !== null)
+    return wrong(
+      'Redis',
+      `takes no writes: ${refusal}`,
+      'full: raise maxmemory; read-only: point redis.url at the primary (docs/failures.md)',
+    );
+  if (warnings.length === 0) return fine('Redis', `takes writes, the last in ${tookMs.toFixed(1)} ms`);
+  return { ...fine('Redis', `takes writes. ${warnings.join('. ')}`), remedy: 'see docs/failures.md, "The machine"' };
+}
+
+function storedCalls(config: Config, { storedBytes }: RedisSeen): Finding {
   const maxMb = config.calls.max_stored_mb;
-  const bytes = await storedBytes().catch(() => null);
-  if (bytes === null) return null;
-  const mb = bytes / (1 << 20);
+  const mb = storedBytes / (1 << 20);
   const isFull = mb > 0.99 * maxMb;
   const detail = `${mb.toFixed(1)} of ${String(maxMb)} MB in Redis`;
   return fine('records and traces of calls', isFull ? `${detail}: the gateway deletes the oldest (calls.max_stored_mb)` : detail);

@@ -415,8 +415,6 @@ export interface Stores {
   readonly bus: GatewayBus;
   /** Resolves when the store answers. */
   ping(): Promise<void>;
-  /** Resolves when the store answers and takes writes. */
-  probe(): Promise<void>;
 }
 
 export interface CallRetention {

@@ -5,7 +5,6 @@ import { httpAddress, type Config } from '../../config/schema.js';
 import { packageVersion } from '../../config/version.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
-import { errorText } from '../../lib/result.js';
 import { metricsRefusal } from '../../observability/metrics/access.js';
 import { gatherMetrics } from '../../observability/metrics/peers.js';
 import { METRICS_CONTENT_TYPE, type Metrics } from '../../observability/metrics/registry.js';
@@ -16,6 +15,7 @@ import type { Inbound } from '../drachtio/inbound.js';
 import { agentUrlRefusal, isAllowedHost } from '../net/guarded-lookup.js';
 import type { ToolRunner } from '../ports/ports.js';
 import type { RelayPool } from '../relay/pool.js';
+import { redisWarnings } from '../store/redis/redis-health.js';
 import type { RedisStores } from '../store/redis/redis-stores.js';
 import { callDryRun } from './dry-run.js';
 import { callPlacer } from './place-call.js';
@@ -57,11 +57,13 @@ export async function openApi(
       liveCalls: inbound,
       toolRunner,
       metrics: metricsSource(config, metrics, worker),
-      readiness: async () => ({
-        redis: await readyOrWhy(stores.probe()),
-        rtpengine: relay.isUp,
-        sip_server: inbound.isConnected,
-      }),
+      readiness: async () => {
+        const redis = await stores.health();
+        return {
+          parts: { redis: redis.refusal ?? true, rtpengine: relay.isUp, sip_server: inbound.isConnected },
+          warnings: redis.refusal === null ? redisWarnings(redis) : [],
+        };
+      },
     },
     {
       allowPlain: config.media.allow_plain,
@@ -105,11 +107,4 @@ function agentPolicy({ agents, calls, webhooks }: Config): ApiOptions['agents'] 
     isWebhookHost: (host) => isAllowedHost(host, webhooks.allow_private),
     agentUrlRefusal: (url) => agentUrlRefusal(url, agents.allow_private),
   };
-}
-
-function readyOrWhy(work: Promise<unknown>): Promise<true | string> {
-  return work.then(
-    () => true,
-    (error: unknown) => errorText(error),
-  );
 }

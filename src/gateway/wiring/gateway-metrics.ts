@@ -130,12 +130,21 @@ export function collectGateway(metrics: Metrics, parts: GatewayParts): void {
     if (kernelDrops !== null) figures.set('trunkline_media_kernel_drops_total', {}, kernelDrops);
     workers.forEach((counters, index) => counters !== null && setWorker(figures, String(index + 1), counters));
   });
-  if (isFirst)
+  if (isFirst) {
+    metrics.collect(async (figures) => {
+      if (inbound.isRetired) return;
+      const { refusal, tookMs, usedBytes, maxBytes } = await stores.health();
+      figures.set('trunkline_redis_writable', {}, flag(refusal === null));
+      figures.set('trunkline_redis_write_seconds', {}, seconds(tookMs));
+      if (usedBytes !== null) figures.set('trunkline_redis_memory_bytes', {}, usedBytes);
+      if (maxBytes !== null) figures.set('trunkline_redis_memory_limit_bytes', {}, maxBytes);
+    });
     metrics.collect(async (figures) => {
       if (inbound.isRetired) return;
       figures.set('trunkline_stored_calls_bytes', {}, await stores.storedCallBytes());
       figures.set('trunkline_webhooks_waiting', {}, await stores.outbox.waiting());
     });
+  }
 }
 
 function setWorker(figures: MetricFigures, worker: string, counters: EndpointCounters): void {

@@ -147,6 +147,10 @@ export const METRICS = {
   trunkline_api_request_seconds: histogram(REQUEST_BUCKETS)('From a request to its answer.'),
 
   trunkline_redis_up: gauge('1 while the connection to Redis is usable.'),
+  trunkline_redis_writable: gauge('1 while Redis takes writes: one that is full or read-only answers, and takes none.'),
+  trunkline_redis_write_seconds: gauge('The last write that was tried at a scrape, until its answer.'),
+  trunkline_redis_memory_bytes: gauge('Memory in use by Redis, of a cluster by the fullest primary.'),
+  trunkline_redis_memory_limit_bytes: gauge('`maxmemory` of the same Redis; absent without a limit.'),
   trunkline_redis_command_seconds: histogram(COMMAND_BUCKETS)('One command, script or pipeline.', { outcome: ['ok', 'failed'] }),
   trunkline_redis_connects_total: counter('Times that the connection became usable: the first, and each reconnect.'),
   trunkline_redis_waiting_records: gauge('Ended calls in the spool file, waiting for Redis.'),

@@ -1,9 +1,9 @@
 import { NO_CALLS_PLACED, NO_LIVE_CALLS } from '../../support/no-calls-placed.js';
 import { createApiServer, type ApiServer } from '../../../src/gateway/api/server.js';
 import type { CallCheck } from '../../../src/gateway/api/schemas/sip-check.js';
-import { errorText } from '../../../src/lib/result.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
+import { redisWarnings } from '../../../src/gateway/store/redis/redis-health.js';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { acceptAll, answerOf, NO_TOOLS, TEST_AGENT_POLICY, TEST_RATE_LIMITS, type Answer } from '../../unit/gateway/api/api-fixture.js';
 import { HANG_GUARD_MS } from '../../support/hang-guard.js';
@@ -28,12 +28,10 @@ export interface HttpApiOptions {
 export async function openHttpApi(redisUrl: string, { checkOf = () => acceptAll, ...options }: HttpApiOptions = {}): Promise<HttpApi> {
   const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redisUrl, clock: systemClock, log: silentLog, ...options });
   await stores.ready(HANG_GUARD_MS);
-  const readiness = async () => ({
-    redis: await stores.probe().then(
-      () => true,
-      (error: unknown) => errorText(error),
-    ),
-  });
+  const readiness = async () => {
+    const redis = await stores.health();
+    return { parts: { redis: redis.refusal ?? true }, warnings: redisWarnings(redis) };
+  };
   const server = await createApiServer(
     {
       stores,

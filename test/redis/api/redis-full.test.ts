@@ -44,3 +44,21 @@ it.each([
   expect((await api.request('GET', `/sip?inbound_id=${number}`, key)).record).toBeNull();
   expect((await attach(number)).status).toBe(200);
 });
+
+it.each([
+  ['nearly full', ['CONFIG SET maxmemory USED'], /Redis is nearly full: \d+ of \d+ MB are used/],
+  ['set to delete keys', ['CONFIG SET maxmemory 1gb', 'CONFIG SET maxmemory-policy allkeys-lru'], /its maxmemory-policy is allkeys-lru/],
+])('a Redis that is %s is ready, with a warning', async (_what, commands, warning) => {
+  const used = Number(/used_memory:(\d+)/.exec(await redis.command('INFO memory'))?.[1]);
+  // Of this much 93 % are used.
+  for (const command of commands) await redis.command(command.replace('USED', String(Math.round(used / 0.93))));
+  const { status, body } = await eventually(
+    () => api.request('GET', '/readyz', key),
+    ({ text }) => warning.test(text),
+  );
+  expect([status, body.data]).toMatchObject([
+    200,
+    { parts: { redis: true }, warnings: expect.arrayContaining([expect.stringMatching(warning)]) as unknown },
+  ]);
+  for (const command of ['CONFIG SET maxmemory 0', 'CONFIG SET maxmemory-policy noeviction']) await redis.command(command);
+});

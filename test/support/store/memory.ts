@@ -103,7 +103,6 @@ export function createMemoryStores(options: MemoryStoresOptions): Stores {
     outbox: new MemoryOutbox(clock),
     bus: new MemoryBus(),
     ping: () => Promise.resolve(),
-    probe: () => Promise.resolve(),
   };
 }
 

@@ -12,6 +12,8 @@ import { RunningGateway } from '../../support/gateway.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { CHILDREN, childPid, processesOf, type ChildName } from '../../support/processes.js';
+import { parseExposition } from '../../support/prometheus-text.js';
+import { send } from '../../support/redis.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer } from '../../support/sip-peer.js';
 
@@ -180,6 +182,23 @@ describe('trunkline doctor', () => {
       expect(stdout).toMatch(/FAIL {2}gateway +runs, but is not ready: .*rtpengine/);
     } finally {
       process.kill(pid, 'SIGCONT');
+    }
+    await expect.poll(isReady).toBe(true);
+  });
+});
+
+describe('trunkline doctor, with a Redis that takes no writes', () => {
+  it('says so in the words of Redis, and what to do', async () => {
+    const port = Number(gateway.environment['TRUNKLINE_REDIS_PORT']);
+    await send(port, 'CONFIG SET maxmemory 100kb');
+    try {
+      const { code, stdout } = await gateway.cli('doctor');
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/FAIL {2}Redis +takes no writes: .*OOM command not allowed.*\n +→ full: raise maxmemory/);
+      const text = await (await fetch(`${gateway.ready.http}/metrics`)).text();
+      expect(parseExposition(text).sum('trunkline_redis_writable')).toBe(0);
+    } finally {
+      await send(port, 'CONFIG SET maxmemory 0');
     }
     await expect.poll(isReady).toBe(true);
   });

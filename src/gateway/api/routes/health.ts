@@ -6,14 +6,24 @@ import { dataAnswer, exampleOf, failureAnswers, success, successAnswer } from '.
 /** For each part of the service (`redis`, `rtpengine`, `sip_server`), whether it is ready, or a text that says why it is not. */
 export type PartStates = Readonly<Record<string, boolean | string>>;
 
+export interface ServiceState {
+  readonly parts: PartStates;
+  /** What works, and should be seen to: for a person. */
+  readonly warnings: readonly string[];
+}
+
 /** How every part is now. Should come back within a second or so; when it rejects, the service is not ready. */
-export type Readiness = () => Promise<PartStates>;
+export type Readiness = () => Promise<ServiceState>;
 
 export interface HealthRoutesOptions {
   readonly readiness: Readiness;
   readonly version: string;
 }
 
+const warningsSchema = z
+  .array(z.string())
+  .describe('What works, and should be seen to: a Redis that is slow, nearly full, or would delete keys')
+  .meta({ examples: [[]] });
 const partsSchema = z.record(z.string(), z.boolean()).meta({ examples: [{ redis: true, rtpengine: true, sip_server: true }] });
 const tags = ['Health'];
 
@@ -42,28 +52,35 @@ export function healthRoutes(app: ZodApp, { readiness, version }: HealthRoutesOp
       summary: 'Check that the gateway can take calls',
       description: 'Checks every part that a call needs. Needs no key and has no rate limit.',
       response: {
-        200: dataAnswer('Every part is ready', z.object({ parts: partsSchema }), { parts: exampleOf(partsSchema) }),
-        503: successAnswer('`NOT_READY`: an entry of errors for each part that is not', errorEnvelopeSchema.extend({ parts: partsSchema })),
+        200: dataAnswer('Every part is ready', z.object({ parts: partsSchema, warnings: warningsSchema }), {
+          parts: exampleOf(partsSchema),
+          warnings: [],
+        }),
+        503: successAnswer(
+          '`NOT_READY`: an entry of errors for each part that is not',
+          errorEnvelopeSchema.extend({ parts: partsSchema, warnings: warningsSchema }),
+        ),
       },
     },
     handler: async (_request, reply) => {
-      const states = await partsOf(readiness);
+      const { parts: states, warnings: read } = await stateOf(readiness);
+      const warnings = [...read];
       const parts = Object.fromEntries(Object.entries(states).map(([name, state]) => [name, state === true]));
       const missing = Object.keys(parts).filter((name) => parts[name] !== true);
-      if (missing.length === 0) return success({ parts });
+      if (missing.length === 0) return success({ parts, warnings });
       const errors = missing.map((name) => ({ error: 'NOT_READY' as const, message: `${name} is not ready${why(states[name])}` }));
       const envelope = errorEnvelope('NOT_READY', `Not ready: ${missing.join(', ')}`, errors);
-      return reply.code(503).send({ ...envelope, parts });
+      return reply.code(503).send({ ...envelope, parts, warnings });
     },
   });
 }
 
 const why = (state: boolean | string | undefined): string => (typeof state === 'string' ? `: ${state}` : '');
 
-async function partsOf(readiness: Readiness): Promise<PartStates> {
+async function stateOf(readiness: Readiness): Promise<ServiceState> {
   try {
-    return { ...(await readiness()) };
+    return await readiness();
   } catch {
-    return { readiness: false };
+    return { parts: { readiness: false }, warnings: [] };
   }
 }

@@ -1,3 +1,4 @@
+import type { RedisHealth } from './redis-health.js';
 import type { BatchWork, DialAllowance, DoNotCallList } from '../../ports/batches.js';
 import type { CallStore, DialLedger, ProviderSessions, RouteStore, ToolDirectory } from '../../ports/ports.js';
 import { isoNow, type Clock } from '../../../lib/clock.js';
@@ -104,6 +105,8 @@ export interface RedisStores extends Stores {
   /** From now on the indexes of numbers are swept every hour, by one gateway of all. */
   startSweeping(): void;
   readonly figures: StoreFigures;
+  /** Whether Redis takes writes, how fast, and its memory. Never rejects. */
+  health(): Promise<RedisHealth>;
   /** Bytes of the records and traces of calls, of all gateways on this Redis. */
   storedCallBytes(): Promise<number>;
   close(): Promise<void>;
@@ -178,7 +181,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
     snapshots,
     outbox: new RedisOutbox(api, clock),
     ping: () => redis.ping(),
-    probe: () => redis.probe(),
+    health: () => redis.health(),
     bus,
     ready: async (limitMs = READY_LIMIT_MS) => {
       await Promise.all([redis.ready(limitMs), api.ready(limitMs)]);

@@ -8,10 +8,12 @@ import type { NumberRecord, OrgRecord } from '../../model/records.js';
 import { publish } from '../../ports/events.js';
 import { StoreUnavailableError } from '../../ports/ports.js';
 import { CHANGES_CHANNEL } from './keys.js';
+import { fullest, memoryOf, type RedisHealth, type RedisMemory } from './redis-health.js';
 import { clusterClient, singleClient, type RedisAddress } from './redis-clients.js';
 import { within, type Clock } from '../../../lib/clock.js';
 import { systemClock } from '../../../lib/system-clock.js';
 import type { Log } from '../../../lib/log.js';
+import { errorText } from '../../../lib/result.js';
 
 export interface RedisOptions extends RedisAddress {
   readonly clock: Clock;
@@ -64,6 +66,7 @@ export class RedisConnection {
   #reportedDown = false;
   #isClosed = false;
   #connects = 0;
+  #asked: Promise<RedisHealth> | undefined;
 
   constructor(options: RedisOptions) {
     this.#clock = options.clock;
@@ -126,10 +129,34 @@ export class RedisConnection {
     }
   }
 
-  /** As `ping`, and rejects when Redis takes no write, too: one that is full or read-only answers PING. */
-  async probe(): Promise<void> {
+  /** Asks and writes: a Redis that is full or read-only answers PING. Never rejects; who asks meanwhile gets the same answer. */
+  health(): Promise<RedisHealth> {
+    this.#asked ??= this.#health().finally(() => (this.#asked = undefined));
+    return this.#asked;
+  }
+
+  async #health(): Promise<RedisHealth> {
+    const startedMs = this.#clock.nowMs();
+    const refusal = await this.#writes().then(
+      () => null,
+      (error: unknown) => errorText(error),
+    );
+    const tookMs = this.#clock.nowMs() - startedMs;
+    const memory = await this.#memory().catch(() => fullest([]));
+    return { refusal, tookMs, ...memory };
+  }
+
+  async #writes(): Promise<void> {
     await this.ping();
     await this.run((client) => client.set(PROBE_KEY, '1', 'PX', PROBE_KEPT_MS));
+  }
+
+  /** An operator may not allow INFO. */
+  async #memory(): Promise<RedisMemory> {
+    return this.run(async (client) => {
+      const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+      return fullest(await Promise.all(nodes.map(async (node) => memoryOf(await node.info('memory')))));
+    });
   }
 
   /** Resolves when Redis answers, of a cluster every node that has slots. */

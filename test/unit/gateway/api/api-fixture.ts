@@ -92,7 +92,7 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
   const lines: LogLine[] = [];
   const served: ServedRequest[] = [];
   subscribe('api.request', (one) => served.push(one));
-  const readiness = options.readiness ?? (() => Promise.resolve({ redis: true }));
+  const readiness = options.readiness ?? (() => Promise.resolve({ parts: { redis: true }, warnings: [] }));
   const api = await createApiServer(
     {
       stores,

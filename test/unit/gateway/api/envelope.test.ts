@@ -221,9 +221,13 @@ describe('health', () => {
   it('readyz is 200 with the parts, or 503 with the parts and what is missing', async () => {
     const ready = await openApi();
     const parts = { redis: true };
-    expect((await ready.send({ method: 'GET', url: '/readyz' })).body).toEqual({ status: 'success', data: { parts }, errors: null });
+    expect((await ready.send({ method: 'GET', url: '/readyz' })).body).toEqual({
+      status: 'success',
+      data: { parts, warnings: [] },
+      errors: null,
+    });
     const broken = { ...parts, rtpengine: false };
-    const api = await openApi({ readiness: () => Promise.resolve(broken) });
+    const api = await openApi({ readiness: () => Promise.resolve({ parts: broken, warnings: ['Redis is slow'] }) });
     const answer = await api.send({ method: 'GET', url: '/readyz' });
     expect(answer.status).toBe(503);
     expect(answer.failure).toEqual({
@@ -232,6 +236,7 @@ describe('health', () => {
       data: null,
       errors: [{ error: 'NOT_READY', message: 'rtpengine is not ready' }],
       parts: broken,
+      warnings: ['Redis is slow'],
     });
   });
 
