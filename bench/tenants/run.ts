@@ -1,63 +1,223 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { cpus } from 'node:os';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { RunningGateway } from '../../test/support/gateway.js';
 import { NoisyTenant, PRIVATE_PEERS, storesOf } from '../../test/support/noisy-tenant.js';
+import { childrenOf } from '../../test/support/processes.js';
+import { parseExposition } from '../../test/support/prometheus-text.js';
+import { send } from '../../test/support/redis.js';
 import { RELAY_PORTS } from '../gateway/subject.js';
 import type { LoadOrder, LoadResult } from '../sip-server/generator.js';
 import { ask, started } from '../support/child.js';
+import { percentile } from '../support/process-figures.js';
+import { Attacker } from './attacker.js';
+import { ATTACKS, type Turn } from './attacks.js';
 
-// What one organization that uses all that its key allows costs the calls of another: INVITE to 200 of the other one's, with it and
-// without it, in the same run. Without it twice, before and after, so that a machine that changes meanwhile shows.
+// What one organization that means harm costs the others: INVITE to 200 of their calls and their `GET /sip`, beside each attack and without
+// it, in turns, so that a machine that changes meanwhile shows; and what the attack leaves behind in memory, sockets, Redis and the log.
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '20' },
-    rate: { type: 'string', default: '30' },
+    only: { type: 'string', multiple: true },
+    rounds: { type: 'string', default: '3' },
+    /** Calls, and as many API requests, in each half of a round. */
+    calls: { type: 'string', default: '1000' },
+    rate: { type: 'string', default: '60' },
   },
 });
-/** The p99 with it, divided by that without it. */
-const GOAL = 2;
-const seconds = Number(values.seconds);
+/** The p99 beside the attack less that without it, in milliseconds. */
+const GOAL_MS = 50;
+/** Turns of an attack at once. */
+const LANES = 4;
+const MIB = 1 << 20;
+const [rounds, calls, rate] = [Number(values.rounds), Number(values.calls), Number(values.rate)];
 
-function describe(title: string, { completed, failed, latencyMs: { p50, p99 } }: LoadResult): void {
-  console.log(
-    `  ${title.padEnd(12)} ${String(completed)} calls completed, ${String(failed)} failed; INVITE to 200 p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`,
-  );
+interface Half {
+  readonly inviteMs: number;
+  readonly sipMs: number;
+  readonly failed: number;
 }
 
-const text = (counts: ReadonlyMap<number, number>): string =>
-  [...counts].map(([status, count]) => `${String(count)} times ${String(status)}`).join(', ');
+interface Left {
+  readonly memoryMb: number;
+  readonly sockets: number;
+  readonly redisMb: number;
+  readonly logLines: number;
+  readonly mediaDelayMs: number;
+}
 
-console.log(
-  `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${values.rate} calls/s of the other organization`,
-);
+// A DNS server that never answers, and one for every name of the machine's own: names are literal addresses here.
+const mute = createSocket('udp4').bind(0, '127.0.0.1');
+await once(mute, 'listening');
+
 const gateway = await RunningGateway.start({
   ...PRIVATE_PEERS,
+  NODE_OPTIONS: `--import ${resolve('test/support/ask-test-dns.mjs')}`,
+  TEST_DNS_SERVER: `127.0.0.1:${String(mute.address().port)}`,
+  TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true',
   TRUNKLINE_SIP_MAX_REQUESTS_PER_SECOND_PER_SOURCE: '100000',
+  TRUNKLINE_HTTP_MAX_REQUESTS_PER_MINUTE: '1000000',
+  TRUNKLINE_HTTP_MAX_REQUESTS_PER_MINUTE_PER_ADDRESS: '1000000',
   TRUNKLINE_RTPENGINE_PORT_MIN: String(RELAY_PORTS.min),
   TRUNKLINE_RTPENGINE_PORT_MAX: String(RELAY_PORTS.max),
 });
 const stores = await storesOf(gateway);
 const generator = await started('bench/sip-server/generator.ts');
-try {
-  // The demo number, of an organization of its own.
+
+/** Calls of another organization, and its requests to the API, at a steady rate. */
+async function half(): Promise<Half> {
+  const seconds = calls / rate;
   const target = { port: gateway.sipPort, transport: 'TLS', ca: gateway.ca, messages: 'carrier' } as const;
-  const order: LoadOrder = { type: 'open', target, rate: Number(values.rate), seconds };
-  const noisy = await NoisyTenant.create(gateway, stores, '+15550166000');
-  await ask(generator, { ...order, seconds: Math.min(seconds, 5) } satisfies LoadOrder);
-  const before = await ask<LoadResult>(generator, order);
-  describe('without it', before);
-  noisy.start();
-  const beside = await ask<LoadResult>(generator, order);
-  await noisy.stop();
-  describe('with it', beside);
-  const after = await ask<LoadResult>(generator, order);
-  describe('without it', after);
-  console.log(`  of the noisy one: the API answered ${text(noisy.answers)}; its INVITEs got ${text(noisy.calls)}`);
-  const alone = (before.latencyMs.p99 + after.latencyMs.p99) / 2;
-  console.log(`  p99 with it to p99 without it: ratio ${(beside.latencyMs.p99 / alone).toFixed(2)} (goal: at most ${String(GOAL)})`);
+  const order: LoadOrder = { type: 'open', target, rate, seconds };
+  const [result, sip] = await Promise.all([ask<LoadResult>(generator, order), apiRequests(seconds)]);
+  const sorted = Float64Array.from(sip.tookMs).sort();
+  return { inviteMs: result.latencyMs.p99, sipMs: percentile(sorted, 0.99), failed: result.failed + sip.failed };
+}
+
+async function apiRequests(seconds: number): Promise<{ readonly tookMs: readonly number[]; readonly failed: number }> {
+  const tookMs: number[] = [];
+  let failed = 0;
+  const pending: Promise<void>[] = [];
+  const ask = async (): Promise<void> => {
+    const startedMs = performance.now();
+    const { status } = await gateway.api('GET', '/sip').catch(() => ({ status: 0 }));
+    if (status === 200) tookMs.push(performance.now() - startedMs);
+    else failed += 1;
+  };
+  const firstMs = performance.now();
+  for (let index = 0; index < seconds * rate; index += 1) {
+    const dueMs = firstMs + (index * 1_000) / rate;
+    const restMs = dueMs - performance.now();
+    if (restMs > 0) await new Promise((done) => setTimeout(done, restMs));
+    pending.push(ask());
+  }
+  await Promise.all(pending);
+  return { tookMs, failed };
+}
+
+async function left(): Promise<Left> {
+  const pids = [gateway.ready.pid, ...childrenOf(gateway.ready.pid).map(({ pid }) => pid)];
+  const memoryMb = pids.reduce((sum, pid) => sum + rssMb(pid), 0);
+  const sockets = pids.reduce((sum, pid) => sum + filesOf(pid), 0);
+  const info = await send(Number(gateway.environment['TRUNKLINE_REDIS_PORT']), 'INFO memory');
+  const redisMb = Number(/used_memory:(\d+)/.exec(info)?.[1] ?? 0) / MIB;
+  const logs = join(gateway.dataDir, 'logs');
+  const logLines = readdirSync(logs).reduce((sum, name) => sum + linesOf(join(logs, name)), 0);
+  const metrics = parseExposition(await (await fetch(`${gateway.ready.http}/metrics`)).text());
+  return { memoryMb, sockets, redisMb, logLines, mediaDelayMs: (metrics.sum('trunkline_media_delay_seconds') ?? 0) * 1_000 };
+}
+
+function rssMb(pid: number): number {
+  try {
+    return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${String(pid)}/status`, 'latin1'))?.[1] ?? 0) / 1_024;
+  } catch {
+    return 0;
+  }
+}
+
+function filesOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${String(pid)}/fd`).length;
+  } catch {
+    return 0;
+  }
+}
+
+function linesOf(path: string): number {
+  return statSync(path).isFile() ? readFileSync(path, 'latin1').split('\n').length - 1 : 0;
+}
+
+/** Turns of an attack, several at once, until the function that it returns is called. */
+function begin(turn: Turn): () => Promise<void> {
+  let isOver = false;
+  const lanes = Array.from({ length: LANES }, async () => {
+    while (!isOver) {
+      await turn().catch(() => undefined);
+      // A turn that is refused at once must not keep this process busy.
+      await new Promise((done) => setTimeout(done, 5));
+    }
+  });
+  return async () => {
+    isOver = true;
+    await Promise.all(lanes);
+  };
+}
+
+interface Prepared {
+  readonly name: string;
+  readonly what: string;
+  readonly answers: ReadonlyMap<number, number>;
+  /** What the API said last when it refused. */
+  readonly refusal: () => string | null;
+  readonly begin: () => () => Promise<void>;
+}
+
+const text = (counts: ReadonlyMap<number, number>): string =>
+  [...counts].map(([status, count]) => `${String(count)}× ${String(status)}`).join(', ');
+
+async function measure({ name, what, answers, refusal, begin: start }: Prepared): Promise<boolean> {
+  const before = await left();
+  const differences: { invite: number; sip: number; failed: number }[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const without = await half();
+    const stop = start();
+    const beside = await half();
+    await stop();
+    differences.push({ invite: beside.inviteMs - without.inviteMs, sip: beside.sipMs - without.sipMs, failed: beside.failed });
+  }
+  const after = await left();
+  const shown = (of: 'invite' | 'sip'): string => differences.map((one) => one[of].toFixed(1)).join(', ');
+  const failed = differences.reduce((sum, one) => sum + one.failed, 0);
+  const isGood = failed === 0 && differences.every(({ invite, sip }) => invite <= GOAL_MS && sip <= GOAL_MS);
+  console.log(`${isGood ? '  ok  ' : '  OVER'}  ${name}: ${what}`);
+  console.log(`        p99 more by: INVITE ${shown('invite')} ms; GET /sip ${shown('sip')} ms; ${String(failed)} of the others failed`);
+  const growth = (of: keyof Left): string => `${before[of].toFixed(0)} → ${after[of].toFixed(0)}`;
+  console.log(
+    `        memory ${growth('memoryMb')} MB, open files ${growth('sockets')}, Redis ${growth('redisMb')} MB, log lines ${growth('logLines')}, media delay ${growth('mediaDelayMs')} ms`,
+  );
+  const said = refusal();
+  console.log(`        the attacker got ${text(answers)}${said === null ? '' : ` (${said})`}`);
+  return isGood;
+}
+
+console.log(
+  `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${String(rounds)} rounds of ${String(calls)} calls and API requests, ${String(rate)} a second each; goal: at most ${String(GOAL_MS)} ms more`,
+);
+let areGood = true;
+try {
+  await half();
+  const chosen = ATTACKS.filter(({ place }) => values.only === undefined || values.only.some((part) => place.includes(part)));
+  for (const { place, what, prepare } of chosen) {
+    const attacker = await Attacker.create(gateway, `Attacker: ${place}`);
+    const turn = await prepare(attacker);
+    areGood =
+      (await measure({ name: place, what, answers: attacker.answers, refusal: () => attacker.refusal, begin: () => begin(turn) })) &&
+      areGood;
+    await attacker.close();
+  }
+  if (values.only === undefined || values.only.includes('everything')) {
+    const noisy = await NoisyTenant.create(gateway, stores, '+15550166000');
+    const start = (): (() => Promise<void>) => {
+      noisy.start();
+      return () => noisy.pause();
+    };
+    areGood =
+      (await measure({
+        name: 'everything',
+        what: 'all that a key allows, API and calls',
+        answers: noisy.answers,
+        refusal: () => null,
+        begin: start,
+      })) && areGood;
+    await noisy.stop();
+  }
 } finally {
   generator.child.kill();
   await stores.close();
   await gateway.destroy();
+  mute.close();
 }
+process.exitCode = areGood ? 0 : 1;

@@ -119,13 +119,19 @@ export class NoisyTenant {
   }
 
   start(): void {
+    this.#isStopped = false;
     for (let lane = 0; lane < API_LANES; lane += 1) this.#lanes.push(this.#useApi(lane));
     for (let lane = 0; lane < CALL_LANES; lane += 1) this.#lanes.push(this.#placeCalls());
   }
 
-  async stop(): Promise<void> {
+  /** It does nothing more, until the next `start`. */
+  async pause(): Promise<void> {
     this.#isStopped = true;
-    await Promise.all(this.#lanes);
+    await Promise.all(this.#lanes.splice(0));
+  }
+
+  async stop(): Promise<void> {
+    await this.pause();
     this.#silent.stop();
     this.#agent.destroy();
     for (const peer of this.#peers) peer.close();
