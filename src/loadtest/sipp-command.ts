@@ -64,6 +64,8 @@ export function sippArguments(job: SippJob): string[] {
     ...(job.slotsFile === null ? [] : ['-inf', job.slotsFile]),
     ...['-trace_stat', '-fd', '1', '-stf', STAT_FILE, '-trace_err', '-error_file', ERROR_FILE, '-trace_logs', '-log_file', CALLS_FILE],
     ...(tellsAnswers ? [] : ['-trace_rtt', '-rtt_freq', '1']),
+    // As a carrier: a connection that the gateway closes, as at its reload, is opened again, and the calls on it go on.
+    ...['-max_reconnect', '1000000', '-reconnect_close', 'false', '-reconnect_sleep', '0'],
     // The result reports a busy machine; SIPp would end the run.
     ...['-watchdog_minor_maxtriggers', '1000000', '-watchdog_major_maxtriggers', '1000000'],
   ];

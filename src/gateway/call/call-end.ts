@@ -38,6 +38,7 @@ export async function writeEnd(
   const { sip_status: sipStatus, direction, from, to, source, quality, timings, stale_route: stale } = record;
   const facts = {
     reason: end.reason,
+    ...(record.reason_detail === null ? {} : { over: record.reason_detail }),
     sip_status: sipStatus,
     from: pii(from),
     to: pii(to),

@@ -133,6 +133,17 @@ describe('trunkline load', () => {
     expect(new Set((json['calls'] as { reason: string }[]).map(({ reason }) => reason))).toEqual(new Set(['CALLER_HANGUP']));
   });
 
+  it('places all its calls beside a reload, which closes its connection: it opens another one, as a carrier does', async () => {
+    const { ended } = background('--cps', '5', '--calls', '40', '--media', '0', '--hold', '2');
+    await expect.poll(liveCalls).toBeGreaterThanOrEqual(5);
+    const { code, stderr } = await gateway.cli('reload');
+    expect([code, stderr]).toEqual([0, '']);
+    const { result } = await ended;
+    expect(result.stages[0]).toMatchObject({ started: 40, interrupted: 0 });
+    // Those whose request was under way when the connection closed.
+    expect(result.stages[0]?.successful).toBeGreaterThan(20);
+  });
+
   it('a SIPp that breaks off before it has placed its calls is a fault', async () => {
     const { child, ended } = background('--cps', '4', '--calls', '12', '--connections', '2', '--no-report');
     await expect.poll(liveCalls).toBeGreaterThan(0);

@@ -45,6 +45,7 @@ const LOGS = [
   '-log_file',
   'calls.log',
 ];
+const RECONNECTS = ['-max_reconnect', '1000000', '-reconnect_close', 'false', '-reconnect_sleep', '0'];
 const UNWATCHED = ['-watchdog_minor_maxtriggers', '1000000', '-watchdog_major_maxtriggers', '1000000'];
 const keys = (target: string, ip: string, direction: string): readonly string[] => [
   ...['-key', 'target', target, '-key', 'caller', '+15550100999', '-key', 'audio_ip', ip],
@@ -56,7 +57,7 @@ describe('the command line of SIPp', () => {
     const target = { host: '192.0.2.1', port: 5_061 };
     expect(sippArguments({ ...JOB, target, localAddress: '192.0.2.9' })).toEqual([
       ...['127.0.0.1:4000', '-t', 't1', '-i', '127.0.0.1', '-ci', '127.0.0.1', '-nostdin', '-timer_resol', '1'],
-      ...[...COMMON, ...keys('192.0.2.1:5061', '192.0.2.9', 'sendrecv'), ...LOGS, ...UNWATCHED],
+      ...[...COMMON, ...keys('192.0.2.1:5061', '192.0.2.9', 'sendrecv'), ...LOGS, ...RECONNECTS, ...UNWATCHED],
     ]);
   });
 
@@ -66,13 +67,13 @@ describe('the command line of SIPp', () => {
     expect(sippArguments({ ...JOB, way, target, localAddress: '2001:db8::9', direction: 'inactive' })).toEqual([
       ...['[2001:db8::1]:5061', '-t', 'l1', '-tls_cert', '/c.pem', '-tls_key', '/k.pem', '-tls_ca', '/ca.pem'],
       ...['-i', '2001:db8::9', '-ci', '127.0.0.1', '-nostdin', '-timer_resol', '1'],
-      ...[...COMMON, ...keys('[2001:db8::1]:5061', '[2001:db8::9]', 'inactive'), ...LOGS, ...UNWATCHED],
+      ...[...COMMON, ...keys('[2001:db8::1]:5061', '[2001:db8::9]', 'inactive'), ...LOGS, ...RECONNECTS, ...UNWATCHED],
     ]);
   });
 
   it('has a file of slots for calls with media, and traces the times of a scenario that does not tell them', () => {
-    expect(sippArguments({ ...JOB, slotsFile: '/s.csv', tellsAnswers: false }).slice(-20)).toEqual([
-      ...['-inf', '/s.csv', ...LOGS, '-trace_rtt', '-rtt_freq', '1', ...UNWATCHED],
+    expect(sippArguments({ ...JOB, slotsFile: '/s.csv', tellsAnswers: false }).slice(-26)).toEqual([
+      ...['-inf', '/s.csv', ...LOGS, '-trace_rtt', '-rtt_freq', '1', ...RECONNECTS, ...UNWATCHED],
     ]);
     expect(sippArguments({ ...JOB, slotsFile: '/s.csv' }).join(' ')).toContain(' -inf /s.csv -trace_stat ');
   });
