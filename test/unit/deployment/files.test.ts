@@ -161,6 +161,14 @@ describe('docker/Dockerfile', () => {
     expect(statSync(program).mode & 0o111).toBe(0o111);
   });
 
+  it('needs nothing from an image registry but its base, and installs packages once', () => {
+    expect(text).not.toContain('# syntax=');
+    expect(new Set([...text.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image))).toEqual(new Set(['node:24-bookworm-slim', 'gateway']));
+    // scripts/build would install again what it did not install itself.
+    expect(text).toContain("RUN bash -c '. scripts/lib.sh && ensure_npm_packages'\n");
+    expect(text).not.toContain('npm ci');
+  });
+
   it('gets no secret, no data and no build of this machine', () => {
     const ignored = readFileSync('.dockerignore', 'utf8').split('\n');
     expect(ignored).toEqual(expect.arrayContaining(['.git', '.trunkline', 'node_modules', 'dist', 'native/build']));
