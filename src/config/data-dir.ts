@@ -1,15 +1,34 @@
-import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, chmodSync, constants, linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { ConfigError } from './layers.js';
 import type { Config } from './schema.js';
 import { newToken } from '../lib/ids.js';
+import { errorText } from '../lib/result.js';
 
-/** The directory of all files of an instance, mode 0700 unless it belongs to somebody else. */
-export function ensureDataDir(config: Config): string {
+/**
+ * The directory of all files of an instance, mode 0700 unless it belongs to somebody else.
+ * @throws ConfigError if this process cannot make it, or may not write to it
+ */
+export function ensureDataDir(config: Pick<Config, 'data_dir'>): string {
   const directory = resolve(config.data_dir);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  // A mounted volume may belong to root, with a group that may write: its mode is not ours to change. Our files in it are ours alone (0600).
-  if (statSync(directory).uid === process.geteuid?.()) chmodSync(directory, 0o700);
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    // A mounted volume may belong to root, with a group that may write: its mode is not ours to change. Our files in it are ours alone (0600).
+    if (statSync(directory).uid === process.geteuid?.()) chmodSync(directory, 0o700);
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new ConfigError(`data_dir ${directory} cannot be used: ${errorText(error)}. ${remedyOf(error, directory)}`);
+  }
   return directory;
+}
+
+/** What the operator can do. A directory that was mounted into a container most often belongs to root. */
+function remedyOf(error: unknown, directory: string): string {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  const other = 'set data_dir (TRUNKLINE_DATA_DIR) to a directory that its user may write to';
+  if (code !== 'EACCES' && code !== 'EPERM') return `Mend that, or ${other}.`;
+  const user = String(process.geteuid?.());
+  return `Trunkline runs as user id ${user}: chown -R ${user} ${directory} (for a container, the directory or volume that is mounted there), or ${other}.`;
 }
 
 /** drachtio-server's default secret. */

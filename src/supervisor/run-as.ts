@@ -37,11 +37,21 @@ export function isRoot(): boolean {
 }
 
 function stayUser(name: string | null): void {
-  const { username } = userInfo();
-  if (name === null || name === username) return;
+  if (name === null) return;
+  const username = ownName();
+  if (name === username) return;
   throw new ConfigError(
     `run_as = ${JSON.stringify(name)} needs root, and this is ${username}: start it as root or as ${name}, or unset run_as (TRUNKLINE_RUN_AS)`,
   );
+}
+
+/** A container may run under a user id that has no name. */
+function ownName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `user id ${String(process.geteuid?.())}`;
+  }
 }
 
 function userOf(name: string): User {

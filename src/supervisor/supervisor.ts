@@ -175,7 +175,8 @@ export class Supervisor {
     if (pid !== process.pid) rmSync(file, { force: true });
     try {
       writeFileSync(file, String(process.pid), { mode: 0o600, flag: pid === process.pid ? 'w' : 'wx' });
-    } catch {
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       throw new ConfigError(`Another process is starting Trunkline with data_dir ${this.#directory} at the moment.`);
     }
   }

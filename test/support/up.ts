@@ -27,10 +27,14 @@ export class UpProcess {
     this.ended = new Promise((resolve_) => child.once('close', (code, signal) => resolve_(code ?? signal)));
   }
 
-  /** In a process group of its own, as a shell with job control starts it. @param uid of another user than this one */
-  /** @param checkout what it is started from */
-  static spawn(environment: Readonly<Record<string, string>>, uid?: number, checkout = '.'): UpProcess {
-    const child = spawn(process.execPath, [resolve(checkout, 'dist/cli/main.js'), 'up'], {
+  /**
+   * In a process group of its own, as a shell with job control starts it.
+   * @param uid of another user than this one
+   * @param checkout what it is started from
+   * @param command `up`, or another that stays in the foreground
+   */
+  static spawn(environment: Readonly<Record<string, string>>, uid?: number, checkout = '.', command = 'up'): UpProcess {
+    const child = spawn(process.execPath, [resolve(checkout, 'dist/cli/main.js'), command], {
       env: { ...process.env, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,

@@ -104,6 +104,26 @@ describe.skipIf(!needsRoot)('run_as, started by root', () => {
     expect([secret?.uid ?? NOBODY, (secret?.mode ?? 0o600) & 0o777]).toEqual([NOBODY, 0o600]);
   });
 
+  it.each(['up', 'gateway', 'sip-server'])('%s: a data_dir of root that the user may not write to is refused', async (command) => {
+    mkdirSync(instance.dataDir);
+    chmodSync(instance.dataDir, 0o755);
+    up = UpProcess.spawn(instance.environment, NOBODY, checkout.directory, command);
+    expect(await up.ended).toBe(1);
+    expect(up.output.trim()).toBe(
+      `trunkline: data_dir ${instance.dataDir} cannot be used: EACCES: permission denied, access '${instance.dataDir}'. ` +
+        `Trunkline runs as user id 65534: chown -R 65534 ${instance.dataDir} (for a container, the directory or volume that is mounted there), ` +
+        'or set data_dir (TRUNKLINE_DATA_DIR) to a directory that its user may write to.',
+    );
+    expect(readdirSync(instance.dataDir)).toEqual([]);
+  });
+
+  it('a user id without a name, as a container may have, starts in a directory of its own', async () => {
+    const nameless = 54_321;
+    mkdirSync(instance.dataDir, { mode: 0o700 });
+    chownSync(instance.dataDir, nameless, nameless);
+    await start({}, nameless).printed('Trunkline is ready.');
+  });
+
   it('a data_dir that the user cannot come to is refused', async () => {
     chmodSync(instance.directory, 0o700);
     const refused = start({ TRUNKLINE_RUN_AS: 'nobody' });

@@ -4,6 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ConfigError } from '../../../src/config/layers.js';
 import { loadConfig } from '../../../src/config/load.js';
 import { controlSecret, ensureDataDir, writePrivateFile } from '../../../src/config/data-dir.js';
 import { takenPorts, takenRange, type WantedPort } from '../../../src/supervisor/ports-free.js';
@@ -29,6 +30,17 @@ describe('the data directory', () => {
     chmodSync(dataDir, 0o755);
     ensureDataDir(config());
     expect(mode(dataDir)).toBe('700');
+  });
+
+  it('is refused with what to do where it cannot be made', () => {
+    const file = join(directory, 'data');
+    writeFileSync(file, '');
+    expect(() => ensureDataDir(config())).toThrow(
+      new ConfigError(
+        `data_dir ${file} cannot be used: EEXIST: file already exists, mkdir '${file}'. ` +
+          'Mend that, or set data_dir (TRUNKLINE_DATA_DIR) to a directory that its user may write to.',
+      ),
+    );
   });
 
   it('keeps the control secret of the first start; a configured one wins and is not written', () => {
