@@ -8,7 +8,7 @@ import { Instance, UpProcess } from '../../support/up.js';
 const run = promisify(execFile);
 
 // docker/compose.yaml without Docker: what the service runs, with its environment, but for the ports and the data directory, which other
-// tests of this machine have too. Compose itself was not run.
+// tests of this machine have too. Compose itself does not run here.
 
 let instance: Instance;
 let up: UpProcess;
