@@ -17,6 +17,8 @@ import type { TlsMaterial } from '../sip/transport/tls-server-contexts.js';
 import type { NameResolver } from '../sip/transport/locator.js';
 import type { ListenerTotals, ListenerTrust } from '../sip/transport/stream-listener.js';
 import { Transports, type OutgoingTls, type TransportLimits } from '../sip/transport/transports.js';
+import type { Flow } from '../sip/transport/flow.js';
+import type { OpenTransactions } from '../sip/transport/retirement.js';
 import type { DialogStore } from '../sip/dialog/dialog-record.js';
 import { UserAgent } from '../sip/user-agent.js';
 import { AppConnection, type AppLimits } from './applications.js';
@@ -199,10 +201,11 @@ export class SipServer {
   async retire(limitMs: number): Promise<void> {
     this.#userAgent.retire();
     this.#shared?.retire();
-    const retired = await this.#transports.retire((flow) => {
+    const transactions = (flow?: Flow): OpenTransactions => {
       const [own, others] = [this.#stack.open(flow), this.#shared?.transactions(flow)];
       return others === undefined ? own : { client: own.client + others.client, server: own.server + others.server };
-    }, limitMs);
+    };
+    const retired = await this.#transports.retire({ transactions, unacknowledged: () => this.#userAgent.unacknowledged() }, limitMs);
     this.options.log.info({ ...retired }, 'sip_server.retired');
   }
 

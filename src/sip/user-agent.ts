@@ -73,6 +73,11 @@ export class UserAgent implements TransactionUser {
     return this.#context.dialogs.size;
   }
 
+  /** How many 2xx of ours wait for their ACK, by connection. */
+  unacknowledged(): ReadonlyMap<Flow, number> {
+    return this.#context.dialogs.unacknowledged();
+  }
+
   /** What the store needs to begin anew. */
   records(): DialogRecord[] {
     return this.#context.dialogs.records();

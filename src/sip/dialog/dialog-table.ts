@@ -353,6 +353,13 @@ export class DialogTable {
     return this.store?.isOwner !== false;
   }
 
+  /** How many 2xx of ours wait for their ACK, by the connection that it comes by. */
+  unacknowledged(): Map<Flow, number> {
+    const counts = new Map<Flow, number>();
+    for (const { awaitsAck, flow } of this.#dialogs.values()) if (awaitsAck) counts.set(flow, (counts.get(flow) ?? 0) + 1);
+    return counts;
+  }
+
   /** False: nothing may be sent in dialogs with a record, nor may one end. */
   get isAwake(): boolean {
     return this.store?.isAwake !== false;

@@ -26,24 +26,36 @@ export interface Retired {
   readonly cut: number;
 }
 
-interface Retiring {
+export interface Retiring {
   /** Connections that are not closed. */
   readonly flows: () => readonly RetiringFlow[];
   /** Connections without a handshake so far. */
   readonly handshakes: () => number;
   /** On this connection, or on all. */
   readonly transactions: (flow?: Flow) => OpenTransactions;
+  /** 2xx of ours that wait for their ACK, by the connection that it comes by. */
+  readonly unacknowledged: () => ReadonlyMap<Flow, number>;
 }
 
 const POLL_MS = 10;
-/** Without anything open: an ACK, or the next request, may be on its way. */
+/** Without anything open: the next request may be on its way. */
 const IDLE_MS = 50;
+/**
+ * A connection that carries a steady load is seldom idle for so long: from then on a gap of one look has to do. What comes in a gap is served,
+ * and the peer loses only what was on the wire when we closed.
+ */
+const GAP_MS = 10;
+const GAPS_FROM_MS = 300;
 const HANDSHAKE_MS = 500;
-/** After that a connection with requests of the peer's alone reads no more of them: a busy one would never be idle. */
-const READ_ON_MS = 300;
+/** After that a connection with requests of the peer's alone reads no more of them: one without a gap would never end. What it leaves is lost. */
+const READ_ON_MS = 1_000;
 
 /** Ends each connection once no transaction is open on it, within the limit. No new ones are accepted meanwhile. */
-export async function retire({ flows, handshakes, transactions }: Retiring, limitMs: number, clock: Clock): Promise<Retired> {
+export async function retire(
+  { flows, handshakes, transactions, unacknowledged }: Retiring,
+  limitMs: number,
+  clock: Clock,
+): Promise<Retired> {
   const startMs = clock.nowMs();
   const total = (): number => transactions().client + transactions().server;
   const open = total();
@@ -52,14 +64,16 @@ export async function retire({ flows, handshakes, transactions }: Retiring, limi
   for (;;) {
     const nowMs = clock.nowMs();
     const elapsedMs = nowMs - startMs;
+    const awaited = unacknowledged();
     for (const flow of flows()) {
       const { client, server } = transactions(flow);
-      if (client + server > 0 || flow.isMidMessage || !busyMs.has(flow)) busyMs.set(flow, nowMs);
-      else if (nowMs - (busyMs.get(flow) ?? 0) >= IDLE_MS) {
+      const acks = awaited.get(flow) ?? 0;
+      if (client + server + acks > 0 || flow.isMidMessage || !busyMs.has(flow)) busyMs.set(flow, nowMs);
+      else if (nowMs - (busyMs.get(flow) ?? 0) >= (elapsedMs < GAPS_FROM_MS ? IDLE_MS : GAP_MS)) {
         ended.push(flow.retire());
         continue;
       }
-      if (client === 0 && elapsedMs >= READ_ON_MS && !flow.isMidMessage) flow.pause();
+      if (client + acks === 0 && elapsedMs >= READ_ON_MS && !flow.isMidMessage) flow.pause();
     }
     const isDone = flows().length === 0 && total() === 0 && (handshakes() === 0 || elapsedMs >= HANDSHAKE_MS);
     if (isDone || elapsedMs >= limitMs) break;

@@ -9,7 +9,7 @@ import type { Endpoint, Flow, FlowListener, PeerTls, Target, TransportName } fro
 import { LocatedUdpFlow } from './located-udp-flow.js';
 import { Locator, type NameResolver } from './locator.js';
 import { OutgoingFlow, type Dialing, type OutgoingLimits } from './outgoing-flow.js';
-import { retire, type OpenTransactions, type Retired } from './retirement.js';
+import { retire, type Retired, type Retiring } from './retirement.js';
 import { StreamListener, type ListenerLimits, type ListenerTotals, type ListenerTrust } from './stream-listener.js';
 import { namesForAddress, namesSipDomain } from './tls-identity.js';
 import type { TlsCertificate, TlsMaterial } from './tls-server-contexts.js';
@@ -258,7 +258,7 @@ export class Transports {
   }
 
   /** Before `close`: ends each connection once no transaction is open on it. New ones are for the next process. */
-  retire(transactions: (flow?: Flow) => OpenTransactions, limitMs: number): Promise<Retired> {
+  retire(open: Pick<Retiring, 'transactions' | 'unacknowledged'>, limitMs: number): Promise<Retired> {
     const listeners = this.#listeners;
     for (const listener of listeners) listener.stopAccepting();
     const sum = (of: (listener: StreamListener) => number): number => listeners.reduce((total, listener) => total + of(listener), 0);
@@ -266,7 +266,7 @@ export class Transports {
       {
         flows: () => [...listeners.flatMap(({ flows }) => flows), ...this.#opened.values(), ...this.#left],
         handshakes: () => sum(({ handleCount, connectionCount }) => handleCount - connectionCount),
-        transactions,
+        ...open,
       },
       limitMs,
       this.options.clock,
