@@ -41,8 +41,8 @@ const POLL_MS = 10;
 /** Without anything open: the next request may be on its way. */
 const IDLE_MS = 50;
 /**
- * A connection that carries a steady load is seldom idle for so long: from then on a gap of one look has to do. What comes in a gap is served,
- * and the peer loses only what was on the wire when we closed.
+ * A connection with a steady load is seldom idle for that time. Later, one look that finds nothing open suffices. Until then requests are
+ * served, so the peer loses only the one that was on the wire when we closed.
  */
 const GAP_MS = 10;
 const GAPS_FROM_MS = 300;
