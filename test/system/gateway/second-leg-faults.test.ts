@@ -88,9 +88,9 @@ describe('rtpengine dies', () => {
     const [reason, bye] = await Promise.all([call.ended(), leg.request('BYE')]);
     respond(leg.peer, bye, '200 OK');
     await end.close();
-    expect(reason).toContain('MEDIA_LOST');
+    expect(reason).toContain('MEDIA_MOVE_REFUSED');
     expect(bye.header('Reason')).toContain('PEER_HANGUP');
-    expect(await transfers.recordOf(call)).toMatchObject({ reason: 'MEDIA_LOST', legs: [{ reason: 'PEER_HANGUP' }] });
+    expect(await transfers.recordOf(call)).toMatchObject({ reason: 'MEDIA_MOVE_REFUSED', legs: [{ reason: 'PEER_HANGUP' }] });
     await nothingLeft(other.port);
     await nothingKept();
   });

@@ -54,6 +54,14 @@ async function batchLog(id: string | null): Promise<{ event_type: string; payloa
 const liveCalls = async (): Promise<number> =>
   ((await gateway.api('GET', '/v1/calls?state=live&limit=100')).json['calls'] as unknown[]).length;
 
+/** The first SIPp that a load test has started; 0: none so far. */
+function sippOf({ pid }: ChildProcess): number {
+  const children = readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8')
+    .trim()
+    .split(' ');
+  return Number(children.find((child) => child !== '' && readFileSync(`/proc/${child}/comm`, 'utf8') === 'sipp\n') ?? 0);
+}
+
 describe('trunkline load', () => {
   it('places calls with and without media, listens to what comes back, and writes page and batch', async () => {
     const { code, result } = await load('--cps', '8', '--calls', '16', '--media', '50', '--hold', '5');
@@ -133,25 +141,11 @@ describe('trunkline load', () => {
     expect(new Set((json['calls'] as { reason: string }[]).map(({ reason }) => reason))).toEqual(new Set(['CALLER_HANGUP']));
   });
 
-  it('places all its calls beside a reload, which closes its connection: it opens another one, as a carrier does', async () => {
-    const { ended } = background('--cps', '5', '--calls', '40', '--media', '0', '--hold', '2');
-    await expect.poll(liveCalls).toBeGreaterThanOrEqual(5);
-    const { code, stderr } = await gateway.cli('reload');
-    expect([code, stderr]).toEqual([0, '']);
-    const { result } = await ended;
-    expect(result.stages[0]).toMatchObject({ started: 40, interrupted: 0 });
-    // Those whose request was under way when the connection closed.
-    expect(result.stages[0]?.successful).toBeGreaterThan(20);
-  });
-
   it('a SIPp that breaks off before it has placed its calls is a fault', async () => {
     const { child, ended } = background('--cps', '4', '--calls', '12', '--connections', '2', '--no-report');
+    await expect.poll(() => sippOf(child)).toBeGreaterThan(0);
     await expect.poll(liveCalls).toBeGreaterThan(0);
-    const children = readFileSync(`/proc/${String(child.pid)}/task/${String(child.pid)}/children`, 'utf8')
-      .trim()
-      .split(' ');
-    const first = children.find((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sipp\n');
-    process.kill(Number(first), 'SIGKILL');
+    process.kill(sippOf(child), 'SIGKILL');
     const { code, result } = await ended;
     expect(code).toBe(1);
     const faults = result.stages[0]?.verdict.faults;
@@ -183,5 +177,16 @@ describe('trunkline load', () => {
     expect(stderr).toContain('192.0.2.1 is not this machine');
     expect(stderr).toContain('add --i-own-the-target');
     expect(stdout).toBe('');
+  });
+
+  it('places all its calls beside a reload, which closes its connection: it opens another one, as a carrier does', async () => {
+    const { ended } = background('--cps', '5', '--calls', '40', '--media', '0', '--hold', '2');
+    await expect.poll(liveCalls).toBeGreaterThanOrEqual(5);
+    const { code, stderr } = await gateway.cli('reload');
+    expect([code, stderr]).toEqual([0, '']);
+    const { result } = await ended;
+    expect(result.stages[0]).toMatchObject({ started: 40, interrupted: 0 });
+    // Those whose request was under way when the connection closed.
+    expect(result.stages[0]?.successful).toBeGreaterThan(20);
   });
 });
