@@ -5,7 +5,6 @@ import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { TestBot, type BotOptions } from '../../support/agent/test-bot.js';
 import { Arrivals } from '../../support/arrivals.js';
 import { TestCa } from '../../support/openssl.js';
-import { parseExposition } from '../../support/prometheus-text.js';
 import { freePorts } from '../../support/ports.js';
 import { ProxiedGateway } from '../../support/proxied-gateway.js';
 
@@ -199,9 +198,11 @@ describe('agents.on_failure: test-line', () => {
     await proxied.stop();
   });
 
-  async function connects(): Promise<number> {
-    const metrics = parseExposition(await (await fetch(`${proxied.gateway.ready.http}/metrics`)).text());
-    return metrics.sum('trunkline_agent_connects_total', { outcome: 'connected' }) ?? 0;
+  /** What the call in progress has in its trace. */
+  async function traced(sipCallId: string): Promise<string> {
+    const { json } = await proxied.gateway.api('GET', '/v1/calls?state=live');
+    const call = (json['calls'] as { call_id: string; sip_call_id: string }[]).find(({ sip_call_id: id }) => id === sipCallId);
+    return call === undefined ? '' : JSON.stringify((await proxied.gateway.api('GET', `/v1/calls/${call.call_id}/trace`)).json);
   }
 
   it('has the test line greet the caller whose bot is not there, and the bot is used when it is back', async () => {
@@ -218,12 +219,11 @@ describe('agents.on_failure: test-line', () => {
 
   it('[3261 §9.2] a caller who gives up when the bot is connected gets 487, and the bot is left without a word', async () => {
     const bot = await startBot();
-    const before = await connects();
     proxied.proxy.holding = 'answer';
     const call = await other.invite({ number });
     const left = await bot.calls.at(0);
     // The bot's side of the connection is open before the gateway's, which gives an attempt up without a close frame.
-    await expect.poll(connects).toBe(before + 1);
+    await expect.poll(() => traced(call.signalling.callId)).toContain(`connected to ws://127.0.0.1:${String(port)}/`);
     await expect.poll(() => proxied.proxy.heldCount).toBe(1);
     call.signalling.cancel();
     expect((await call.signalling.final()).status).toBe(487);
