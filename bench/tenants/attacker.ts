@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
+import { accountSidOf } from '../../src/gateway/model/twilio-ids.js';
+import type { RedisStores } from '../../src/gateway/store/redis/redis-stores.js';
 import type { RunningGateway } from '../../test/support/gateway.js';
 import { HandMadeCall } from '../../test/support/invite.js';
 import { offerSdp } from '../../test/support/sdp.js';
@@ -36,17 +38,11 @@ export class Attacker {
     private readonly sockets: WebSocketServer,
   ) {}
 
-  static async create(gateway: RunningGateway, name: string): Promise<Attacker> {
-    const cli = async (...args: readonly string[]): Promise<Record<string, unknown>> => {
-      const { code, stdout, stderr } = await gateway.cli(...args);
-      if (code !== 0) throw new Error(stderr);
-      return JSON.parse(stdout) as Record<string, unknown>;
-    };
-    const orgId = String((await cli('org', 'create', name, '--sip', '--json'))['org_id']);
-    const key = String((await cli('key', 'create', orgId, '--json'))['key']);
-    const { stdout: token } = await gateway.cli('org', 'twilio-token', orgId);
+  static async create(gateway: RunningGateway, { orgs, keys }: Pick<RedisStores, 'orgs' | 'keys'>, name: string): Promise<Attacker> {
+    const { org_id: orgId, twilio_token: token } = await orgs.create({ name, sip_enabled: true });
+    const { key } = await keys.create(orgId, name);
     const server = createServer();
-    const attacker = new Attacker(gateway, orgId, key, token.trim(), server, new WebSocketServer({ noServer: true }));
+    const attacker = new Attacker(gateway, orgId, key, token, server, new WebSocketServer({ noServer: true }));
     server.on('request', (request, response) => {
       const page = attacker.pages.get(new URL(request.url ?? '/', 'http://a').pathname);
       if (page === undefined) response.writeHead(404).end();
@@ -88,7 +84,7 @@ export class Attacker {
 
   /** As `api`, as Twilio's libraries ask: with the account and its token. @param path after `/2010-04-01/Accounts/SID` */
   async twilio(path: string): Promise<void> {
-    const account = `AC${this.orgId.replaceAll('-', '')}`;
+    const account = accountSidOf(this.orgId);
     const authorization = `Basic ${Buffer.from(`${account}:${this.twilioToken}`).toString('base64')}`;
     const response = await fetch(`${this.gateway.ready.http}/2010-04-01/Accounts/${account}${path}`, { headers: { authorization } }).catch(
       () => null,

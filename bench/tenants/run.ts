@@ -6,9 +6,8 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { RunningGateway } from '../../test/support/gateway.js';
 import { NoisyTenant, PRIVATE_PEERS, storesOf } from '../../test/support/noisy-tenant.js';
-import { childrenOf } from '../../test/support/processes.js';
+import { childrenOf, memoryKb, openFiles } from '../../test/support/processes.js';
 import { parseExposition } from '../../test/support/prometheus-text.js';
-import { send } from '../../test/support/redis.js';
 import { RELAY_PORTS } from '../gateway/subject.js';
 import type { LoadOrder, LoadResult } from '../sip-server/generator.js';
 import { ask, started } from '../support/child.js';
@@ -81,7 +80,7 @@ async function apiRequests(seconds: number): Promise<{ readonly tookMs: readonly
   const tookMs: number[] = [];
   let failed = 0;
   const pending: Promise<void>[] = [];
-  const ask = async (): Promise<void> => {
+  const request = async (): Promise<void> => {
     const startedMs = performance.now();
     const { status } = await gateway.api('GET', '/sip').catch(() => ({ status: 0 }));
     if (status === 200) tookMs.push(performance.now() - startedMs);
@@ -92,7 +91,7 @@ async function apiRequests(seconds: number): Promise<{ readonly tookMs: readonly
     const dueMs = firstMs + (index * 1_000) / rate;
     const restMs = dueMs - performance.now();
     if (restMs > 0) await new Promise((done) => setTimeout(done, restMs));
-    pending.push(ask());
+    pending.push(request());
   }
   await Promise.all(pending);
   return { tookMs, failed };
@@ -100,30 +99,14 @@ async function apiRequests(seconds: number): Promise<{ readonly tookMs: readonly
 
 async function left(): Promise<Left> {
   const pids = [gateway.ready.pid, ...childrenOf(gateway.ready.pid).map(({ pid }) => pid)];
-  const memoryMb = pids.reduce((sum, pid) => sum + rssMb(pid), 0);
-  const sockets = pids.reduce((sum, pid) => sum + filesOf(pid), 0);
-  const info = await send(Number(gateway.environment['TRUNKLINE_REDIS_PORT']), 'INFO memory');
-  const redisMb = Number(/used_memory:(\d+)/.exec(info)?.[1] ?? 0) / MIB;
+  const memoryMb = pids.reduce((sum, pid) => sum + memoryKb(pid), 0) / 1_024;
+  const sockets = pids.reduce((sum, pid) => sum + openFiles(pid), 0);
+  const { usedBytes } = await stores.health();
+  const redisMb = (usedBytes ?? 0) / MIB;
   const logs = join(gateway.dataDir, 'logs');
   const logLines = readdirSync(logs).reduce((sum, name) => sum + linesOf(join(logs, name)), 0);
   const metrics = parseExposition(await (await fetch(`${gateway.ready.http}/metrics`)).text());
   return { memoryMb, sockets, redisMb, logLines, mediaDelayMs: (metrics.sum('trunkline_media_delay_seconds') ?? 0) * 1_000 };
-}
-
-function rssMb(pid: number): number {
-  try {
-    return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${String(pid)}/status`, 'latin1'))?.[1] ?? 0) / 1_024;
-  } catch {
-    return 0;
-  }
-}
-
-function filesOf(pid: number): number {
-  try {
-    return readdirSync(`/proc/${String(pid)}/fd`).length;
-  } catch {
-    return 0;
-  }
 }
 
 function linesOf(path: string): number {
@@ -191,7 +174,7 @@ try {
   await half();
   const chosen = ATTACKS.filter(({ place }) => values.only === undefined || values.only.some((part) => place.includes(part)));
   for (const { place, what, prepare } of chosen) {
-    const attacker = await Attacker.create(gateway, `Attacker: ${place}`);
+    const attacker = await Attacker.create(gateway, stores, `Attacker: ${place}`);
     const turn = await prepare(attacker);
     areGood =
       (await measure({ name: place, what, answers: attacker.answers, refusal: () => attacker.refusal, begin: () => begin(turn) })) &&

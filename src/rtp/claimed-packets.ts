@@ -24,9 +24,12 @@ export class ClaimedPackets {
    */
   areLost(report: Report, quietMs: number): boolean {
     const before = this.#since;
-    // A report that claims no more than the one before does not take back what that claimed.
-    if (before?.ssrc !== report.ssrc || before.received !== report.received) this.#since = report;
-    if (before?.ssrc !== report.ssrc) return false;
+    if (before?.ssrc !== report.ssrc) {
+      this.#since = report;
+      return false;
+    }
+    // While none arrives the first one stays: a report that claims no more than the one before does not take back what that claimed.
+    if (before.received !== report.received) this.#since = report;
     const received = report.received - before.received;
     const missing = ((report.claimed - before.claimed) >>> 0) - received;
     // A count that went backwards: the sender began anew.

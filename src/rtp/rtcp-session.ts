@@ -41,7 +41,7 @@ export class RtcpSession {
   #peerLost: number | null = null;
   #peerSaidBye = false;
   #peerReport: PeerReport | null = null;
-  #isReportNew = false;
+  #newSenderReport: LastSenderReport | null = null;
 
   /** @param cname one per leg; random, as RFC 7022 recommends */
   constructor(private readonly cname: string) {}
@@ -65,9 +65,9 @@ export class RtcpSession {
 
   /** The sender report that came since the previous call; `null`: none. */
   takeSenderReport(): Pick<LastSenderReport, 'ssrc' | 'packets'> | null {
-    const isNew = this.#isReportNew;
-    this.#isReportNew = false;
-    return isNew ? (this.#lastSenderReport ?? null) : null;
+    const report = this.#newSenderReport;
+    this.#newSenderReport = null;
+    return report;
   }
 
   get peerSaidBye(): boolean {
@@ -98,7 +98,7 @@ export class RtcpSession {
       if (packet.type === 'SR') {
         const { ssrc, sender } = packet;
         this.#lastSenderReport = { ssrc, packets: sender.packets, middle32: middle32(sender.ntp), arrivalMs: nowMs };
-        this.#isReportNew = true;
+        this.#newSenderReport = this.#lastSenderReport;
       }
       for (const block of packet.blocks) if (block.ssrc === ownSsrc) this.#readBlock(block, wallMs);
     }

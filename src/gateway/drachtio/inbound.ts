@@ -478,6 +478,11 @@ export class Inbound implements LiveCalls {
     return this.notReady ?? this.#overRate();
   }
 
+  get #overload(): Refusal | null {
+    const { overload } = this.probe();
+    return overload === null ? null : overloaded(overload);
+  }
+
   /** Counts a new call. */
   #overRate(): Refusal | null {
     if (this.#rate?.take('') !== false) return null;
@@ -553,8 +558,7 @@ export class Inbound implements LiveCalls {
     if (lost !== undefined) return void this.#take(lost, response);
     const refused = /^refused (.+)$/.exec(ping ?? '')?.[1];
     if (refused !== undefined) void recordRefused(this.#services, refused);
-    const overload = ping === undefined ? null : this.probe().overload;
-    const refusal = ping === undefined ? this.notReady : overload === null ? null : overloaded(overload);
+    const refusal = ping === undefined ? this.notReady : this.#overload;
     if (refusal !== null) return this.#refuse(request, response, refusal.reason, refusal.detail);
     response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') } });
   }

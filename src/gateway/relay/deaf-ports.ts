@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { socketKey, waitingBytes } from '../../lib/udp-table.js';
@@ -73,11 +72,12 @@ export class DeafPortWatch {
 
   /** A public address that a NAT translates is bound nowhere: then the port alone decides. */
   #isAmong(stuck: ReadonlyMap<string, number>, { address, port }: RelayPort): boolean {
-    if (stuck.has(socketKey({ address, port }))) return true;
+    const own = socketKey({ address, port });
+    if (stuck.has(own)) return true;
     if (this.options.isOwn(address)) return false;
-    const [, suffix = ''] = socketKey({ address, port }).split(':');
-    const hexDigits = isIPv6(address) ? 32 : 8;
-    return [...stuck.keys()].some((key) => key.length === hexDigits + 1 + suffix.length && key.endsWith(`:${suffix}`));
+    const suffix = own.slice(own.indexOf(':'));
+    // Names of one address family have one length.
+    return [...stuck.keys()].some((key) => key.length === own.length && key.endsWith(suffix));
   }
 
   async #packets({ relayId, side }: RelayPort): Promise<number | null> {

@@ -72,24 +72,9 @@ async function retireGateway(clock: Clock, { inbound, batches, registrar, api }:
 
 /** Closes everything in order. Parked calls have media until the last. */
 async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
-  const {
-    gate,
-    inbound,
-    batches,
-    registrar,
-    api,
-    srf,
-    overload,
-    clients,
-    identities,
-    webhooks,
-    endpoint,
-    relay,
-    deafPorts,
-    stores,
-    observers,
-  } = parts;
-  deafPorts.stop();
+  const { gate, inbound, batches, registrar, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } =
+    parts;
+  parts.deafPorts.stop();
   await batches.stop();
   await registrar.stop(how === 'drain');
   if (how === 'park') {

@@ -22,6 +22,15 @@ async function talking(settings: Readonly<Record<string, string>> = {}): Promise
 
 const second = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 1_000));
 
+/** Sends a burst every two seconds until the gateway says this: one may fall into two reads of rtpengine's and do nothing. */
+async function burstUntil(method: 'INVITE' | 'BYE'): Promise<void> {
+  const { relayPort } = call.audio;
+  for (let sent = 0; !call.has(method); sent += 1) {
+    if (sent % 20 === 0) await burst(relayPort, 2_000);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
 const portDeaf = (): Promise<number> => timesLogged(gateway, 'gateway', 'rtpengine.port.deaf');
 
 async function traceOf(): Promise<string> {
@@ -35,11 +44,7 @@ describe('a port of rtpengine’s that a burst made deaf', () => {
     await talking();
     const before = call.audio.relayPort;
     const burstMs = performance.now();
-    // A burst may fall into two reads of rtpengine's and do nothing: then another one follows.
-    for (let sent = 0; !call.has('INVITE'); sent += 1) {
-      if (sent % 20 === 0) await burst(before, 2_000);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    await burstUntil('INVITE');
     console.log(`rtpengine's port deaf: re-INVITE ${String(Math.round(performance.now() - burstMs))} ms after the first burst`);
     await call.echoedAfter(performance.now());
     expect(call.audio.relayPort.port).not.toBe(before.port);
@@ -52,10 +57,7 @@ describe('a port of rtpengine’s that a burst made deaf', () => {
   it('costs the call where its trunk takes no re-INVITE, and the record says that the trunk refused it', async () => {
     await talking();
     call.refusals.push('488 Not Acceptable Here');
-    for (let sent = 0; !call.has('BYE'); sent += 1) {
-      if (sent % 20 === 0) await burst(call.audio.relayPort, 2_000);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    await burstUntil('BYE');
     expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_MOVE_REFUSED');
     expect(await recordOf(gateway, call)).toMatchObject({ reason: 'MEDIA_MOVE_REFUSED' });
   });

@@ -137,13 +137,16 @@ export class RedisConnection {
 
   async #health(): Promise<RedisHealth> {
     const startedMs = this.#clock.nowMs();
-    const refusal = await this.#writes().then(
-      () => null,
-      (error: unknown) => errorText(error),
-    );
-    const tookMs = this.#clock.nowMs() - startedMs;
-    const memory = await this.#memory().catch(() => fullest([]));
-    return { refusal, tookMs, ...memory };
+    const [write, memory] = await Promise.all([
+      this.#writes()
+        .then(
+          () => null,
+          (error: unknown) => errorText(error),
+        )
+        .then((refusal) => ({ refusal, tookMs: this.#clock.nowMs() - startedMs })),
+      this.#memory().catch(() => fullest([])),
+    ]);
+    return { ...write, ...memory };
   }
 
   async #writes(): Promise<void> {
