@@ -1,11 +1,11 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { MPEGDecoder } from 'mpg123-decoder';
 import type { DecodedAudio } from './audio-file.js';
 import { resample } from './resample.js';
 import { SPEECH_RATE_HZ } from './speech.js';
 import { parseWav, type WavError } from './wav.js';
 
-// Decodes one file, and ends.
+// Decodes one file; its parent ends it.
 
 const MAX_SECONDS = 900;
 const FULL_SCALE = 32_767;
@@ -38,5 +38,8 @@ async function at8kHz(samples: Int16Array, sampleRateHz: number): Promise<Decode
   return { samples: sampleRateHz === SPEECH_RATE_HZ ? samples : await resample(samples, sampleRateHz, SPEECH_RATE_HZ) };
 }
 
-const answer = await decoded(workerData as Uint8Array).catch((): DecodedAudio => ({ problem: 'the audio could not be decoded' }));
-parentPort?.postMessage(answer);
+// The listener keeps the event loop alive while WebAssembly is compiled. A thread whose loop is empty waits for V8's own threads, and these
+// may wait for it (nodejs/node#54918): it would decode nothing, and never end.
+parentPort?.on('message', async (bytes: Uint8Array) => {
+  parentPort?.postMessage(await decoded(bytes).catch((): DecodedAudio => ({ problem: 'the audio could not be decoded' })));
+});

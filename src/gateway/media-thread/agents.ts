@@ -35,7 +35,7 @@ export interface ThreadAgents {
 export async function openAgents(settings: WorkerSettings, counters: AgentCounters): Promise<ThreadAgents> {
   const voices = await VoiceDetectors.load();
   const speech = new EspeakSpeech({ command: settings.speechCommand });
-  const files = new ThreadedAudioFiles();
+  const files = new ThreadedAudioFiles(systemClock);
   const stream: StreamDependencies = {
     counters,
     clock: systemClock,
