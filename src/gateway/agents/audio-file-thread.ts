@@ -40,6 +40,8 @@ async function at8kHz(samples: Int16Array, sampleRateHz: number): Promise<Decode
 
 // The listener keeps the event loop alive while WebAssembly is compiled. A thread whose loop is empty waits for V8's own threads, and these
 // may wait for it (nodejs/node#54918): it would decode nothing, and never end.
-parentPort?.on('message', async (bytes: Uint8Array) => {
+parentPort?.on('message', (bytes: Uint8Array) => void answer(bytes));
+
+async function answer(bytes: Uint8Array): Promise<void> {
   parentPort?.postMessage(await decoded(bytes).catch((): DecodedAudio => ({ problem: 'the audio could not be decoded' })));
-});
+}
