@@ -208,7 +208,7 @@ export class SupervisedChild {
     await this.#end(old, 'SIGTERM');
     this.#isReplacing = false;
     await this.#follow(follower);
-    this.log.info({ child: this.#spec.name, pid: this.pid }, 'supervisor.child.replaced');
+    this.log.info({ child: this.#spec.name, child_pid: this.pid }, 'supervisor.child.replaced');
   }
 
   /** Starts a process that loads everything and waits for the end of this one. Rejects when it does not get so far. */
@@ -297,12 +297,12 @@ export class SupervisedChild {
       if (fingerprint !== this.#fingerprint()) throw new Error('it was started with other settings, or by another version');
       const facts = await this.#whenReady(running, LEFT_TIMEOUT_MS);
       this.#isTakenOver = true;
-      this.log.info({ child: this.#spec.name, pid: running.pid }, 'supervisor.child.taken_over');
+      this.log.info({ child: this.#spec.name, child_pid: running.pid }, 'supervisor.child.taken_over');
       this.#rotateLater();
       this.#serve(running);
       return facts;
     } catch (error) {
-      this.log.warn({ child: this.#spec.name, pid: running.pid, error: (error as Error).message }, 'supervisor.child.replaced');
+      this.log.warn({ child: this.#spec.name, child_pid: running.pid, error: (error as Error).message }, 'supervisor.child.replaced');
       // Calls wait for the successor: SIGTERM, not the signal that hangs up.
       await this.#end(running, 'SIGTERM');
       return null;
@@ -443,7 +443,7 @@ export class SupervisedChild {
     this.#cancelSpare = this.clock.setTimer(SPARE_AFTER_MS, () => {
       if (this.#isStopping || !running.isAlive) return;
       this.#loadFollower(running).then(
-        ({ pid }) => this.log.info({ child: this.#spec.name, pid }, 'supervisor.spare.ready'),
+        ({ pid }) => this.log.info({ child: this.#spec.name, child_pid: pid }, 'supervisor.spare.ready'),
         (error: unknown) => this.log.warn({ child: this.#spec.name, error: (error as Error).message }, 'supervisor.spare.not_started'),
       );
     });
@@ -458,7 +458,7 @@ export class SupervisedChild {
       void this.#spec.readiness(running.pid).then((readiness) => {
         this.#missedBeats = readiness === 'silent' ? this.#missedBeats + 1 : 0;
         if (this.#missedBeats < MAX_MISSED_BEATS) return this.#beatLater(running, askedMs + BEAT_MS);
-        this.log.error({ child: this.#spec.name, pid: running.pid }, 'supervisor.child.hung');
+        this.log.error({ child: this.#spec.name, child_pid: running.pid }, 'supervisor.child.hung');
         running.kill('SIGKILL');
       });
     });
@@ -473,7 +473,7 @@ export class SupervisedChild {
 
   #restarting(start: Promise<Facts>): void {
     start.then(
-      () => this.log.info({ child: this.#spec.name, pid: this.pid }, 'supervisor.child.restarted'),
+      () => this.log.info({ child: this.#spec.name, child_pid: this.pid }, 'supervisor.child.restarted'),
       (error: unknown) => {
         if (this.#isStopping) return;
         this.log.error({ child: this.#spec.name, error: (error as Error).message }, 'supervisor.child.restart_failed');

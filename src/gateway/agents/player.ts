@@ -26,12 +26,18 @@ const DIGIT_MS = 160;
 const WAIT_MS = 500;
 /** Samples of a millisecond at 8 kHz. */
 const SAMPLES_PER_MS = 8;
-const NOTHING = new Int16Array(0);
+/** Clips whose audio is made at the same time: the one that is played, and the next two. A document may have 200 clips of 15 minutes. */
+const CLIPS_AHEAD = 3;
 
-/** A clip, as soon as its audio is ready. */
-interface ReadyClip {
+/** Linear samples, or so many of silence. */
+type ClipAudio = Int16Array | { readonly length: number };
+
+/** A clip that has not been played to its end. */
+interface ComingClip {
   readonly clip: PlayerClip;
-  samples: Int16Array | undefined;
+  /** `null`: not asked for yet, or not ready. */
+  audio: ClipAudio | null;
+  isAskedFor: boolean;
   /** Times that it is still to be played. */
   left: number;
 }
@@ -41,8 +47,8 @@ interface ReadyClip {
  * clips. At the end it may transfer the caller. Times are counted in frames: a held call waits.
  */
 export class Player implements SampleAgent {
-  readonly #clips: ReadyClip[];
-  #at = 0;
+  /** The first one is played. */
+  readonly #clips: ComingClip[];
   #position = 0;
   #digits = '';
   /** Since the last clip, or the last digit. */
@@ -59,23 +65,15 @@ export class Player implements SampleAgent {
   ) {
     this.#clips = settings.clips.map((clip) => ({
       clip,
-      samples: undefined,
+      audio: null,
+      isAskedFor: false,
       left: 'loop' in clip ? (clip.loop === 0 ? Infinity : clip.loop) : 1,
     }));
   }
 
   /** The audio is made from here on; the call does not wait for it. */
   connect(): Promise<void> {
-    for (const ready of this.#clips) {
-      this.#samplesOf(ready.clip).then(
-        (samples) => (ready.samples = samples),
-        (error: unknown) => {
-          if (this.#isDone) return;
-          this.#failed(ready.clip, error, 'the call goes on without it');
-          ready.samples = NOTHING;
-        },
-      );
-    }
+    this.#askAhead();
     return Promise.resolve();
   }
 
@@ -88,7 +86,7 @@ export class Player implements SampleAgent {
     this.#transcribe('caller', digit);
     const { gather } = this.settings;
     if (gather === null || this.#isDone) return;
-    this.#at = this.#clips.length;
+    this.#clips.length = 0;
     this.#silentMs = 0;
     if (digit === gather.finishOnKey) return this.#finish(digit);
     this.#digits += digit;
@@ -99,18 +97,19 @@ export class Player implements SampleAgent {
     if (this.#isDone) return;
     let filled = 0;
     while (filled < spoken.length) {
-      const ready = this.#clips[this.#at];
-      if (ready === undefined) return this.#wait(filled === 0);
-      if (ready.samples === undefined) return;
-      if (this.#position === 0) this.#begin(ready.clip);
-      const chunk = ready.samples.subarray(this.#position, this.#position + spoken.length - filled);
-      spoken.set(chunk, filled);
-      filled += chunk.length;
-      this.#position += chunk.length;
-      if (this.#position < ready.samples.length) continue;
+      const [current] = this.#clips;
+      if (current === undefined) return this.#wait(filled === 0);
+      const { audio, clip } = current;
+      if (audio === null) return;
+      if (this.#position === 0) this.#begin(clip);
+      const count = Math.min(audio.length - this.#position, spoken.length - filled);
+      if (audio instanceof Int16Array) spoken.set(audio.subarray(this.#position, this.#position + count), filled);
+      filled += count;
+      this.#position += count;
+      if (this.#position < audio.length) continue;
       this.#position = 0;
-      ready.left -= ready.samples.length === 0 ? Infinity : 1;
-      if (!(ready.left > 0)) this.#at += 1;
+      current.left -= audio.length === 0 ? Infinity : 1;
+      if (!(current.left > 0)) this.#next();
     }
   }
 
@@ -123,6 +122,26 @@ export class Player implements SampleAgent {
   close(): void {
     this.#isDone = true;
     this.#closed.abort();
+  }
+
+  #next(): void {
+    this.#clips.shift();
+    this.#askAhead();
+  }
+
+  #askAhead(): void {
+    for (const coming of this.#clips.slice(0, CLIPS_AHEAD)) {
+      if (coming.isAskedFor) continue;
+      coming.isAskedFor = true;
+      this.#audioOf(coming.clip).then(
+        (audio) => (coming.audio = audio),
+        (error: unknown) => {
+          if (this.#isDone) return;
+          this.#failed(coming.clip, error, 'the call goes on without it');
+          coming.audio = { length: 0 };
+        },
+      );
+    }
   }
 
   /** The clips are over. */
@@ -151,19 +170,16 @@ export class Player implements SampleAgent {
     }
   }
 
-  async #samplesOf(clip: PlayerClip): Promise<Int16Array> {
+  async #audioOf(clip: PlayerClip): Promise<ClipAudio> {
     switch (clip.kind) {
       case 'say':
         return this.#speechOf(clip);
       case 'audio':
-        return this.dependencies.files.decode(clip.bytes);
+        return this.dependencies.files.decode(clip.accountSid, clip.bytes);
       case 'pause':
-        return new Int16Array(clip.ms * SAMPLES_PER_MS);
+        return { length: clip.ms * SAMPLES_PER_MS };
       case 'digits':
-        // As long as the digits take: a `w` waits.
-        return new Int16Array(
-          Array.from(clip.digits).reduce((sum, digit) => sum + (digit.toLowerCase() === 'w' ? WAIT_MS : 2 * DIGIT_MS), 0) * SAMPLES_PER_MS,
-        );
+        return { length: durationOf(clip.digits) * SAMPLES_PER_MS };
     }
   }
 
@@ -196,4 +212,9 @@ export class Player implements SampleAgent {
     const atMs = this.#startedMs === undefined ? 0 : Math.round(this.dependencies.clock.nowMs() - this.#startedMs);
     this.host.emit({ type: 'agent-request', request: { type: 'transcript', entries: [{ speaker, text, at_ms: atMs }] } });
   }
+}
+
+/** Milliseconds that digits take: a `w` waits. */
+function durationOf(digits: string): number {
+  return Array.from(digits).reduce((sum, digit) => sum + (digit.toLowerCase() === 'w' ? WAIT_MS : 2 * DIGIT_MS), 0);
 }

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads';
-import pLimit, { type LimitFunction } from 'p-limit';
 import type { Clock } from '../../lib/clock.js';
+import { FairTurns } from '../../lib/fair-turns.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { startThread } from '../../lib/thread.js';
 import type { Picked, PickOrder, ResultPathsByName } from './pick-results.js';
@@ -13,15 +13,14 @@ export interface ResultPaths {
 
 const LIMIT_MS = 1_000;
 const MAX_MEMORY_MB = 128;
-const MAX_WAITING = 20;
+const MAX_OF_AN_ORG = 21;
 
 /**
  * Searches answers in a thread of its own. How long a path takes depends on the answer, which a tool's server chooses: so it has a limit of
  * time and memory, and each organization has one turn at a time.
  */
 export class ThreadedResultPaths implements ResultPaths {
-  readonly #turn = pLimit(1);
-  readonly #byOrg = new Map<string, LimitFunction>();
+  readonly #turns = new FairTurns({ atOnce: 1, maxSize: MAX_OF_AN_ORG });
   #thread: Worker | undefined;
   /** Ends the order that the thread has. */
   #settle: (outcome: Result<unknown, string>) => void = () => undefined;
@@ -29,14 +28,8 @@ export class ThreadedResultPaths implements ResultPaths {
   constructor(private readonly clock: Clock) {}
 
   async pick(orgId: string, paths: ResultPathsByName, text: string): Promise<Result<unknown, string>> {
-    const own = this.#byOrg.get(orgId) ?? pLimit(1);
-    if (own.pendingCount >= MAX_WAITING) return err('too many responses of the organization wait to be searched');
-    this.#byOrg.set(orgId, own);
-    try {
-      return await own(() => this.#turn(() => this.#pick({ paths, text })));
-    } finally {
-      if (own.activeCount + own.pendingCount === 0) this.#byOrg.delete(orgId);
-    }
+    const picked = this.#turns.run(orgId, 1, () => this.#pick({ paths, text }));
+    return picked ?? err('too many responses of the organization wait to be searched');
   }
 
   async close(): Promise<void> {

@@ -31,8 +31,9 @@ import {
 import { callStatusOf } from '../twilio/call-status.js';
 import type { DialRules } from '../twilio/twiml.js';
 import type { LegNote } from './call-legs.js';
+import { DocumentAudio } from './document-audio.js';
 import { StreamCallbacks, type StreamReport } from './stream-callbacks.js';
-import { errorText } from '../../lib/result.js';
+import { err, errorText } from '../../lib/result.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 
 /** What the script of a call does to it. */
@@ -300,18 +301,18 @@ export class VoiceCall {
   }
 
   async #playable(clips: readonly Clip[], gather: GatherRules | null): Promise<Pick<PlayerSettings, 'clips' | 'gather'>> {
-    const played = await Promise.all(clips.map((clip) => this.#clipOf(clip)));
+    const { base } = this.#script ?? { base: NO_BASE };
+    const files = new DocumentAudio((url) => this.server.audio(url, this.#ended.signal));
+    const played = await Promise.all(
+      clips.map((clip) => (clip.kind === 'play' ? this.#audioOf(clip, base, files) : Promise.resolve(clip))),
+    );
     return { clips: played.filter((clip) => clip !== null), gather };
   }
 
   /** `null`: it cannot be had; the call goes on without it. */
-  async #clipOf(clip: Clip): Promise<PlayerClip | null> {
-    if (clip.kind !== 'play') return clip;
-    const { base } = this.#script ?? { base: NO_BASE };
-    const audio = URL.canParse(clip.url, base)
-      ? await this.server.audio(new URL(clip.url, base).href, this.#ended.signal)
-      : ({ ok: false, error: 'The URL of <Play> cannot be read.' } as const);
-    if (audio.ok) return { kind: 'audio', bytes: audio.value, loop: clip.loop };
+  async #audioOf({ url, loop }: Extract<Clip, { kind: 'play' }>, base: string, files: DocumentAudio): Promise<PlayerClip | null> {
+    const audio = URL.canParse(url, base) ? await files.file(new URL(url, base).href) : err('The URL of <Play> cannot be read.');
+    if (audio.ok) return { kind: 'audio', accountSid: accountSidOf(this.settings.facts.orgId), bytes: audio.value, loop };
     this.host.note(audio.error, true);
     return null;
   }

@@ -134,7 +134,7 @@ describe('a program that an earlier supervisor left', () => {
     const { child, clock, log, taking, left: pid, answers } = await left();
     await passUntil(clock, () => log.named('supervisor.child.replaced').length > 0);
     expect(clock.nowMs()).toBeGreaterThanOrEqual(6_000);
-    expect(log.named('supervisor.child.replaced')).toMatchObject([{ fields: { pid, error: 'not ready within 6000 ms' } }]);
+    expect(log.named('supervisor.child.replaced')).toMatchObject([{ fields: { child_pid: pid, error: 'not ready within 6000 ms' } }]);
     answers();
     await passUntil(clock, () => taking.isSettled);
     await taking.outcome;

@@ -376,7 +376,7 @@ export class ConversationAgent implements LegAgent {
     const { voiceServer, files } = this.dependencies;
     const file = await voiceServer.audio(url, signal);
     if (!file.ok) throw new Error(file.error);
-    const samples = await files.decode(file.value);
+    const samples = await files.decode(this.settings.accountSid, file.value);
     const bytes = new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength).slice();
     this.#safely(() => onAudio({ format: 'pcm16-8000', bytes }));
   }

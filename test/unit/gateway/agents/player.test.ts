@@ -64,6 +64,22 @@ describe('a player', () => {
     expect(said.map(({ text }) => text)).toEqual(['a', 'bb']);
   });
 
+  it('has the audio made of the clip that it plays and of the next two only', async () => {
+    const { player, frames, asked, finished } = newPlayer(['a', 'b', 'c', 'd', 'e'].map((text) => say(text)));
+    const texts = (): string[] => asked.map(({ text }) => text);
+    await player.connect();
+    await new Promise(setImmediate);
+    player.start();
+    expect(texts()).toEqual(['a', 'b', 'c']);
+    frames(2);
+    expect(texts()).toEqual(['a', 'b', 'c', 'd']);
+    await new Promise(setImmediate);
+    frames(3);
+    await new Promise(setImmediate);
+    frames(4);
+    expect([texts(), finished().length]).toEqual([['a', 'b', 'c', 'd', 'e'], 1]);
+  });
+
   it('speaks in the voice of a provider that is named, and by the speech program when that fails', async () => {
     const { player, frames, provided, asked, events } = newPlayer([
       { ...say('fine'), voice: 'ElevenLabs.anna', language: 'de-DE' },
@@ -99,7 +115,7 @@ describe('a player', () => {
   });
 
   it('waits for audio that is not ready, and goes on without audio that cannot be had', async () => {
-    const { player, frames, finished, events } = newPlayer([{ kind: 'audio', bytes: new Uint8Array(1), loop: 0 }]);
+    const { player, frames, finished, events } = newPlayer([{ kind: 'audio', accountSid: 'AC1', bytes: new Uint8Array(1), loop: 0 }]);
     await player.connect();
     player.start();
     expect([frames(2), finished()]).toEqual([[0, 0], []]);

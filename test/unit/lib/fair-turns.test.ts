@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { FairTurns } from '../../../src/lib/fair-turns.js';
+
+function newTurns(atOnce: number, maxSize = 10) {
+  const turns = new FairTurns({ atOnce, maxSize });
+  const started: string[] = [];
+  const ends = new Map<string, () => void>();
+  const run = (owner: string, name: string, size = 1) =>
+    turns.run(owner, size, () => {
+      started.push(name);
+      return new Promise<string>((resolve) => ends.set(name, () => resolve(name)));
+    });
+  const end = async (name: string): Promise<void> => {
+    ends.get(name)?.();
+    await new Promise(setImmediate);
+  };
+  return { run, started, end };
+}
+
+describe('fair turns', () => {
+  it('let an owner who comes later wait for one piece of work of the other', async () => {
+    const { run, started, end } = newTurns(1);
+    for (const name of ['a1', 'a2', 'a3']) void run('a', name);
+    void run('b', 'b1');
+    await new Promise(setImmediate);
+    expect(started).toEqual(['a1']);
+    for (const name of ['a1', 'b1', 'a2', 'a3']) await end(name);
+    expect(started).toEqual(['a1', 'b1', 'a2', 'a3']);
+  });
+
+  it('run several owners at the same time, and one piece of each', async () => {
+    const { run, started } = newTurns(2);
+    for (const name of ['a1', 'a2']) void run('a', name);
+    for (const owner of ['b', 'c']) void run(owner, `${owner}1`);
+    await new Promise(setImmediate);
+    expect(started).toEqual(['a1', 'b1']);
+  });
+
+  it('refuse what is too much of one owner, until some of it has ended', async () => {
+    const { run, end } = newTurns(1, 3);
+    const first = run('a', 'a1', 2);
+    expect(run('a', 'a2', 2)).toBeNull();
+    expect(run('b', 'b1', 2)).not.toBeNull();
+    await new Promise(setImmediate);
+    await end('a1');
+    expect(await first).toBe('a1');
+    expect(run('a', 'a3', 3)).not.toBeNull();
+  });
+});
