@@ -87,11 +87,15 @@ export class AgentRequests {
 
   take(request: Exclude<AgentRequest, { type: 'transfer' | 'transfer-step' }>): void {
     switch (request.type) {
-      case 'transcript':
-        if (request.gap !== undefined) this.transcript.miss(request.gap);
-        if (request.correction !== undefined) this.transcript.correct(request.correction);
-        this.transcript.add(request.entries, request.isByTime === true);
-        return this.onNotes();
+      case 'transcript': {
+        const { gap, correction, entries, isByTime } = request;
+        if (gap !== undefined) this.transcript.miss(gap);
+        if (correction !== undefined) this.transcript.correct(correction);
+        const hasAdded = this.transcript.add(entries, isByTime === true);
+        // One that is full is not stored again for each message.
+        if (hasAdded || gap !== undefined || correction !== undefined) this.onNotes();
+        return;
+      }
       case 'analysis':
         return this.#analyse(request);
       case 'tool':

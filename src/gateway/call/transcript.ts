@@ -44,16 +44,24 @@ export class Transcript {
     this.#offsetMs = Math.round(nowMs - this.#beganMs);
   }
 
-  /** @param isByTime they take their places by `at_ms`; otherwise they follow what came before */
-  add(entries: readonly TranscriptEntry[], isByTime: boolean): void {
+  /**
+   * @param isByTime they take their places by `at_ms`; otherwise they follow what came before
+   * @returns whether there was room for any
+   */
+  add(entries: readonly TranscriptEntry[], isByTime: boolean): boolean {
+    const before = this.#entries.length;
     for (const given of entries) {
       const entry = this.#offsetMs === 0 ? given : { ...given, at_ms: given.at_ms + this.#offsetMs };
       const characters = this.#characters + entry.text.length;
-      if (this.#entries.length === MAX_ENTRIES || characters > MAX_CHARACTERS) return this.miss('the transcript is full');
+      if (this.#entries.length === MAX_ENTRIES || characters > MAX_CHARACTERS) {
+        this.miss('the transcript is full');
+        break;
+      }
       this.#characters = characters;
       const at = isByTime ? this.#entries.findLastIndex(({ at_ms: atMs }) => atMs <= entry.at_ms) + 1 : this.#entries.length;
       this.#entries.splice(at, 0, entry);
     }
+    return this.#entries.length > before;
   }
 
   /** What was heard of the agent's utterance that was interrupted last; '': nothing. */

@@ -22,8 +22,8 @@ import { SampleLegAgent } from '../media/sample-leg-agent.js';
 import { VoiceDetectors } from '../media/voice-detector.js';
 import type { WorkerSettings } from './worker-messages.js';
 
-/** As providers' own libraries take. */
-const MAX_PROVIDER_MESSAGE_BYTES = 16 * 1_024 * 1_024;
+/** Audio comes in pieces of less than a second. A thread parses 4 MiB of JSON in some 40 ms. */
+const MAX_PROVIDER_MESSAGE_BYTES = 4 * 1_024 * 1_024;
 
 /** Makes the agents and forks of one thread. */
 export interface ThreadAgents {

@@ -10,6 +10,7 @@ import { AgentUnavailableError, type VoiceServer } from '../../ports/ports.js';
 import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
 import { MAX_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/voice-activity.js';
 import type { AudioFiles } from '../audio-file.js';
+import { APPLICATION_LIMITS, MessageBudget } from '../message-budget.js';
 import { Utterances, type HeardUtterance } from '../provider/utterances.js';
 import { isoLanguageOf } from '../provider/instructions.js';
 import { shownReason } from '../provider/json-message.js';
@@ -48,9 +49,6 @@ const FAREWELL_FRAMES = 10;
 const DIGIT_MS = 160;
 const MAX_EARLY_DIGITS = 64;
 const MAX_UNSENT_BYTES = 1_024 * 1_024;
-/** Messages of an application: a token each is a fast model; in the long run twenty a frame. */
-const MAX_MESSAGES_AT_ONCE = 10_000;
-const MESSAGES_PER_FRAME = 20;
 /** Warnings and error messages a call. */
 const MAX_WARNINGS = 20;
 /** Codes of a close that is no failure: done, going away, no code (RFC 6455 §7.4.1). */
@@ -95,7 +93,7 @@ export class ConversationAgent implements LegAgent {
   #silentFrames = 0;
   #framesSincePing = 0;
   #isPinged = false;
-  #messageBudget = MAX_MESSAGES_AT_ONCE;
+  readonly #budget = new MessageBudget(APPLICATION_LIMITS, () => this.#warn('the application sends too many messages: some are ignored'));
   #warnings = 0;
   #isOver = false;
 
@@ -242,7 +240,7 @@ export class ConversationAgent implements LegAgent {
     this.#uplink?.tick(nowMs);
     // The recognizer takes what it gets.
     this.#uplink?.acknowledge(this.#uplink.sentFrames);
-    this.#messageBudget = Math.min(MAX_MESSAGES_AT_ONCE, this.#messageBudget + frames * MESSAGES_PER_FRAME);
+    this.#budget.refill(frames);
     if (this.#app === null || this.#isOver) return;
     this.#framesSincePing += frames;
     const { pingIntervalMs } = this.dependencies.limits;
@@ -284,11 +282,7 @@ export class ConversationAgent implements LegAgent {
   }
 
   #onText(text: string): void {
-    this.#messageBudget -= 1;
-    if (this.#messageBudget < 0) {
-      this.#messageBudget = -1;
-      return this.#warn('the application sends too many messages: some are ignored');
-    }
+    if (!this.#budget.take(text.length)) return;
     const message = readMessage(text);
     if (message.type === 'invalid') return this.#refuse(message.problem);
     if (this.#ending === null) this.#take(message);

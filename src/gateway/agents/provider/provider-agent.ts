@@ -15,6 +15,7 @@ import { Uplink } from '../stream/uplink.js';
 import { WholeSamples } from '../stream/whole-samples.js';
 import { silenceOf } from '../stream/wire-format.js';
 import type { WireFormat } from '../stream/wire-format.js';
+import { MessageBudget, PROVIDER_LIMITS } from '../message-budget.js';
 import type { TextToSpeech } from '../text-to-speech.js';
 import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
 import { CallerKeys } from './caller-keys.js';
@@ -71,6 +72,7 @@ export class ProviderAgent implements LegAgent {
   readonly #notes: ProviderNotes;
   readonly #ownSpeech: OwnSpeech;
   readonly #liveness: Liveness;
+  readonly #budget = new MessageBudget(PROVIDER_LIMITS, () => this.#notes.warn('it sends too many messages: some are ignored', true));
   readonly #earlyAudio = new EarlyAudio();
   readonly #earlySpeech = new EarlySpeech();
   #held: Uint8Array[] = [];
@@ -211,6 +213,7 @@ export class ProviderAgent implements LegAgent {
 
   #tick(nowMs: number, frames: number): void {
     this.#uplink?.tick(nowMs);
+    this.#budget.refill(frames);
     if (this.#socket === null || !this.#isAccepted) return;
     if (this.#renewal.isDue(nowMs, () => this.#isQuiet)) this.#renew();
     if (this.#liveness.pass(frames * FRAME_MS, this.#adapter.silentAfterMs)) return;
@@ -288,6 +291,7 @@ export class ProviderAgent implements LegAgent {
 
   #receive(message: WireMessage): void {
     this.#liveness.seen();
+    if (!this.#budget.take(message.length)) return;
     this.#safely(() => this.#run(this.#adapter.receive(message)));
   }
 

@@ -18,6 +18,7 @@ import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.j
 import { ConnectionRunner, type ConnectionWork } from './connection-runner.js';
 import { Downlink } from './downlink.js';
 import { EarlyAudio } from './early-audio.js';
+import { APPLICATION_LIMITS, MessageBudget } from '../message-budget.js';
 import { FrameAlignment } from './frame-alignment.js';
 import { MediaReader } from './media-message.js';
 import { MessageWriter, readMessage } from './messages.js';
@@ -57,9 +58,6 @@ const PINGS_PER_UNSENT = 8;
 const MAX_OWED = 1_000;
 /** Audio that an agent does not read is dropped long before; answers to what it sends are not, and end here. */
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
-/** Messages of an agent: an utterance of minutes may come at once, in pieces of 20 ms; in the long run twenty times as many as real time takes. */
-const MAX_MESSAGES_AT_ONCE = 10_000;
-const MESSAGES_PER_FRAME = 20;
 /** Warnings of one kind a call. */
 const MAX_WARNINGS = 5;
 
@@ -93,7 +91,7 @@ export class StreamAgent implements LegAgent {
   #warnings = 0;
   #ignored = 0;
   #dialledMs = 0;
-  #messageBudget = MAX_MESSAGES_AT_ONCE;
+  readonly #budget = new MessageBudget(APPLICATION_LIMITS, () => this.#warn({}, 'agent.messages.too_many'));
   #endOfSpeechMs: number;
   /** Marks came or went since they were kept. */
   #hasNewMarks = false;
@@ -196,7 +194,7 @@ export class StreamAgent implements LegAgent {
 
   #tick(nowMs: number, frames: number): void {
     this.#uplink?.tick(nowMs);
-    this.#messageBudget = Math.min(MAX_MESSAGES_AT_ONCE, this.#messageBudget + frames * MESSAGES_PER_FRAME);
+    this.#budget.refill(frames);
     this.#keepMarks(frames);
     if (this.#socket === null) return;
     const { pingIntervalMs, maxUnsentAudioMs } = this.dependencies.limits;
@@ -368,29 +366,20 @@ export class StreamAgent implements LegAgent {
   }
 
   #onBinary(bytes: Uint8Array): void {
-    if (!this.#takeMessage()) return;
+    if (!this.#budget.take()) return;
     this.#play((downlink) => downlink.sendBinary(bytes));
   }
 
-  /** Too many, and they are not even read: the thread has other calls. */
-  #takeMessage(): boolean {
-    this.#messageBudget -= 1;
-    if (this.#messageBudget === -1) this.#warn({}, 'agent.messages.too_many');
-    if (this.#messageBudget < 0) this.#messageBudget = -1;
-    return this.#messageBudget >= 0;
-  }
-
   #takeMedia(buffer: Uint8Array, start: number, end: number): boolean {
-    // Of more than that nothing is read.
-    const audio = this.#messageBudget > 0 ? this.#media.read(buffer, start, end) : null;
+    const audio = this.#budget.hasRoom ? this.#media.read(buffer, start, end) : null;
     if (audio === null) return false;
-    this.#messageBudget -= 1;
+    this.#budget.take();
     this.#safely(() => this.#play((downlink) => downlink.sendBinary(audio, 'pcmu')));
     return true;
   }
 
   #onText(text: string): void {
-    if (!this.#takeMessage()) return;
+    if (!this.#budget.take(text.length)) return;
     const read = readMessage(text);
     if (read.ok && read.message.event === 'media') this.#media.learn(text, read.message.media.payload);
     if (read.ok) return this.#onMessage(read.message);
@@ -450,6 +439,7 @@ export class StreamAgent implements LegAgent {
   }
 
   #ask(request: AgentRequest): void {
+    this.#budget.passOn();
     this.host.emit({ type: 'agent-request', request });
   }
 

@@ -531,6 +531,36 @@ describe('an agent that floods', () => {
     expect(markNames(bot).filter((name) => name === 'more').length).toBeGreaterThanOrEqual(998);
     expect(markNames(bot).length).toBeLessThanOrEqual(11_000);
   });
+
+  it('is read 2 MiB of text at once and 128 kB a second, no more', async () => {
+    const { bot, asked, talk, frames } = openStream();
+    await talk();
+    const entry = { speaker: 'agent', text: 'a'.repeat(10_000) };
+    const say = (): void => bot.says({ event: 'transcript', transcript: { entries: Array(20).fill(entry) } });
+    for (let i = 0; i < 20; i += 1) say();
+    expect(asked.filter(({ type }) => type === 'agent-request')).toHaveLength(11);
+    // The last one went 111 kB beyond: 0.88 s of allowance.
+    frames(40);
+    say();
+    expect(asked.filter(({ type }) => type === 'agent-request')).toHaveLength(11);
+    frames(4);
+    say();
+    expect(asked.filter(({ type }) => type === 'agent-request')).toHaveLength(12);
+  });
+
+  it('has five hundred of its requests passed on at once, and fifty a second', async () => {
+    const { bot, asked, talk, frames } = openStream();
+    await talk();
+    const ask = (count: number): number => {
+      for (let i = 0; i < count; i += 1) bot.says({ event: 'do_not_call' });
+      return asked.filter(({ type }) => type === 'agent-request').length;
+    };
+    expect(ask(1_000)).toBeLessThanOrEqual(500);
+    const before = ask(0);
+    frames(100);
+    expect(ask(1_000) - before).toBeGreaterThanOrEqual(90);
+    expect(ask(0) - before).toBeLessThanOrEqual(101);
+  });
 });
 
 describe('a bug of ours', () => {
