@@ -9,6 +9,9 @@ import { HandMadeCall } from '../../test/support/invite.js';
 import { offerSdp } from '../../test/support/sdp.js';
 import { SipPeer } from '../../test/support/sip-peer.js';
 
+/** The doors of a gateway. */
+export type AttackedGateway = Pick<RunningGateway, 'ready' | 'sipPort' | 'ca' | 'cli'>;
+
 /** Answers a request of the gateway's to the attacker's server. */
 export type Page = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -30,7 +33,7 @@ export class Attacker {
   readonly bots = new Map<string, Bot>();
 
   private constructor(
-    private readonly gateway: RunningGateway,
+    private readonly gateway: AttackedGateway,
     readonly orgId: string,
     private readonly key: string,
     private readonly twilioToken: string,
@@ -38,7 +41,7 @@ export class Attacker {
     private readonly sockets: WebSocketServer,
   ) {}
 
-  static async create(gateway: RunningGateway, { orgs, keys }: Pick<RedisStores, 'orgs' | 'keys'>, name: string): Promise<Attacker> {
+  static async create(gateway: AttackedGateway, { orgs, keys }: Pick<RedisStores, 'orgs' | 'keys'>, name: string): Promise<Attacker> {
     const { org_id: orgId, twilio_token: token } = await orgs.create({ name, sip_enabled: true });
     const { key } = await keys.create(orgId, name);
     const server = createServer();

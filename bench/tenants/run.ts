@@ -5,15 +5,15 @@ import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { RunningGateway } from '../../test/support/gateway.js';
-import { NoisyTenant, PRIVATE_PEERS, storesOf } from '../../test/support/noisy-tenant.js';
+import { PRIVATE_PEERS, storesOf } from '../../test/support/noisy-tenant.js';
 import { childrenOf, memoryKb, openFiles } from '../../test/support/processes.js';
 import { parseExposition } from '../../test/support/prometheus-text.js';
 import { RELAY_PORTS } from '../gateway/subject.js';
 import type { LoadOrder, LoadResult } from '../sip-server/generator.js';
 import { ask, started } from '../support/child.js';
 import { percentile } from '../support/process-figures.js';
-import { Attacker } from './attacker.js';
-import { ATTACKS, type Turn } from './attacks.js';
+import { EVERYTHING, type AttackerOrder, type AttackerResult } from './attacker-process.js';
+import { ATTACKS } from './attacks.js';
 
 // What one organization that means harm costs the others: INVITE to 200 of their calls and their `GET /sip`, beside each attack and without
 // it, in turns, so that a machine that changes meanwhile shows; and what the attack leaves behind in memory, sockets, Redis and the log.
@@ -29,8 +29,6 @@ const { values } = parseArgs({
 });
 /** The p99 beside the attack less that without it, in milliseconds. */
 const GOAL_MS = 50;
-/** Turns of an attack at once. */
-const LANES = 4;
 const MIB = 1 << 20;
 const [rounds, calls, rate] = [Number(values.rounds), Number(values.calls), Number(values.rate)];
 
@@ -65,6 +63,8 @@ const gateway = await RunningGateway.start({
 });
 const stores = await storesOf(gateway);
 const generator = await started('bench/sip-server/generator.ts');
+// The attacker's own machine: what it spends is not the gateway's.
+const attacker = await started('bench/tenants/attacker-process.ts', [], [], 19);
 
 /** Calls of another organization, and its requests to the API, at a steady rate. */
 async function half(): Promise<Half> {
@@ -113,42 +113,21 @@ function linesOf(path: string): number {
   return statSync(path).isFile() ? readFileSync(path, 'latin1').split('\n').length - 1 : 0;
 }
 
-/** Turns of an attack, several at once, until the function that it returns is called. */
-function begin(turn: Turn): () => Promise<void> {
-  let isOver = false;
-  const lanes = Array.from({ length: LANES }, async () => {
-    while (!isOver) {
-      await turn().catch(() => undefined);
-      // A turn that is refused at once must not keep this process busy.
-      await new Promise((done) => setTimeout(done, 5));
-    }
-  });
-  return async () => {
-    isOver = true;
-    await Promise.all(lanes);
-  };
-}
+const order = (of: AttackerOrder): Promise<AttackerResult> => ask<AttackerResult>(attacker, of);
 
-interface Prepared {
-  readonly name: string;
-  readonly what: string;
-  readonly answers: ReadonlyMap<number, number>;
-  /** What the API said last when it refused. */
-  readonly refusal: () => string | null;
-  readonly begin: () => () => Promise<void>;
-}
+const text = (counts: AttackerResult['answers']): string =>
+  counts.map(([status, count]) => `${String(count)}× ${String(status)}`).join(', ');
 
-const text = (counts: ReadonlyMap<number, number>): string =>
-  [...counts].map(([status, count]) => `${String(count)}× ${String(status)}`).join(', ');
-
-async function measure({ name, what, answers, refusal, begin: start }: Prepared): Promise<boolean> {
+async function measure(name: string, what: string): Promise<boolean> {
+  const { ready, sipPort, ca, environment } = gateway;
+  await order({ type: 'prepare', place: name, gateway: { ready, sipPort, ca, environment } });
   const before = await left();
   const differences: { invite: number; sip: number; failed: number }[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const without = await half();
-    const stop = start();
+    await order({ type: 'begin' });
     const beside = await half();
-    await stop();
+    await order({ type: 'end' });
     differences.push({ invite: beside.inviteMs - without.inviteMs, sip: beside.sipMs - without.sipMs, failed: beside.failed });
   }
   const after = await left();
@@ -161,8 +140,8 @@ async function measure({ name, what, answers, refusal, begin: start }: Prepared)
   console.log(
     `        memory ${growth('memoryMb')} MB, open files ${growth('sockets')}, Redis ${growth('redisMb')} MB, log lines ${growth('logLines')}, media delay ${growth('mediaDelayMs')} ms`,
   );
-  const said = refusal();
-  console.log(`        the attacker got ${text(answers)}${said === null ? '' : ` (${said})`}`);
+  const { answers, refusal } = await order({ type: 'close' });
+  console.log(`        the attacker got ${text(answers)}${refusal === null ? '' : ` (${refusal})`}`);
   return isGood;
 }
 
@@ -172,33 +151,14 @@ console.log(
 let areGood = true;
 try {
   await half();
-  const chosen = ATTACKS.filter(({ place }) => values.only === undefined || values.only.some((part) => place.includes(part)));
-  for (const { place, what, prepare } of chosen) {
-    const attacker = await Attacker.create(gateway, stores, `Attacker: ${place}`);
-    const turn = await prepare(attacker);
-    areGood =
-      (await measure({ name: place, what, answers: attacker.answers, refusal: () => attacker.refusal, begin: () => begin(turn) })) &&
-      areGood;
-    await attacker.close();
-  }
-  if (values.only === undefined || values.only.includes('everything')) {
-    const noisy = await NoisyTenant.create(gateway, stores, '+15550166000');
-    const start = (): (() => Promise<void>) => {
-      noisy.start();
-      return () => noisy.pause();
-    };
-    areGood =
-      (await measure({
-        name: 'everything',
-        what: 'all that a key allows, API and calls',
-        answers: noisy.answers,
-        refusal: () => null,
-        begin: start,
-      })) && areGood;
-    await noisy.stop();
-  }
+  const all = [...ATTACKS, { place: EVERYTHING, what: 'all that a key allows, API and calls' }];
+  for (const { place, what } of all.filter(
+    ({ place: name }) => values.only === undefined || values.only.some((part) => name.includes(part)),
+  ))
+    areGood = (await measure(place, what)) && areGood;
 } finally {
   generator.child.kill();
+  attacker.child.kill();
   await stores.close();
   await gateway.destroy();
   mute.close();

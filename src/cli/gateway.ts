@@ -7,6 +7,8 @@ import { systemClock } from '../lib/system-clock.js';
 import { NO_PREDECESSOR, type Predecessor } from '../gateway/wiring/predecessor.js';
 import { answerProcesses, followed, onStopSignal } from './process.js';
 
+/** From the start on there are calls in progress to take up, and requests that waited. */
+const LOAD_REST_AFTER_MS = 1_000;
 /** For calls that are on their way to a gateway when it retires. */
 const LINGER_MS = 1_000;
 
@@ -34,9 +36,12 @@ export async function runGateway(config: Config, worker: GatewayWorker | null, a
   const opening = openEndpoint(settings, log, after === null ? undefined : predecessor.ended.then(() => undefined));
   // Should the start fail before this is awaited, report that failure and not this one.
   opening.catch(() => undefined);
-  const { startGateway } = await loading;
+  const { startGateway, loadHttpClient } = await loading;
+  // While another process has the calls.
+  if (after !== null) void loadHttpClient();
   const gateway = await startGateway(settings, systemClock, log, own, opening, predecessor);
   log.info({}, 'gateway.ready');
+  systemClock.setTimer(LOAD_REST_AFTER_MS, () => void loadHttpClient());
   onStopSignal(log, { SIGTERM: () => gateway.shutdown('park'), SIGINT: () => gateway.shutdown('drain') });
   const leaveWhenIdle = (): void => {
     log.info({}, 'gateway.retired');

@@ -27,6 +27,8 @@ import { openStores } from './wiring/stores.js';
 import { publicTrunks } from './wiring/public-trunks.js';
 import { openWebhooks } from './wiring/webhooks.js';
 
+export { loadHttpClient } from './net/guarded-client.js';
+
 /** Opens everything and connects it. Rejects with a text for a person. @param config of this worker @param opening its media threads */
 export async function startGateway(
   config: Config,

@@ -65,6 +65,23 @@ export async function testEnvironment(
   return { environment, lock };
 }
 
+export interface CliResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command of the CLI to its end. @param main of another build, unless this one is meant */
+export async function runCli(environment: Readonly<Record<string, string>>, args: readonly string[], main = MAIN): Promise<CliResult> {
+  const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, ...environment } });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const code = await new Promise<number | null>((resolve_) => child.once('close', resolve_));
+  return { code, stdout, stderr };
+}
+
 /** The whole product as its user starts it: `trunkline up` from dist/, on free ports, in a directory of its own. */
 export class RunningGateway {
   #child: ChildProcess | undefined;
@@ -151,14 +168,8 @@ export class RunningGateway {
   }
 
   /** A command of the CLI with this instance's settings. */
-  async cli(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-    const child = spawn(process.execPath, [this.main, ...args], { env: { ...process.env, ...this.environment } });
-    let stdout = '';
-    let stderr = '';
-    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-    const code = await new Promise<number | null>((resolve_) => child.once('close', resolve_));
-    return { code, stdout, stderr };
+  cli(...args: readonly string[]): Promise<CliResult> {
+    return runCli(this.environment, args, this.main);
   }
 
   /** A request to the control API with the demo key. */

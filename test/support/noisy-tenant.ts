@@ -50,7 +50,7 @@ class SilentServer {
 }
 
 /** The stores of a running gateway. */
-export async function storesOf(gateway: RunningGateway): Promise<RedisStores> {
+export async function storesOf(gateway: Pick<RunningGateway, 'environment'>): Promise<RedisStores> {
   const url = `redis://127.0.0.1:${gateway.environment['TRUNKLINE_REDIS_PORT'] ?? ''}`;
   const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url, clock: systemClock, log: silentLog });
   await stores.ready(HANG_GUARD_MS);
@@ -90,12 +90,16 @@ export class NoisyTenant {
   #serial = 0;
 
   private constructor(
-    private readonly gateway: RunningGateway,
+    private readonly gateway: Pick<RunningGateway, 'ready' | 'sipPort' | 'ca'>,
     private readonly number: string,
   ) {}
 
   /** Makes it, and what it has; it does nothing yet. */
-  static async create(gateway: RunningGateway, stores: RedisStores, number: string): Promise<NoisyTenant> {
+  static async create(
+    gateway: Pick<RunningGateway, 'ready' | 'sipPort' | 'ca'>,
+    stores: RedisStores,
+    number: string,
+  ): Promise<NoisyTenant> {
     const tenant = new NoisyTenant(gateway, number);
     const address = await tenant.#silent.start();
     const { org_id: orgId } = await stores.orgs.create({ name: 'noisy', sip_enabled: true });

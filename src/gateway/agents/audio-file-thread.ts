@@ -1,6 +1,6 @@
-import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { MPEGDecoder } from 'mpg123-decoder';
+import { yieldToCalls } from '../../lib/background.js';
 import type { DecodedAudio } from './audio-file.js';
 import { resample } from './resample.js';
 import { SPEECH_RATE_HZ } from './speech.js';
@@ -12,8 +12,6 @@ const MAX_SECONDS = 900;
 const FULL_SCALE = 32_767;
 /** Decoded at a time: the memory that a file needs depends on MAX_SECONDS, not on its bit rate. */
 const PIECE_BYTES = 65_536;
-/** After those who keep the pace of audio. */
-const NICE = 10;
 
 const WAV_PROBLEMS: Readonly<Record<WavError, string>> = {
   'not-wav': 'the audio is neither WAV nor MP3',
@@ -64,8 +62,7 @@ async function at8kHz(samples: Int16Array, sampleRateHz: number): Promise<Decode
   return { samples: sampleRateHz === SPEECH_RATE_HZ ? samples : await resample(samples, sampleRateHz, SPEECH_RATE_HZ) };
 }
 
-// Linux takes it for this thread alone.
-if (process.platform === 'linux') setPriority(NICE);
+yieldToCalls();
 // oxlint-disable-next-line no-console -- the decoder prints each error of a file, and a hostile file has as many as it has bytes
 console.error = () => undefined;
 // The listener keeps the event loop alive while WebAssembly is compiled. A thread whose loop is empty waits for V8's own threads, and these

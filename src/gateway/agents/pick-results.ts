@@ -14,8 +14,8 @@ export interface PickOrder {
 /** JSON of an object with a field for each name, or a sentence for a person. */
 export type Picked = Result<string, string>;
 
-/** What the paths select may repeat, each of them, what there is. */
-export const MAX_PICKED_CHARACTERS = 1_024 * 1_024;
+/** Characters of JSON that an agent gets: the main thread writes them again, which takes some 10 ms of all calls' time. */
+export const MAX_RESULT_CHARACTERS = 262_144;
 
 /** Applies result paths to an answer. It takes as long as the answer makes it take: it has a thread of its own. */
 export function pickResults({ paths, text }: PickOrder): Picked {
@@ -30,7 +30,7 @@ export function pickResults({ paths, text }: PickOrder): Picked {
     for (const { value } of query.lazyQuery(answer.value as never)) {
       const written = JSON.stringify(value);
       characters += written.length;
-      if (characters > MAX_PICKED_CHARACTERS) return err(`its result paths select more than ${String(MAX_PICKED_CHARACTERS)} characters`);
+      if (characters > MAX_RESULT_CHARACTERS) return err(`its result paths select more than ${String(MAX_RESULT_CHARACTERS)} characters`);
       found.push(written);
     }
     fields.push(`${JSON.stringify(name)}:${found.length > 1 ? `[${found.join()}]` : (found[0] ?? 'null')}`);

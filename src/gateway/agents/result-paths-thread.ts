@@ -1,4 +1,6 @@
 import { parentPort } from 'node:worker_threads';
+import { yieldToCalls } from '../../lib/background.js';
 import { pickResults, type PickOrder } from './pick-results.js';
 
+yieldToCalls();
 parentPort?.on('message', (order: PickOrder) => parentPort?.postMessage(pickResults(order)));

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
+import { yieldToCalls } from '../../lib/background.js';
 import type { PronunciationEntry } from '../model/agent-record.js';
 import { resample } from './resample.js';
 import { parseWav } from './wav.js';
@@ -145,6 +146,7 @@ class Shell {
       env: { PATH: process.env['PATH'] },
     });
     this.#child = child;
+    if (child.pid !== undefined) yieldToCalls(child.pid);
     // Without a free file handle it is not started, and has no pipes.
     child.on('error', () => undefined);
     child.stdin?.on('error', () => undefined);
@@ -196,7 +198,10 @@ export function applyPronunciation(text: string, guide: readonly PronunciationRu
   if (rules.length === 0) return text;
   // Looked up by length and word: 500 patterns at each character of a long text would hold a media thread for half a second.
   const byWord = new Map<string, PronunciationRule[]>();
-  for (const rule of rules) byWord.set(folded(rule.word), [...(byWord.get(folded(rule.word)) ?? []), rule]);
+  for (const rule of rules) {
+    const word = folded(rule.word);
+    byWord.set(word, [...(byWord.get(word) ?? []), rule]);
+  }
   const lengths = [...new Set(rules.map(({ word }) => word.length))].sort((a, b) => b - a);
   const foldedText = folded(text);
   const ruleAt = (index: number): PronunciationRule | undefined => {
@@ -215,12 +220,18 @@ export function applyPronunciation(text: string, guide: readonly PronunciationRu
   return result;
 }
 
-/** Without case, and as long as before. */
-const folded = (text: string): string =>
-  Array.from({ length: text.length }, (_none, at) => {
-    const lower = text.charAt(at).toLowerCase();
-    return lower.length === 1 ? lower : text.charAt(at);
-  }).join('');
+/** Without case, and as long as before: `İ` stays. The sigma at the end of a word is one like the others. */
+function folded(text: string): string {
+  const lower = text.toLowerCase();
+  const kept =
+    lower.length === text.length
+      ? lower
+      : Array.from(text, (character) => {
+          const one = character.toLowerCase();
+          return one.length === character.length ? one : character;
+        }).join('');
+  return kept.replaceAll('ς', 'σ');
+}
 
 function fits({ word, case_sensitive: isExact, spaced = true }: PronunciationRule, text: string, index: number): boolean {
   if (isExact === true && !text.startsWith(word, index)) return false;

@@ -5,6 +5,7 @@ import type { Clock } from '../../lib/clock.js';
 import { parseJson } from '../../lib/bounded-json.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { GuardedClient, type GuardedAnswer, type GuardedFailure, type GuardedRequest } from '../net/guarded-client.js';
+import { MAX_RESULT_CHARACTERS } from './pick-results.js';
 import type { ResultPaths } from './result-paths.js';
 import { fillBody, fillHeaders, fillUrl, inputProblem, TooLongError, type ToolInput } from './tool-template.js';
 
@@ -69,6 +70,10 @@ export class HttpToolRunner implements ToolRunner {
     if (status >= 300 && status < 400)
       return toolFailed(`The tool redirects its callers (HTTP ${String(status)}), which the gateway does not follow.`);
     if (status >= 300 || Object.keys(response).length === 0) {
+      if (text.length > MAX_RESULT_CHARACTERS)
+        return toolFailed(
+          `The tool's response has more than ${String(MAX_RESULT_CHARACTERS)} characters; result paths can select some of it.`,
+        );
       const answer = parseJson(text);
       if (!answer.ok && answer.error === 'too-deep')
         return toolFailed("The tool's response has arrays and objects that are nested too deep.");

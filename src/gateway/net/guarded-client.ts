@@ -38,6 +38,11 @@ export interface GuardedFailure {
   readonly text: string;
 }
 
+/** What the first request would have to wait for, and every call with it: some 100 ms of one thread. */
+export async function loadHttpClient(): Promise<void> {
+  await import('./guarded-agent.js');
+}
+
 /** Requests to addresses that customers and strangers name: looked at where they are connected, redirects not followed, time and answer limited. */
 export class GuardedClient {
   #dispatcher: Promise<Agent> | null = null;

@@ -35,6 +35,7 @@ describe('pronunciation guide', () => {
   it('knows letters of any script as parts of words', () => {
     expect(applyPronunciation('Mülleré Müller', [rule('Müller', 'Miller')])).toBe('Mülleré Miller');
     expect(applyPronunciation('ÄRGER ärger', [rule('ärger', 'x')])).toBe('x x');
+    expect(applyPronunciation('ΟΔΟΣ οδος İ οδοσ', [rule('Οδος', 'x')])).toBe('x x İ x');
   });
 
   it('the longest word wins, and a replacement is not replaced again', () => {
