@@ -92,9 +92,9 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     place: 'tool results',
-    what: 'answers of 260 kB of JSON, 60 deep, which the agent gets in whole',
+    what: 'answers of 130 kB of JSON, 60 deep, which the agent gets in whole',
     prepare: (attacker) => {
-      attacker.pages.set('/result', json(`${'{"a":'.repeat(60)}[${times(130_000, () => '1').join(',')}]${'}'.repeat(60)}`));
+      attacker.pages.set('/result', json(`${'{"a":'.repeat(60)}[${times(65_000, () => '1').join(',')}]${'}'.repeat(60)}`));
       return tool(attacker, '/result', { response: { id: '$.a' } });
     },
   },

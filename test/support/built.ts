@@ -8,7 +8,7 @@ type ResultPathsModule = typeof import('../../src/gateway/agents/result-paths.js
 type PortsModule = typeof import('../../src/gateway/ports/ports.js');
 
 export const { createMediaService } = (await built('gateway/media-thread/media-service')) as MediaServiceModule;
-export const { ThreadedAudioFiles } = (await built('gateway/agents/audio-file')) as AudioFileModule;
+export const { ThreadedAudioDecoder } = (await built('gateway/agents/audio-file')) as AudioFileModule;
 export const { ThreadedResultPaths } = (await built('gateway/agents/result-paths')) as ResultPathsModule;
 /** The class that these modules throw: another one than that of the sources. */
 export const { MediaUnavailableError } = (await built('gateway/ports/ports')) as PortsModule;

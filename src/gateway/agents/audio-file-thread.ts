@@ -39,12 +39,19 @@ async function decodeMp3(bytes: Uint8Array): Promise<{ readonly samples: Int16Ar
     const { channelData, sampleRate, samplesDecoded } = decoder.decode(bytes.subarray(from, from + PIECE_BYTES));
     const [left, right = left] = channelData;
     if (samplesDecoded === 0 || left === undefined || right === undefined) continue;
-    pieces.push(Int16Array.from(left, (sample, index) => Math.round(((sample + (right[index] ?? 0)) / 2) * FULL_SCALE)));
+    pieces.push(mixed(left, right));
     length += samplesDecoded;
     rateHz = sampleRate;
   }
   decoder.free();
   return length === 0 ? null : { samples: joined(pieces, length), rateHz };
+}
+
+/** A loop: `Int16Array.from` takes a second for each four minutes of audio. */
+function mixed(left: Float32Array, right: Float32Array): Int16Array {
+  const samples = new Int16Array(left.length);
+  for (let at = 0; at < left.length; at += 1) samples[at] = Math.round((((left[at] ?? 0) + (right[at] ?? 0)) / 2) * FULL_SCALE);
+  return samples;
 }
 
 function joined(pieces: readonly Int16Array[], length: number): Int16Array {

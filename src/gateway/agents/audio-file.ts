@@ -10,9 +10,9 @@ const CACHE_BYTES = 32 * 1_024 * 1_024;
 const THREADS = 4;
 const MAX_BYTES_OF_AN_ACCOUNT = 64 * 1_024 * 1_024;
 
-/** Audio files that customers name: WAV or MP3 to 16-bit linear samples at 8 kHz. */
-export interface AudioFiles {
-  /** Rejects with a sentence for a person. The samples are shared: they are not to be changed. */
+/** WAV or MP3 to 16-bit linear samples at 8 kHz. */
+export interface AudioDecoder {
+  /** Rejects with a sentence for a person. The samples are shared: they are not to be changed. The bytes are gone afterwards. */
   decode(accountSid: string, bytes: Uint8Array): Promise<Int16Array>;
 }
 
@@ -22,7 +22,7 @@ interface AccountFile {
 }
 
 /** Decodes each file in a thread of its own, an account's one after the other: a long file must delay neither calls nor other accounts. */
-export class ThreadedAudioFiles implements AudioFiles {
+export class ThreadedAudioDecoder implements AudioDecoder {
   readonly #turns = new FairTurns({ atOnce: THREADS, maxSize: MAX_BYTES_OF_AN_ACCOUNT });
   readonly #cache = new LRUCache<string, Int16Array, AccountFile>({
     max: 512,
@@ -57,7 +57,7 @@ export type DecodedAudio = { readonly samples: Int16Array } | { readonly problem
 export interface DecoderThread {
   once(event: 'message', listener: (decoded: DecodedAudio) => void): unknown;
   once(event: 'error', listener: () => void): unknown;
-  postMessage(bytes: Uint8Array): void;
+  postMessage(bytes: Uint8Array, moved: readonly ArrayBuffer[]): void;
   terminate(): Promise<number>;
 }
 
@@ -77,6 +77,6 @@ function decodeIn(thread: DecoderThread, bytes: Uint8Array, clock: Pick<Clock, '
     const cancel = clock.setTimer(LIMIT_MS, () => end({ problem: `the audio was not decoded within ${String(LIMIT_MS)} ms` }));
     thread.once('message', end);
     thread.once('error', () => end({ problem: 'the audio could not be decoded' }));
-    thread.postMessage(bytes);
+    thread.postMessage(bytes, [bytes.buffer as ArrayBuffer]);
   });
 }

@@ -7,7 +7,7 @@ import type { AgentHost } from '../media/leg-agent.js';
 import type { SampleAgent } from '../media/sample-leg-agent.js';
 import type { AgentAnswer, PlayerClip, PlayerSettings } from '../model/agent.js';
 import { voiceOf } from '../model/speech-service.js';
-import type { AudioFiles } from './audio-file.js';
+import type { AudioUrls } from './audio-url.js';
 import { spokenBy } from './languages.js';
 import type { Speech } from './speech.js';
 import type { TextToSpeech } from './text-to-speech.js';
@@ -16,7 +16,7 @@ export interface PlayerDependencies {
   /** Of voices that are no provider's. */
   readonly speech: Speech;
   readonly textToSpeech: TextToSpeech;
-  readonly files: AudioFiles;
+  readonly audio: AudioUrls;
   readonly clock: Pick<Clock, 'nowMs'>;
 }
 
@@ -175,7 +175,7 @@ export class Player implements SampleAgent {
       case 'say':
         return this.#speechOf(clip);
       case 'audio':
-        return this.dependencies.files.decode(clip.accountSid, clip.bytes);
+        return this.dependencies.audio.samplesAt(clip.accountSid, clip.url, this.#closed.signal);
       case 'pause':
         return { length: clip.ms * SAMPLES_PER_MS };
       case 'digits':

@@ -1,12 +1,4 @@
-import type {
-  AgentDescription,
-  AgentAnswer,
-  ConversationSettings,
-  ForkSettings,
-  PlayerClip,
-  PlayerSettings,
-  StreamSettings,
-} from '../model/agent.js';
+import type { AgentDescription, AgentAnswer, ConversationSettings, ForkSettings, PlayerClip, StreamSettings } from '../model/agent.js';
 import type { CallTarget } from '../model/live-calls.js';
 import { accountSidOf, callSidOf, newSessionId, newStreamSid } from '../model/twilio-ids.js';
 import type { VoiceApplication } from '../model/voice-application.js';
@@ -15,7 +7,7 @@ import { AgentUnavailableError, type VoiceServer } from '../ports/ports.js';
 import { cookieHeader } from '../twilio/cookies.js';
 import type { AnsweredBy } from '../twilio/answered-by.js';
 import { callParameters, type VoiceFacts } from '../twilio/call-parameters.js';
-import type { Clip, ConversationNoun, GatherRules, StreamNoun } from '../twilio/twiml.js';
+import type { Clip, ConversationNoun, StreamNoun } from '../twilio/twiml.js';
 import {
   afterDigits,
   afterVerb,
@@ -31,9 +23,8 @@ import {
 import { callStatusOf } from '../twilio/call-status.js';
 import type { DialRules } from '../twilio/twiml.js';
 import type { LegNote } from './call-legs.js';
-import { DocumentAudio } from './document-audio.js';
 import { StreamCallbacks, type StreamReport } from './stream-callbacks.js';
-import { err, errorText } from '../../lib/result.js';
+import { errorText } from '../../lib/result.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 
 /** What the script of a call does to it. */
@@ -287,7 +278,8 @@ export class VoiceCall {
       case 'speak':
         await this.host.connect({
           kind: 'player',
-          ...(await this.#playable(step.clips, step.gather)),
+          clips: this.#playable(step.clips),
+          gather: step.gather,
           transferTo: null,
           speech: this.host.speech.speech,
         });
@@ -300,21 +292,17 @@ export class VoiceCall {
     return null;
   }
 
-  async #playable(clips: readonly Clip[], gather: GatherRules | null): Promise<Pick<PlayerSettings, 'clips' | 'gather'>> {
+  /** What cannot be had is left out, and the call goes on. */
+  #playable(clips: readonly Clip[]): readonly PlayerClip[] {
     const { base } = this.#script ?? { base: NO_BASE };
-    const files = new DocumentAudio((url) => this.server.audio(url, this.#ended.signal));
-    const played = await Promise.all(
-      clips.map((clip) => (clip.kind === 'play' ? this.#audioOf(clip, base, files) : Promise.resolve(clip))),
-    );
-    return { clips: played.filter((clip) => clip !== null), gather };
-  }
-
-  /** `null`: it cannot be had; the call goes on without it. */
-  async #audioOf({ url, loop }: Extract<Clip, { kind: 'play' }>, base: string, files: DocumentAudio): Promise<PlayerClip | null> {
-    const audio = URL.canParse(url, base) ? await files.file(new URL(url, base).href) : err('The URL of <Play> cannot be read.');
-    if (audio.ok) return { kind: 'audio', accountSid: accountSidOf(this.settings.facts.orgId), bytes: audio.value, loop };
-    this.host.note(audio.error, true);
-    return null;
+    return clips.flatMap((clip): readonly PlayerClip[] => {
+      if (clip.kind !== 'play') return [clip];
+      const { url, loop } = clip;
+      if (URL.canParse(url, base))
+        return [{ kind: 'audio', accountSid: accountSidOf(this.settings.facts.orgId), url: new URL(url, base).href, loop }];
+      this.host.note('The URL of <Play> cannot be read.', true);
+      return [];
+    });
   }
 
   async #connectStream(stream: StreamNoun): Promise<void> {

@@ -1,6 +1,6 @@
-import { ThreadedAudioFiles } from '../agents/audio-file.js';
+import { ThreadedAudioDecoder } from '../agents/audio-file.js';
+import { FetchedAudio, type AudioUrls } from '../agents/audio-url.js';
 import { ConversationAgent } from '../agents/conversation/conversation-agent.js';
-import { conversationDependencies } from '../agents/conversation/dependencies.js';
 import { HttpTextToSpeech } from '../agents/text-to-speech.js';
 import { Player } from '../agents/player.js';
 import { EspeakSpeech } from '../agents/speech.js';
@@ -13,6 +13,8 @@ import { TestLine } from '../agents/test-line.js';
 import type { ForkSettings } from '../model/agent.js';
 import type { LegEvent } from '../model/media.js';
 import { newStreamSid } from '../model/twilio-ids.js';
+import { loadHttpClient } from '../net/guarded-client.js';
+import { HttpVoiceServer } from '../twilio/voice-client.js';
 import { assertNever } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { systemClock } from '../../lib/system-clock.js';
@@ -25,6 +27,11 @@ import type { WorkerSettings } from './worker-messages.js';
 /** Audio comes in pieces of less than a second. A thread parses 4 MiB of JSON in some 40 ms. */
 const MAX_PROVIDER_MESSAGE_BYTES = 4 * 1_024 * 1_024;
 
+/** Longest wait for an audio file. */
+const AUDIO_TIMEOUT_MS = 10_000;
+/** Not with a call's first text or file, nor while calls wait for this thread to start. */
+const LOAD_CLIENT_AFTER_MS = 1_000;
+
 /** Makes the agents and forks of one thread. */
 export interface ThreadAgents {
   readonly newAgent: EndpointDependencies['newAgent'];
@@ -35,7 +42,10 @@ export interface ThreadAgents {
 export async function openAgents(settings: WorkerSettings, counters: AgentCounters): Promise<ThreadAgents> {
   const voices = await VoiceDetectors.load();
   const speech = new EspeakSpeech({ command: settings.speechCommand });
-  const files = new ThreadedAudioFiles(systemClock);
+  const decoder = new ThreadedAudioDecoder(systemClock);
+  const audioFor = (allowPrivate: boolean): AudioUrls =>
+    new FetchedAudio(new HttpVoiceServer({ allowPrivate, timeoutMs: AUDIO_TIMEOUT_MS, clock: systemClock }), decoder);
+  const playerAudio = audioFor(settings.webhooksAllowPrivate);
   const stream: StreamDependencies = {
     counters,
     clock: systemClock,
@@ -53,7 +63,8 @@ export async function openAgents(settings: WorkerSettings, counters: AgentCounte
     newAdapter,
     textToSpeech,
   };
-  const conversation = conversationDependencies({ ...stream, dialProvider: provider.dial, files, textToSpeech });
+  const conversation = { ...stream, dialProvider: provider.dial, audio: audioFor(settings.agents.allowPrivate), textToSpeech };
+  systemClock.setTimer(LOAD_CLIENT_AFTER_MS, () => void loadHttpClient());
   return {
     newAgent: (agent, host, log) => {
       switch (agent.kind) {
@@ -62,7 +73,7 @@ export async function openAgents(settings: WorkerSettings, counters: AgentCounte
         case 'stream':
           return new StreamAgent(agent, host, stream, log);
         case 'player':
-          return new SampleLegAgent(new Player(agent, { speech, textToSpeech, files, clock: systemClock }, host, log));
+          return new SampleLegAgent(new Player(agent, { speech, textToSpeech, audio: playerAudio, clock: systemClock }, host, log));
         case 'provider':
           return new ProviderAgent(agent, host, provider, log);
         case 'conversation':

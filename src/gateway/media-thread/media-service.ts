@@ -27,6 +27,8 @@ export interface MediaServiceOptions {
   /** Path or name of the speech program; default `espeak-ng`. */
   readonly speechCommand?: string;
   readonly agents: AgentConnectionLimits;
+  /** `<Play>` may name private and loopback addresses; false unless given. */
+  readonly webhooksAllowPrivate?: boolean;
   /** Another process has the ports until it resolves. */
   readonly bindAfter?: Promise<void>;
   /** Gets the RTCP of all legs, if set. */
@@ -146,6 +148,7 @@ export async function createMediaService(options: MediaServiceOptions, log: Log,
       mediaTimeoutMs: options.mediaTimeoutMs,
       speechCommand: options.speechCommand ?? 'espeak-ng',
       agents: options.agents,
+      webhooksAllowPrivate: options.webhooksAllowPrivate ?? false,
       tellsRtcp: options.onRtcp !== undefined,
       waitsToBind: options.bindAfter !== undefined,
     })),

@@ -12,6 +12,8 @@ export interface WorkerSettings {
   /** Path or name of the speech program. */
   readonly speechCommand: string;
   readonly agents: AgentConnectionLimits;
+  /** `<Play>` may name private and loopback addresses. */
+  readonly webhooksAllowPrivate: boolean;
   /** It loads everything, and binds its sockets when it gets `bind`. */
   readonly waitsToBind: boolean;
   /** The worker sends its legs' RTCP. */

@@ -77,8 +77,8 @@ export interface ConversationSettings extends Pick<
 export type PlayerClip =
   /** `language`: BCP 47, or a language code of the product (`ENG`). `voice`: also one of a provider, such as `ElevenLabs.<voice>`. */
   | { readonly kind: 'say'; readonly text: string; readonly language: string | null; readonly voice: string | null; readonly loop: number }
-  /** A WAV or MP3 file of the account's. */
-  | { readonly kind: 'audio'; readonly accountSid: string; readonly bytes: Uint8Array; readonly loop: number }
+  /** A WAV or MP3 file that the account names. */
+  | { readonly kind: 'audio'; readonly accountSid: string; readonly url: string; readonly loop: number }
   /** Telephone-events to the caller; `w`: half a second of silence. */
   | { readonly kind: 'digits'; readonly digits: string }
   | { readonly kind: 'pause'; readonly ms: number };

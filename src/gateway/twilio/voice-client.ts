@@ -44,7 +44,7 @@ export class HttpVoiceServer implements VoiceServer {
     const answer = await this.#files.send(withoutUser(url), request);
     if (!answer.ok) return err(`The server of the audio ${answer.error.text}.`);
     const { status, bytes } = answer.value;
-    return status === 200 ? ok(new Uint8Array(bytes)) : err(`The server of the audio answered ${String(status)}.`);
+    return status === 200 ? ok(bytes) : err(`The server of the audio answered ${String(status)}.`);
   }
 
   async notify(request: VoiceRequest): Promise<Result<true, string>> {

@@ -19,6 +19,7 @@ export async function openEndpoint(config: Config, log: Log, bindAfter?: Promise
       workers,
       mediaTimeoutMs,
       agents: await agentLimits(config),
+      webhooksAllowPrivate: config.webhooks.allow_private,
       onRtcp,
       ...(bindAfter === undefined ? {} : { bindAfter }),
     },

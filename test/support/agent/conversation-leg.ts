@@ -7,7 +7,6 @@ import { VoiceDetectors } from '../../../src/gateway/media/voice-detector.js';
 import type { ConversationSettings, TranscriptEntry } from '../../../src/gateway/model/agent.js';
 import { DEFAULT_CONVERSATION, type ConversationRules } from '../../../src/gateway/model/conversation.js';
 import type { LegEvent } from '../../../src/gateway/model/media.js';
-import { err, ok } from '../../../src/lib/result.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { encodeG711 } from '../../../src/rtp/codec/g711.js';
 import { AGENT_LIMITS } from '../media/agent-limits.js';
@@ -117,10 +116,12 @@ export function openConversation(rules: Partial<ConversationRules> = {}, setting
       dialProvider,
       openVoiceDetector: () => voices.open(),
       textToSpeech,
-      voiceServer: {
-        audio: (url) => Promise.resolve(url.includes('missing') ? err('The server of the audio answered 404.') : ok(new Uint8Array(1))),
+      audio: {
+        samplesAt: (_account, url) =>
+          url.includes('missing')
+            ? Promise.reject(new Error('The server of the audio answered 404.'))
+            : Promise.resolve(new Int16Array(10 * FRAME).fill(4_000)),
       },
-      files: { decode: () => Promise.resolve(new Int16Array(10 * FRAME).fill(4_000)) },
     },
     silentLog,
   );

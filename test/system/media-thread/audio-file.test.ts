@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ThreadedAudioFiles } from '../../support/built.js';
+import { ThreadedAudioDecoder } from '../../support/built.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 
 /** MPEG 1 layer III, 128 kbit/s, 44.1 kHz: a header, and nothing but zeros is silence. */
@@ -8,7 +8,7 @@ const MP3_FRAME = Buffer.concat([Buffer.from([0xff, 0xfb, 0x90, 0xc4]), Buffer.a
 const SMALL_MP3_FRAME = Buffer.concat([Buffer.from([0xff, 0xfb, 0x10, 0xc4]), Buffer.alloc(100)]);
 
 describe('audio files', () => {
-  const files = new ThreadedAudioFiles(new VirtualClock());
+  const files = new ThreadedAudioDecoder(new VirtualClock());
 
   it('decodes MP3 to 8 kHz', async () => {
     const samples = await files.decode('a', Buffer.concat(Array.from({ length: 40 }, () => MP3_FRAME)));

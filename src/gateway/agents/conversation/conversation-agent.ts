@@ -6,10 +6,10 @@ import { digitOfEvent, eventOfDigit } from '../../../rtp/dtmf/telephone-event.js
 import type { Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
 import { assertNever, errorText } from '../../../lib/result.js';
-import { AgentUnavailableError, type VoiceServer } from '../../ports/ports.js';
+import { AgentUnavailableError } from '../../ports/ports.js';
 import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
 import { MAX_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/voice-activity.js';
-import type { AudioFiles } from '../audio-file.js';
+import type { AudioUrls } from '../audio-url.js';
 import { APPLICATION_LIMITS, MessageBudget } from '../message-budget.js';
 import { Utterances, type HeardUtterance } from '../provider/utterances.js';
 import { isoLanguageOf } from '../provider/instructions.js';
@@ -36,8 +36,7 @@ export interface ConversationDependencies {
   readonly openVoiceDetector: () => VoiceDetector;
   readonly textToSpeech: TextToSpeech;
   /** Audio files that the application names. */
-  readonly voiceServer: Pick<VoiceServer, 'audio'>;
-  readonly files: AudioFiles;
+  readonly audio: AudioUrls;
   /** Counted up. */
   readonly counters: AgentCounters;
 }
@@ -367,10 +366,7 @@ export class ConversationAgent implements LegAgent {
   }
 
   async #readFile(url: string, signal: AbortSignal, onAudio: (piece: { format: WireFormat; bytes: Uint8Array }) => void): Promise<void> {
-    const { voiceServer, files } = this.dependencies;
-    const file = await voiceServer.audio(url, signal);
-    if (!file.ok) throw new Error(file.error);
-    const samples = await files.decode(this.settings.accountSid, file.value);
+    const samples = await this.dependencies.audio.samplesAt(this.settings.accountSid, url, signal);
     const bytes = new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength).slice();
     this.#safely(() => onAudio({ format: 'pcm16-8000', bytes }));
   }

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { ThreadedAudioFiles, type DecodedAudio } from '../../../../src/gateway/agents/audio-file.js';
+import { ThreadedAudioDecoder, type DecodedAudio } from '../../../../src/gateway/agents/audio-file.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
 const MIB = 1_024 * 1_024;
@@ -23,7 +23,7 @@ class Decoder extends EventEmitter {
 function newFiles() {
   const clock = new VirtualClock();
   const decoders: Decoder[] = [];
-  const files = new ThreadedAudioFiles(clock, () => {
+  const files = new ThreadedAudioDecoder(clock, () => {
     const decoder = new Decoder();
     decoders.push(decoder);
     return decoder;

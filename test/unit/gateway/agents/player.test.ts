@@ -26,7 +26,7 @@ function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gathe
       return Promise.resolve(new Int16Array(1.5 * FRAME).fill(spoken.text.length));
     },
   };
-  const files = { decode: () => Promise.reject(new Error('the audio is neither WAV nor MP3')) };
+  const audio = { samplesAt: () => Promise.reject(new Error('the audio is neither WAV nor MP3')) };
   const provided: SpeechText[] = [];
   const textToSpeech: TextToSpeech = {
     stream: () => Promise.reject(new Error('not streamed')),
@@ -36,7 +36,7 @@ function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gathe
     },
   };
   const settings = { clips, gather, transferTo, speech: NO_SPEECH.speech };
-  const player = new Player(settings, { speech, textToSpeech, files, clock: new VirtualClock() }, host, silentLog);
+  const player = new Player(settings, { speech, textToSpeech, audio, clock: new VirtualClock() }, host, silentLog);
   const spoken = new Int16Array(FRAME);
   const frames = (count: number): number[] =>
     Array.from({ length: count }, () => {
@@ -115,7 +115,9 @@ describe('a player', () => {
   });
 
   it('waits for audio that is not ready, and goes on without audio that cannot be had', async () => {
-    const { player, frames, finished, events } = newPlayer([{ kind: 'audio', accountSid: 'AC1', bytes: new Uint8Array(1), loop: 0 }]);
+    const { player, frames, finished, events } = newPlayer([
+      { kind: 'audio', accountSid: 'AC1', url: 'https://cdn.example/a.wav', loop: 0 },
+    ]);
     await player.connect();
     player.start();
     expect([frames(2), finished()]).toEqual([[0, 0], []]);

@@ -169,9 +169,9 @@ describe('a tool over HTTP', () => {
       ok: false,
       error: { code: 'TOOL_FAILED', message: expect.stringContaining('1048576') as unknown },
     });
-    answer = (response) => response.end(JSON.stringify({ id: 7, more: 'x'.repeat(262_144) }));
+    answer = (response) => response.end(JSON.stringify({ id: 7, more: 'x'.repeat(131_072) }));
     expect(await run(tool())).toMatchObject({
-      error: { code: 'TOOL_FAILED', message: expect.stringContaining('has more than 262144 characters; result paths') as unknown },
+      error: { code: 'TOOL_FAILED', message: expect.stringContaining('has more than 131072 characters; result paths') as unknown },
     });
     expect(await run(tool({ response: { id: '$.id' } }))).toMatchObject({ value: { result: { id: 7 } } });
     answer = (response) => response.end('hello');

@@ -1,0 +1,22 @@
+import type { VoiceServer } from '../ports/ports.js';
+import type { AudioDecoder } from './audio-file.js';
+
+/** Audio files that customers name. */
+export interface AudioUrls {
+  /** 16-bit linear samples at 8 kHz. Rejects with a sentence for a person. The samples are shared: they are not to be changed. */
+  samplesAt(accountSid: string, url: string, ended: AbortSignal): Promise<Int16Array>;
+}
+
+/** Fetches and decodes them: by a media thread and its decoders, for the main thread would be held by the bytes alone. */
+export class FetchedAudio implements AudioUrls {
+  constructor(
+    private readonly server: Pick<VoiceServer, 'audio'>,
+    private readonly decoder: AudioDecoder,
+  ) {}
+
+  async samplesAt(accountSid: string, url: string, ended: AbortSignal): Promise<Int16Array> {
+    const file = await this.server.audio(url, ended);
+    if (!file.ok) throw new Error(file.error);
+    return this.decoder.decode(accountSid, file.value);
+  }
+}
