@@ -14,6 +14,7 @@ const ENTRIES = [
   'gateway/media-thread/worker.js',
   'gateway/agents/audio-file-thread.js',
   'gateway/agents/result-paths-thread.js',
+  'gateway/api/batch-body-thread.js',
 ];
 /** These read files beside their modules. */
 const EXTERNAL = ['@echogarden/fvad-wasm', '@fastify/swagger-ui'];

@@ -38,6 +38,7 @@ async function document(): Promise<ApiDocument> {
       liveCalls: NOTHING,
       check: nothing,
       toolRunner: { run: nothing },
+      readBatch: nothing,
       readiness: nothing,
       clock: systemClock,
       log: silentLog,

@@ -1,3 +1,4 @@
+import { readBatchText } from '../../src/gateway/api/batch-body.js';
 import { NO_CALLS_PLACED, NO_LIVE_CALLS } from '../../test/support/no-calls-placed.js';
 import { createApiServer } from '../../src/gateway/api/server.js';
 import { DEFAULT_INBOUND_OPTIONS } from '../../src/gateway/model/records.js';
@@ -39,6 +40,7 @@ takeOrders(async ({ redisUrl, numbers: count }: Fields): Promise<Served> => {
       placeCall: NO_CALLS_PLACED,
       liveCalls: NO_LIVE_CALLS,
       toolRunner: { run: () => Promise.reject(new Error('not measured')) },
+      readBatch: (_orgId, body) => readBatchText(body),
       readiness: () => Promise.resolve({ parts: {}, warnings: [] }),
     },
     {

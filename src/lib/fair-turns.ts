@@ -1,19 +1,29 @@
 import pLimit, { type LimitFunction } from 'p-limit';
+import type { Clock } from './clock.js';
 
-/** Those of one owner wait for each other, and those of several take turns: who sends much waits for himself. */
 export interface TurnLimits {
   /** Pieces of work at the same time, each of another owner. */
   readonly atOnce: number;
   /** Sum of the sizes of what an owner has running and waiting. */
   readonly maxSize: number;
+  /** An owner whose work took a while rests so many times as long before its next. */
+  readonly rest: number;
 }
 
-/** Runs pieces of work of several owners, so that none waits for more than one piece of each other owner. */
+interface Owner {
+  readonly own: LimitFunction;
+  size: number;
+}
+
+/** Runs pieces of work of several owners: an owner's one after the other, so that none waits for more than one piece of each other owner. */
 export class FairTurns {
   readonly #turn: LimitFunction;
-  readonly #byOwner = new Map<string, { readonly own: LimitFunction; size: number }>();
+  readonly #owners = new Map<string, Owner>();
 
-  constructor(private readonly limits: TurnLimits) {
+  constructor(
+    private readonly limits: TurnLimits,
+    private readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>,
+  ) {
     this.#turn = pLimit(limits.atOnce);
   }
 
@@ -21,16 +31,22 @@ export class FairTurns {
    * @param size of the work, in the unit of `maxSize`
    * @returns `null`: the owner has too much waiting, and the work does not run
    */
-  run<T>(owner: string, size: number, work: () => Promise<T>): Promise<T> | null {
-    const queue = this.#byOwner.get(owner) ?? { own: pLimit(1), size: 0 };
-    if (queue.size + size > this.limits.maxSize) return null;
-    this.#byOwner.set(owner, queue);
-    queue.size += size;
-    return queue
-      .own(() => this.#turn(work))
-      .finally(() => {
-        queue.size -= size;
-        if (queue.size === 0) this.#byOwner.delete(owner);
+  run<T>(name: string, size: number, work: () => Promise<T>): Promise<T> | null {
+    const owner = this.#owners.get(name) ?? { own: pLimit(1), size: 0 };
+    if (owner.size + size > this.limits.maxSize) return null;
+    this.#owners.set(name, owner);
+    owner.size += size;
+    return new Promise((resolve, reject) => {
+      void owner.own(async () => {
+        const tookMs = await this.#turn(async () => {
+          const startedMs = this.clock.nowMs();
+          await work().then(resolve, reject);
+          return this.clock.nowMs() - startedMs;
+        });
+        owner.size -= size;
+        if (tookMs * this.limits.rest > 0) await new Promise<void>((rested) => void this.clock.setTimer(tookMs * this.limits.rest, rested));
+        if (owner.size === 0) this.#owners.delete(name);
       });
+    });
   }
 }

@@ -171,7 +171,7 @@ export class BatchWorld {
   async batch(count: number, plan: Partial<BatchPlan> = {}, zone?: string): Promise<string> {
     const batchId = newUuid();
     const given = Array.from({ length: count }, (_, row) => ({ row, phone_number: numberAt(row), time_zone: zone }));
-    const batch = { orgId: this.orgId, batchId, name: 'Batch', plan: { ...PLAN, ...plan }, given };
+    const batch = { orgId: this.orgId, batchId, name: 'Batch', plan: { ...PLAN, ...plan }, given: [given], count };
     await makeBatch(this.stores, { ...batch, keep: () => Promise.resolve(true) });
     return batchId;
   }

@@ -23,7 +23,7 @@ interface AccountFile {
 
 /** Decodes each file in a thread of its own, an account's one after the other: a long file must delay neither calls nor other accounts. */
 export class ThreadedAudioDecoder implements AudioDecoder {
-  readonly #turns = new FairTurns({ atOnce: THREADS, maxSize: MAX_BYTES_OF_AN_ACCOUNT });
+  readonly #turns: FairTurns;
   readonly #cache = new LRUCache<string, Int16Array, AccountFile>({
     max: 512,
     maxSize: CACHE_BYTES,
@@ -37,9 +37,11 @@ export class ThreadedAudioDecoder implements AudioDecoder {
   });
 
   constructor(
-    private readonly clock: Pick<Clock, 'setTimer'>,
+    private readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>,
     private readonly start: () => DecoderThread = startDecoder,
-  ) {}
+  ) {
+    this.#turns = new FairTurns({ atOnce: THREADS, maxSize: MAX_BYTES_OF_AN_ACCOUNT, rest: 0 }, clock);
+  }
 
   async decode(accountSid: string, bytes: Uint8Array): Promise<Int16Array> {
     // In another thread: 8 MiB take as long as a frame.

@@ -20,12 +20,14 @@ const MAX_OF_AN_ORG = 21;
  * time and memory, and each organization has one turn at a time.
  */
 export class ThreadedResultPaths implements ResultPaths {
-  readonly #turns = new FairTurns({ atOnce: 1, maxSize: MAX_OF_AN_ORG });
+  readonly #turns: FairTurns;
   #thread: Worker | undefined;
   /** Ends the order that the thread has. */
   #settle: (outcome: Result<unknown, string>) => void = () => undefined;
 
-  constructor(private readonly clock: Clock) {}
+  constructor(private readonly clock: Clock) {
+    this.#turns = new FairTurns({ atOnce: 1, maxSize: MAX_OF_AN_ORG, rest: 1 }, clock);
+  }
 
   async pick(orgId: string, paths: ResultPathsByName, text: string): Promise<Result<unknown, string>> {
     const picked = this.#turns.run(orgId, 1, () => this.#pick({ paths, text }));

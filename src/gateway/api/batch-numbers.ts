@@ -66,7 +66,7 @@ function fromJson(value: unknown): unknown {
   return parsed.ok ? parsed.value : value;
 }
 
-/** Reads a piece at a time, so that calls go on meanwhile. An error names line and column. */
+/** Reads a piece at a time. An error names line and column. */
 export async function readCsv(text: string): Promise<Result<readonly GivenNumber[], ApiErrorEntry>> {
   const first = text.slice(0, MAX_RECORD_BYTES).split(/\r?\n/, 1)[0] ?? '';
   const parser = parse({
@@ -104,8 +104,7 @@ export async function readCsv(text: string): Promise<Result<readonly GivenNumber
 
 async function feed(parser: ReturnType<typeof parse>, text: string): Promise<void> {
   for (let at = 0; at < text.length && !parser.destroyed; at += CHUNK)
-    if (!parser.write(text.slice(at, at + CHUNK)))
-      await new Promise<void>((resolve) => void parser.once('drain', resolve).once('close', resolve));
+    await new Promise<void>((resolve) => parser.write(text.slice(at, at + CHUNK), () => resolve()));
   parser.end();
 }
 

@@ -1,3 +1,4 @@
+import type { ReadBatchText } from './batch-body.js';
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod';
 import type { Clock } from '../../lib/clock.js';
 import type { ToolRunner } from '../ports/ports.js';
@@ -27,6 +28,7 @@ export interface RouteContext {
   readonly check: CallCheck;
   readonly placeCall: PlaceCall;
   readonly runner: ToolRunner;
+  readonly readBatch: ReadBatchText;
   readonly clock: Clock;
   readonly note: RecordAudit;
   readonly agentPolicy: AgentPolicy;

@@ -9,12 +9,13 @@ interface NewBatch {
   readonly batchId: string;
   readonly name: string;
   readonly plan: BatchPlan;
-  readonly given: readonly GivenNumber[];
+  /** A few hundred at a time, and how many there are. */
+  readonly given: Iterable<readonly GivenNumber[]>;
+  readonly count: number;
   /** Its request still has its idempotency key. */
   readonly keep: () => Promise<boolean>;
 }
 
-const ADDED_AT_ONCE = 500;
 const NAMED_AT_ONCE = 100;
 /** Invalid numbers that the log names; it counts the others. */
 const MOST_NAMED = 2_000;
@@ -22,18 +23,19 @@ const MOST_NAMED = 2_000;
 /** Makes a batch, writes its numbers and lets it dial. Killed before the end, it stays in `validating`, and nothing is dialled. */
 export async function makeBatch(stores: { readonly batches: BatchLog; readonly batchRuns: BatchRuns }, batch: NewBatch): Promise<void> {
   const { batches, batchRuns } = stores;
-  const { orgId, batchId, name, plan, given, keep } = batch;
-  let counts = { ...NOTHING, requested: given.length };
+  const { orgId, batchId, name, plan, given, count, keep } = batch;
+  let counts = { ...NOTHING, requested: count };
   const entry = (to: BatchState, why = ''): BatchEvent => lifecycleEvent({ counts, plan }, to, why);
   await batches.create({ orgId, name, batchId });
   await batches.append(orgId, batchId, entry('created'));
   await batches.append(orgId, batchId, entry('validating'));
-  await batchRuns.begin(orgId, batchId, plan, given.length);
+  await batchRuns.begin(orgId, batchId, plan, count);
   const seen = new Set<string>();
   const invalid: InvalidNumber[] = [];
-  for (let from = 0; from < given.length; from += ADDED_AT_ONCE) {
+  let from = 0;
+  for (const some of given) {
     const numbers: BatchNumber[] = [];
-    for (const one of given.slice(from, from + ADDED_AT_ONCE)) {
+    for (const one of some) {
       const read = numberOf(one);
       if (!read.ok) invalid.push(read.error);
       else if (seen.has(read.value.number)) invalid.push({ row: one.row, phone_number: read.value.number, error: 'is there already' });
@@ -43,11 +45,12 @@ export async function makeBatch(stores: { readonly batches: BatchLog; readonly b
       }
     }
     await batchRuns.add(batchId, numbers, from);
+    from += some.length;
   }
   counts = { ...counts, validated: seen.size, waiting: seen.size };
   const named = invalid.slice(0, MOST_NAMED);
-  for (let from = 0; from < named.length; from += NAMED_AT_ONCE) {
-    const payload = { numbers: named.slice(from, from + NAMED_AT_ONCE), invalid_total: invalid.length };
+  for (let at = 0; at < named.length; at += NAMED_AT_ONCE) {
+    const payload = { numbers: named.slice(at, at + NAMED_AT_ONCE), invalid_total: invalid.length };
     await batches.append(orgId, batchId, { event_type: 'invalid', payload });
   }
   const isOurs = await keep();

@@ -21,6 +21,7 @@ import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { ScopedReads } from './scoped-reads.js';
 import { describeKeyedRoute } from './answers.js';
+import type { ReadBatchText } from './batch-body.js';
 import { authenticate, identityOf, isOperator, keyIdOf, requireSipEntitlement } from './auth.js';
 import { auditRecorder } from './audit.js';
 import { CallControl } from './call-control.js';
@@ -62,6 +63,7 @@ export interface ApiDeps {
   readonly placeCall: PlaceCall;
   readonly liveCalls: LiveCalls;
   readonly toolRunner: ToolRunner;
+  readonly readBatch: ReadBatchText;
   readonly readiness: Readiness;
   readonly clock: Clock;
   readonly log: Log;
@@ -189,7 +191,7 @@ const KEYED_ROUTES = [
 ];
 
 async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: ApiDeps, options: ApiOptions): Promise<void> {
-  const { stores, clock, log, check, placeCall, toolRunner: runner } = deps;
+  const { stores, clock, log, check, placeCall, readBatch, toolRunner: runner } = deps;
   const version = options.version ?? UNKNOWN_VERSION;
   await collectOpenapi(app, version);
   const reads = new ScopedReads(stores);
@@ -200,6 +202,7 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     check,
     placeCall,
     runner,
+    readBatch,
     clock,
     voices,
     control: new CallControl(deps.liveCalls, stores, reads),

@@ -10,6 +10,7 @@ import { gatherMetrics } from '../../observability/metrics/peers.js';
 import { METRICS_CONTENT_TYPE, type Metrics } from '../../observability/metrics/registry.js';
 import { languageOfVoice, supportedLanguages, supportedVoices } from '../agents/languages.js';
 import type { MetricsSource } from '../api/routes/metrics.js';
+import { batchReader } from '../api/batch-reader.js';
 import { createApiServer, type ApiOptions } from '../api/server.js';
 import type { Inbound } from '../drachtio/inbound.js';
 import { agentUrlRefusal, isAllowedHost } from '../net/guarded-lookup.js';
@@ -56,6 +57,7 @@ export async function openApi(
       placeCall: callPlacer(inbound),
       liveCalls: inbound,
       toolRunner,
+      readBatch: batchReader(clock),
       metrics: metricsSource(config, metrics, worker),
       readiness: async () => {
         const redis = await stores.health();

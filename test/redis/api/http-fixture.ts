@@ -1,3 +1,4 @@
+import { readBatchText } from '../../../src/gateway/api/batch-body.js';
 import { NO_CALLS_PLACED, NO_LIVE_CALLS } from '../../support/no-calls-placed.js';
 import { createApiServer, type ApiServer } from '../../../src/gateway/api/server.js';
 import type { CallCheck } from '../../../src/gateway/api/schemas/sip-check.js';
@@ -39,6 +40,7 @@ export async function openHttpApi(redisUrl: string, { checkOf = () => acceptAll,
       placeCall: NO_CALLS_PLACED,
       liveCalls: NO_LIVE_CALLS,
       toolRunner: NO_TOOLS,
+      readBatch: (_orgId, body) => readBatchText(body),
       readiness,
       clock: systemClock,
       log: silentLog,

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { FairTurns } from '../../../src/lib/fair-turns.js';
+import { VirtualClock } from '../../support/virtual-clock.js';
 
-function newTurns(atOnce: number, maxSize = 10) {
-  const turns = new FairTurns({ atOnce, maxSize });
+function newTurns(atOnce: number, maxSize = 10, rest = 0) {
+  const clock = new VirtualClock();
+  const turns = new FairTurns({ atOnce, maxSize, rest }, clock);
   const started: string[] = [];
   const ends = new Map<string, () => void>();
   const run = (owner: string, name: string, size = 1) =>
@@ -14,7 +16,7 @@ function newTurns(atOnce: number, maxSize = 10) {
     ends.get(name)?.();
     await new Promise(setImmediate);
   };
-  return { run, started, end };
+  return { clock, run, started, end };
 }
 
 describe('fair turns', () => {
@@ -34,6 +36,23 @@ describe('fair turns', () => {
     for (const owner of ['b', 'c']) void run(owner, `${owner}1`);
     await new Promise(setImmediate);
     expect(started).toEqual(['a1', 'b1']);
+  });
+
+  it('let an owner rest as long as its work took, and the result does not wait for that', async () => {
+    const { clock, run, started, end } = newTurns(1, 10, 2);
+    const first = run('a', 'a1');
+    void run('a', 'a2');
+    await new Promise(setImmediate);
+    clock.advance(100);
+    await end('a1');
+    expect(await first).toBe('a1');
+    void run('b', 'b1');
+    await clock.advanceAsync(199);
+    expect(started).toEqual(['a1', 'b1']);
+    await end('b1');
+    await clock.advanceAsync(1);
+    await new Promise(setImmediate);
+    expect(started).toEqual(['a1', 'b1', 'a2']);
   });
 
   it('refuse what is too much of one owner, until some of it has ended', async () => {

@@ -1,4 +1,5 @@
-import { fieldsOfQuery, readCsv, type GivenNumber } from '../batch-numbers.js';
+import type { BatchText, ReadBatch } from '../batch-body.js';
+import { fieldsOfQuery, type GivenNumber } from '../batch-numbers.js';
 import { digestOf, idempotencyKeyOf, madeBefore } from '../idempotency.js';
 import { makeBatch } from '../new-batch.js';
 import { BATCH_BODY_BYTES, newBatchBody, shownBatchSchema, type NewBatchBody, type ShownBatch } from '../schemas/batches-api.js';
@@ -9,7 +10,7 @@ import { parseE164 } from '../../model/e164.js';
 import { newUuid } from '../../../lib/ids.js';
 import type { Scope } from '../../ports/stores.js';
 import type { RouteContext, ZodApp } from '../context.js';
-import type { preValidationAsyncHookHandler } from 'fastify';
+import type { FastifyRequest, preValidationAsyncHookHandler } from 'fastify';
 import { z } from 'zod';
 import { batchLogEntrySchema, type BatchRecord } from '../../model/batch-log.js';
 import { stopBodySchema } from '../schemas/calls-api.js';
@@ -91,11 +92,32 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
     },
   });
 
-  // Apart, so that no other route takes CSV.
+  /** Numbers that were read before their fields are looked at. */
+  const read = new WeakMap<FastifyRequest, ReadBatch>();
+  const readBatchBody = async (request: FastifyRequest, text: BatchText): Promise<ReadBatch> => {
+    const batch = await context.readBatch(identityOf(request).orgId, text);
+    if (!batch.ok) throw validationFailure(batch.error);
+    return batch.value;
+  };
+
+  // Apart, so that no other route takes CSV, or so much JSON.
   void app.register((dialling: ZodApp, _options, done) => {
-    dialling.addContentTypeParser('text/csv', { parseAs: 'string', bodyLimit: BATCH_BODY_BYTES }, (request, csv, parsed) =>
-      parsed(null, { ...fieldsOfQuery(request.query as Readonly<Record<string, unknown>>), csv }),
+    dialling.addContentTypeParser(
+      'text/csv',
+      { parseAs: 'string', bodyLimit: BATCH_BODY_BYTES },
+      async (request: FastifyRequest, text: string) => {
+        read.set(request, await readBatchBody(request, { type: 'csv', text }));
+        return { ...fieldsOfQuery(request.query as Readonly<Record<string, unknown>>), csv: 'read' };
+      },
     );
+    const readJson = dialling.getDefaultJsonParser('error', 'error');
+    dialling.removeContentTypeParser('application/json');
+    dialling.addContentTypeParser<string>('application/json', { parseAs: 'string', bodyLimit: BATCH_BODY_BYTES }, (request, text, done) => {
+      readBatchBody(request, { type: 'json', text }).then((batch) => {
+        read.set(request, batch);
+        void readJson(request, batch.fields ?? '', done);
+      }, done);
+    });
     dialling.post('/v2/batches', {
       bodyLimit: BATCH_BODY_BYTES,
       config: { failures: ['DIAL_NOT_ALLOWED', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_REACHED', 'NOT_READY'], queryIsBody: true },
@@ -113,16 +135,16 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
       handler: async (request) => {
         const { orgId } = identityOf(request);
         const { body } = request;
-        const { from, numbers, csv } = body;
+        const { from } = body;
         if (from === undefined) {
           const data = await stores.batches.create({ orgId, name: body.name.trim() });
           await note(request, 'batch.create', data.batch_id, ['name']);
           return success({ ...data, ...LOG_ONLY });
         }
         const plan = await planOf(context, orgId, body, from);
-        const given = csv === undefined ? listed(numbers ?? []) : await rowsOf(csv);
+        const { rows, count, digest: numbersDigest } = read.get(request) ?? NO_NUMBERS;
         const key = idempotencyKeyOf(request);
-        const digest = digestOf(body);
+        const digest = digestOf({ ...body, numbers: numbersDigest, csv: null });
         const known = key === null ? null : await stores.placements.find(orgId, key);
         if (known !== null) return success(await one(orgId, madeBefore(known, digest)));
         await refuseTooMany(orgId);
@@ -130,7 +152,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
         const claimed = key === null ? null : await stores.placements.claim(orgId, { key, digest, callId: batchId });
         if (claimed !== null) return success(await one(orgId, madeBefore(claimed, digest)));
         const keep = key === null ? () => Promise.resolve(true) : () => stores.placements.keep(orgId, { key, callId: batchId });
-        await makeBatch(stores, { orgId, batchId, name: body.name.trim(), plan, given, keep });
+        await makeBatch(stores, { orgId, batchId, name: body.name.trim(), plan, given: givenIn(rows ?? []), count, keep });
         await note(request, 'batch.create', batchId, Object.keys(body));
         return success(await one(orgId, batchId));
       },
@@ -318,14 +340,10 @@ const refuseQueryOfJson: preValidationAsyncHookHandler = async ({ headers, query
   throw validationFailure(names.map((name) => entry(name.slice(0, 64), 'is a field of the body')));
 };
 
-function listed(numbers: NonNullable<NewBatchBody['numbers']>): readonly GivenNumber[] {
-  return numbers.map((one, row) => (typeof one === 'string' ? { row, phone_number: one } : { row, ...one }));
-}
+const NO_NUMBERS: ReadBatch = { fields: null, rows: null, count: 0, digest: '' };
 
-async function rowsOf(csv: string): Promise<readonly GivenNumber[]> {
-  const rows = await readCsv(csv);
-  if (!rows.ok) throw validationFailure([rows.error]);
-  return rows.value;
+function* givenIn(rows: readonly string[]): Generator<readonly GivenNumber[]> {
+  for (const some of rows) yield JSON.parse(some) as readonly GivenNumber[];
 }
 
 function entry(path: string, message: string): ApiErrorEntry {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { BATCH_STATES, batchCountsSchema, batchPlanSchema } from '../../model/batch.js';
 import { batchSchema } from '../../model/batch-log.js';
 import { callingHoursSchema, DEFAULT_CALLING_HOURS } from '../../model/calling-hours.js';
-import { MAX_BATCH_NUMBERS } from '../batch-numbers.js';
+import { batchNumbers } from './batch-numbers-api.js';
 import { agentName, agentSettingsSchema } from './agent-settings.js';
 import type { AgentPolicy } from './agent-rules.js';
 import { RING_TIMEOUT_S } from './place-call.js';
@@ -62,21 +62,6 @@ export const shownBatchSchema = batchSchema
 
 export type ShownBatch = z.output<typeof shownBatchSchema>;
 
-const metadata = z
-  .record(z.string().max(64), z.unknown())
-  .refine((value) => JSON.stringify(value).length <= 16_384, 'must have at most 16 kB');
-
-const numbers = z
-  .array(
-    z.union([
-      z.string().max(64),
-      z.strictObject({ phone_number: z.string().max(64), time_zone: z.string().max(64).optional(), metadata: metadata.optional() }),
-    ]),
-  )
-  .min(1)
-  .max(MAX_BATCH_NUMBERS)
-  .describe('Phone numbers in E.164 form, or objects with the time zone of the person (IANA) and metadata for the agent');
-
 /** Fields without which nothing is dialled. */
 export function newBatchBody({ languages }: AgentPolicy) {
   const { max_duration, webhook, metadata: forAll } = agentSettingsSchema(languages).shape;
@@ -84,7 +69,7 @@ export function newBatchBody({ languages }: AgentPolicy) {
   return z
     .strictObject({
       name: agentName,
-      numbers: numbers.optional(),
+      numbers: batchNumbers.optional(),
       csv: z
         .string()
         .max(BATCH_BODY_BYTES)

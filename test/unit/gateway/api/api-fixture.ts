@@ -1,3 +1,4 @@
+import { readBatchText } from '../../../../src/gateway/api/batch-body.js';
 import { NO_CALLS_PLACED, NO_LIVE_CALLS } from '../../../support/no-calls-placed.js';
 import { subscribe, type ServedRequest } from '../../../../src/gateway/ports/events.js';
 import { createApiServer, type ApiOptions, type ApiServer } from '../../../../src/gateway/api/server.js';
@@ -100,6 +101,7 @@ export async function openApi(options: FixtureOptions = {}): Promise<ApiFixture>
       placeCall: options.placeCall ?? NO_CALLS_PLACED,
       liveCalls: options.liveCalls ?? NO_LIVE_CALLS,
       toolRunner: options.toolRunner ?? NO_TOOLS,
+      readBatch: (_orgId, body) => readBatchText(body),
       readiness,
       clock,
       log: recordingLog(lines),
