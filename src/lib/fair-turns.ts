@@ -6,7 +6,7 @@ export interface TurnLimits {
   readonly atOnce: number;
   /** Sum of the sizes of what an owner has running and waiting. */
   readonly maxSize: number;
-  /** An owner whose work took a while rests so many times as long before its next. */
+  /** How many times as long as its work took an owner rests before its next. */
   readonly rest: number;
 }
 

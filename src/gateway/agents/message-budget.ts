@@ -17,7 +17,7 @@ const MIB = 1_024 * 1_024;
 export const APPLICATION_LIMITS: MessageLimits = { messages: 10_000, messagesPerFrame: 20, bytes: 2 * MIB, bytesPerFrame: 2_560 };
 /** A provider's audio is text too: 16-bit samples at 24 kHz are 64 kB a second, and an answer of minutes comes faster than real time. */
 export const PROVIDER_LIMITS: MessageLimits = { messages: 10_000, messagesPerFrame: 20, bytes: 8 * MIB, bytesPerFrame: 20_480 };
-/** A message that the main thread gets, too, counts for so many: fifty a second in the long run. */
+/** How many messages one counts for that the main thread gets, too: fifty a second in the long run. */
 const REQUEST_COST = 20;
 
 /** Counts one connection's messages. What is over the limits is not read. */

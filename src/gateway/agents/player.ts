@@ -29,7 +29,7 @@ const SAMPLES_PER_MS = 8;
 /** Clips whose audio is made at the same time: the one that is played, and the next two. A document may have 200 clips of 15 minutes. */
 const CLIPS_AHEAD = 3;
 
-/** Linear samples, or so many of silence. */
+/** Linear samples, or the number of samples of silence. */
 type ClipAudio = Int16Array | { readonly length: number };
 
 /** A clip that has not been played to its end. */

@@ -17,7 +17,7 @@ export interface BatchText {
 export interface ReadBatch {
   /** JSON of the body with the first of its numbers only; `null`: it is CSV. */
   readonly fields: string | null;
-  /** Lists of `GivenNumber` as JSON, so many at a time as the main thread can take between two packets; `null`: the body has no numbers. */
+  /** Lists of up to 500 `GivenNumber` as JSON, which take the main thread a millisecond each; `null`: the body has no numbers. */
   readonly rows: readonly string[] | null;
   readonly count: number;
   /** Tells the numbers apart from others. */

@@ -3,8 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { bareHost } from '../../../lib/address.js';
+import type { Clock } from '../../../lib/clock.js';
 import { errorText } from '../../../lib/result.js';
+import { systemClock } from '../../../lib/system-clock.js';
 import { CLOSE_CODE, closePayload, FrameReader, frameOf, OPCODE } from './frames.js';
+import { ReadAllowance } from './read-allowance.js';
 import type { AgentSocket, AgentSocketEvents } from './socket.js';
 import { UpgradeAnswer, upgradeText } from './upgrade.js';
 
@@ -37,12 +40,15 @@ export class ClientWebSocket implements AgentSocket {
   #closeTimer: NodeJS.Timeout | undefined;
   /** The latest one that is not answered yet. */
   #ping: Buffer | null = null;
+  readonly #allowance: ReadAllowance;
 
   /** @throws Error if a header cannot be sent */
   constructor(
     { url, headers, lookup, ca, maxMessageBytes }: WebSocketOptions,
     private readonly events: AgentSocketEvents,
+    private readonly clock: Pick<Clock, 'nowMs' | 'setTimer'> = systemClock,
   ) {
+    this.#allowance = new ReadAllowance(clock.nowMs());
     const key = randomBytes(16).toString('base64');
     const request = upgradeText({ url, headers, key });
     this.#answer = new UpgradeAnswer(key);
@@ -123,6 +129,11 @@ export class ClientWebSocket implements AgentSocket {
   }
 
   #read(bytes: number): void {
+    const pauseMs = this.#allowance.take(bytes, this.clock.nowMs());
+    if (pauseMs > 0) {
+      this.#socket.pause();
+      this.clock.setTimer(pauseMs, () => this.#socket.resume());
+    }
     if (this.#answer === null) return this.#readFrames(READ, bytes);
     const outcome = this.#answer.read(READ.subarray(0, bytes));
     if (outcome === null) return;
