@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { MPEGDecoder } from 'mpg123-decoder';
-import { yieldToCalls } from '../../lib/background.js';
+import { yieldToCalls } from '../../lib/thread-priority.js';
 import type { DecodedAudio } from './audio-file.js';
 import { resample } from './resample.js';
 import { SPEECH_RATE_HZ } from './speech.js';

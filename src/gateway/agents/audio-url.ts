@@ -1,5 +1,9 @@
-import type { VoiceServer } from '../ports/ports.js';
+import type { Clock } from '../../lib/clock.js';
+import { HttpVoiceServer } from '../twilio/voice-client.js';
 import type { AudioDecoder } from './audio-file.js';
+
+/** Longest wait for a file. */
+const TIMEOUT_MS = 10_000;
 
 /** Audio files that customers name. */
 export interface AudioUrls {
@@ -9,13 +13,17 @@ export interface AudioUrls {
 
 /** Fetches and decodes them: by a media thread and its decoders, for the main thread would be held by the bytes alone. */
 export class FetchedAudio implements AudioUrls {
+  readonly #server: HttpVoiceServer;
+
   constructor(
-    private readonly server: Pick<VoiceServer, 'audio'>,
+    options: { readonly allowPrivate: boolean; readonly clock: Clock },
     private readonly decoder: AudioDecoder,
-  ) {}
+  ) {
+    this.#server = new HttpVoiceServer({ ...options, timeoutMs: TIMEOUT_MS });
+  }
 
   async samplesAt(accountSid: string, url: string, ended: AbortSignal): Promise<Int16Array> {
-    const file = await this.server.audio(url, ended);
+    const file = await this.#server.audio(url, ended);
     if (!file.ok) throw new Error(file.error);
     return this.decoder.decode(accountSid, file.value);
   }

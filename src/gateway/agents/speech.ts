@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { yieldToCalls } from '../../lib/background.js';
+import { yieldToCalls } from '../../lib/thread-priority.js';
 import type { PronunciationEntry } from '../model/agent-record.js';
 import { resample } from './resample.js';
 import { parseWav } from './wav.js';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.js';
 import { decodeG711 } from '../../rtp/codec/g711.js';
 import { deepgramVoiceOf, isoOf, type SpeechServices, type Voice } from '../model/speech-service.js';
-import { GuardedClient } from '../net/guarded-client.js';
+import { GuardedClient, loadHttpClient } from '../net/guarded-client.js';
 import { resample } from './resample.js';
 import { SPEECH_RATE_HZ } from './speech.js';
 import type { WireFormat } from './stream/wire-format.js';
@@ -98,6 +98,11 @@ export class HttpTextToSpeech implements TextToSpeech {
 
   constructor(options: { readonly allowPrivate: boolean; readonly clock: Clock }) {
     this.#client = new GuardedClient({ ...options, maxResponseBytes: MAX_AUDIO_BYTES });
+  }
+
+  /** Ahead of the first text, for which this thread would stand still meanwhile. */
+  load(): Promise<void> {
+    return loadHttpClient();
   }
 
   async stream(...[services, text, signal, onAudio]: Parameters<TextToSpeech['stream']>): Promise<void> {

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { yieldToCalls } from '../../lib/background.js';
+import { yieldToCalls } from '../../lib/thread-priority.js';
 import { readBatchText, type BatchText } from './batch-body.js';
 
 // Reads one body; its parent ends it.

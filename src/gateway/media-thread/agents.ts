@@ -13,8 +13,6 @@ import { TestLine } from '../agents/test-line.js';
 import type { ForkSettings } from '../model/agent.js';
 import type { LegEvent } from '../model/media.js';
 import { newStreamSid } from '../model/twilio-ids.js';
-import { loadHttpClient } from '../net/guarded-client.js';
-import { HttpVoiceServer } from '../twilio/voice-client.js';
 import { assertNever } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { systemClock } from '../../lib/system-clock.js';
@@ -27,8 +25,6 @@ import type { WorkerSettings } from './worker-messages.js';
 /** Audio comes in pieces of less than a second. A thread parses 4 MiB of JSON in some 40 ms. */
 const MAX_PROVIDER_MESSAGE_BYTES = 4 * 1_024 * 1_024;
 
-/** Longest wait for an audio file. */
-const AUDIO_TIMEOUT_MS = 10_000;
 /** Not with a call's first text or file, nor while calls wait for this thread to start. */
 const LOAD_CLIENT_AFTER_MS = 1_000;
 
@@ -43,8 +39,7 @@ export async function openAgents(settings: WorkerSettings, counters: AgentCounte
   const voices = await VoiceDetectors.load();
   const speech = new EspeakSpeech({ command: settings.speechCommand });
   const decoder = new ThreadedAudioDecoder(systemClock);
-  const audioFor = (allowPrivate: boolean): AudioUrls =>
-    new FetchedAudio(new HttpVoiceServer({ allowPrivate, timeoutMs: AUDIO_TIMEOUT_MS, clock: systemClock }), decoder);
+  const audioFor = (allowPrivate: boolean): AudioUrls => new FetchedAudio({ allowPrivate, clock: systemClock }, decoder);
   const playerAudio = audioFor(settings.webhooksAllowPrivate);
   const stream: StreamDependencies = {
     counters,
@@ -64,7 +59,7 @@ export async function openAgents(settings: WorkerSettings, counters: AgentCounte
     textToSpeech,
   };
   const conversation = { ...stream, dialProvider: provider.dial, audio: audioFor(settings.agents.allowPrivate), textToSpeech };
-  systemClock.setTimer(LOAD_CLIENT_AFTER_MS, () => void loadHttpClient());
+  systemClock.setTimer(LOAD_CLIENT_AFTER_MS, () => void textToSpeech.load());
   return {
     newAgent: (agent, host, log) => {
       switch (agent.kind) {
