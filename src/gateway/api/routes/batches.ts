@@ -147,7 +147,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
         const digest = digestOf({ ...body, numbers: numbersDigest, csv: null });
         const known = key === null ? null : await stores.placements.find(orgId, key);
         if (known !== null) return success(await one(orgId, madeBefore(known, digest)));
-        await refuseTooMany(orgId);
+        await refuseTooMany(orgId, count);
         const batchId = newUuid();
         const claimed = key === null ? null : await stores.placements.claim(orgId, { key, digest, callId: batchId });
         if (claimed !== null) return success(await one(orgId, madeBefore(claimed, digest)));
@@ -253,17 +253,25 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
     });
   }
 
-  async function refuseTooMany(orgId: string): Promise<void> {
+  async function refuseTooMany(orgId: string, more: number): Promise<void> {
     const newest = await shown(orgId, await stores.batches.list(orgId, { take: 4 * MAX_RUNNING, skip: 0 }));
     const running = newest.filter(({ state }) => state !== null && !FINAL_STATES.includes(state));
     if (running.length >= MAX_RUNNING)
       throw new ApiFailure('LIMIT_REACHED', `An organization has at most ${String(MAX_RUNNING)} batches that are not over`);
+    const waiting = running.reduce((sum, { counts }) => sum + (counts?.waiting ?? 0), 0);
+    if (waiting + more > MAX_WAITING)
+      throw new ApiFailure(
+        'LIMIT_REACHED',
+        `An organization has at most ${String(MAX_WAITING)} numbers that wait to be dialled; ${String(waiting)} do so now`,
+      );
   }
 }
 
 const LOG_ONLY = { state: null, plan: null, counts: null } as const;
 /** Batches of one organization that dial, or wait, at a time. */
 const MAX_RUNNING = 50;
+/** Numbers of one organization in Redis, each some 150 bytes. */
+const MAX_WAITING = 1_000_000;
 
 const ACTIONS = [
   ['pause', ['in_progress'], 'paused', 'Pause a batch', 'It begins no more calls; those in progress go on.'],

@@ -229,3 +229,35 @@ describe('the do-not-call list', () => {
     expect([status, failure.message]).toEqual([403, 'Not dialled: +4930123456 is on the do-not-call list']);
   });
 });
+
+describe('an organization with many numbers that wait', () => {
+  it('adds numbers up to a million, and is told how many wait', async () => {
+    const counts = { waiting: 999_990 };
+    api = await openApi({
+      placeCall: { fromRefusal: () => null, refusal: () => null, place: ({ callId }) => ({ ok: true, value: callId }) },
+      replace: ({ batchRuns }) => ({
+        batchRuns: {
+          begin: (...given) => batchRuns.begin(...given),
+          add: (...given) => batchRuns.add(...given),
+          move: (...given) => batchRuns.move(...given),
+          read: async (...given) => (await batchRuns.read(...given)).map((run) => run && { ...run, counts: { ...run.counts, ...counts } }),
+        } as typeof batchRuns,
+      }),
+    });
+    await api.stores.numbers.attach(api.orgId, parseE164(FROM)!, { outbound: { sip_endpoint: 'a.example' } });
+    const numbers = (count: number) => Array.from({ length: count }, (_none, row) => `+49301${String(100_000 + row)}`);
+    expect((await post({ numbers: numbers(1) })).status).toBe(200);
+    expect((await post({ numbers: numbers(10) })).status).toBe(200);
+    counts.waiting = 499_995;
+    const refused = await api.send({
+      method: 'POST',
+      url: '/v2/batches',
+      headers: { authorization: api.key, 'content-type': 'application/json' },
+      payload: JSON.stringify({ name: 'March', from: FROM, numbers: numbers(11) }),
+    });
+    expect([refused.status, refused.failure.message]).toEqual([
+      409,
+      'An organization has at most 1000000 numbers that wait to be dialled; 999990 do so now',
+    ]);
+  });
+});
