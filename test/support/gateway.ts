@@ -215,7 +215,7 @@ export class RunningGateway {
   /** The process id of its spare, which is loaded and waits for its end. */
   async spareOf(name: string): Promise<number> {
     const pid = (): string | undefined =>
-      new RegExp(`"child":"${name}","pid":(\\d+),"msg":"supervisor\\.spare\\.ready"`).exec(this.output)?.[1];
+      new RegExp(`"child":"${name}","child_pid":(\\d+),"msg":"supervisor\\.spare\\.ready"`).exec(this.output)?.[1];
     await until(() => pid() !== undefined, `no spare of ${name}`);
     return Number(pid());
   }

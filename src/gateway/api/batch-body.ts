@@ -22,10 +22,14 @@ export interface ReadBatch {
   readonly count: number;
   /** Tells the numbers apart from others. */
   readonly digest: string;
+  /** What is wrong with the CSV: told after what is wrong with the other fields. `null`: nothing. */
+  readonly problem: ApiErrorEntry | null;
 }
 
 /** Reads a body. The error's entries are as those of any other body. */
 export type ReadBatchText = (orgId: string, body: BatchText) => Promise<Result<ReadBatch, readonly ApiErrorEntry[]>>;
+
+export const NO_NUMBERS: ReadBatch = { fields: null, rows: null, count: 0, digest: '', problem: null };
 
 const ROWS_AT_ONCE = 500;
 const CHARACTERS_AT_ONCE = 65_536;
@@ -35,7 +39,7 @@ const MAX_FIELDS = 262_144;
 export async function readBatchText({ type, text }: BatchText): Promise<Result<ReadBatch, readonly ApiErrorEntry[]>> {
   if (type === 'csv') {
     const given = await readCsv(text);
-    return given.ok ? ok(readOf(null, given.value)) : err([given.error]);
+    return ok(given.ok ? readOf(null, given.value) : { ...NO_NUMBERS, problem: given.error });
   }
   if (isNestedDeeper(text, MAX_NESTING))
     return bad(`The body has arrays and objects that are nested more than ${String(MAX_NESTING)} levels deep.`);
@@ -44,7 +48,7 @@ export async function readBatchText({ type, text }: BatchText): Promise<Result<R
     body = JSON.parse(text);
   } catch {
     // The server's own parser says so.
-    return ok({ fields: '', rows: null, count: 0, digest: '' });
+    return ok({ ...NO_NUMBERS, fields: '' });
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return bad('The body must be an object.');
   const { numbers, csv, ...others } = body as Readonly<Record<string, unknown>>;
@@ -58,9 +62,9 @@ export async function readBatchText({ type, text }: BatchText): Promise<Result<R
   if (fields.length > MAX_FIELDS) return bad(`The body has more than ${String(MAX_FIELDS)} characters besides numbers and csv.`);
   if (typeof csv === 'string' && numbers === undefined) {
     const given = await readCsv(csv);
-    return given.ok ? ok(readOf(fields, given.value)) : err([given.error]);
+    return ok(given.ok ? readOf(fields, given.value) : { ...NO_NUMBERS, fields, problem: given.error });
   }
-  if (numbers === undefined) return ok({ fields, rows: null, count: 0, digest: '' });
+  if (numbers === undefined) return ok({ ...NO_NUMBERS, fields });
   if (hasForbiddenName(numbers)) return bad('The body has a field named __proto__, or a prototype within constructor: rename it');
   const list = batchNumbers.safeParse(numbers);
   if (!list.success) return err(entriesOf(list.error.issues.map((issue) => ({ ...issue, path: ['numbers', ...issue.path] }))));
@@ -90,7 +94,7 @@ function readOf(fields: string | null, given: readonly GivenNumber[]): ReadBatch
     if (waiting.length === ROWS_AT_ONCE || characters >= CHARACTERS_AT_ONCE) write();
   }
   if (waiting.length > 0) write();
-  return { fields, rows, count: given.length, digest: hash.digest('hex') };
+  return { fields, rows, count: given.length, digest: hash.digest('hex'), problem: null };
 }
 
 /** Names that change what objects are. */

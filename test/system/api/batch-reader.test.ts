@@ -46,7 +46,8 @@ describe('the numbers of a large batch', () => {
     ['a row that is too long', { type: 'csv', text: `${CSV.text}\n+49,x,${'x'.repeat(2_000)}` }, 'csv'],
   ] satisfies [string, BatchText, string | undefined][])('are refused for %s', async (_what, body, path) => {
     const batch = await read('a', body);
-    expect(batch.ok ? 'read' : batch.error[0]?.path).toBe(path);
+    const entry = batch.ok ? batch.value.problem : batch.error[0];
+    expect([entry?.error, entry?.path]).toEqual(['VALIDATION', path]);
   });
 
   it('are refused when 32 MiB of the organization wait already', async () => {

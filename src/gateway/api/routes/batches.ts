@@ -1,4 +1,4 @@
-import type { BatchText, ReadBatch } from '../batch-body.js';
+import { NO_NUMBERS, type BatchText, type ReadBatch } from '../batch-body.js';
 import { fieldsOfQuery, type GivenNumber } from '../batch-numbers.js';
 import { digestOf, idempotencyKeyOf, madeBefore } from '../idempotency.js';
 import { makeBatch } from '../new-batch.js';
@@ -142,7 +142,8 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
           return success({ ...data, ...LOG_ONLY });
         }
         const plan = await planOf(context, orgId, body, from);
-        const { rows, count, digest: numbersDigest } = read.get(request) ?? NO_NUMBERS;
+        const { rows, count, digest: numbersDigest, problem } = read.get(request) ?? NO_NUMBERS;
+        if (problem !== null) throw validationFailure([problem]);
         const key = idempotencyKeyOf(request);
         const digest = digestOf({ ...body, numbers: numbersDigest, csv: null });
         const known = key === null ? null : await stores.placements.find(orgId, key);
@@ -347,8 +348,6 @@ const refuseQueryOfJson: preValidationAsyncHookHandler = async ({ headers, query
   if (names.length === 0 || /^\s*text\/csv\b/i.test(headers['content-type'] ?? '')) return Promise.resolve();
   throw validationFailure(names.map((name) => entry(name.slice(0, 64), 'is a field of the body')));
 };
-
-const NO_NUMBERS: ReadBatch = { fields: null, rows: null, count: 0, digest: '' };
 
 function* givenIn(rows: readonly string[]): Generator<readonly GivenNumber[]> {
   for (const some of rows) yield JSON.parse(some) as readonly GivenNumber[];

@@ -241,7 +241,7 @@ describe('an organization with many numbers that wait', () => {
           add: (...given) => batchRuns.add(...given),
           move: (...given) => batchRuns.move(...given),
           read: async (...given) => (await batchRuns.read(...given)).map((run) => run && { ...run, counts: { ...run.counts, ...counts } }),
-        } as typeof batchRuns,
+        },
       }),
     });
     await api.stores.numbers.attach(api.orgId, parseE164(FROM)!, { outbound: { sip_endpoint: 'a.example' } });
