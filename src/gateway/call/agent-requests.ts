@@ -91,9 +91,9 @@ export class AgentRequests {
         const { gap, correction, entries, isByTime } = request;
         if (gap !== undefined) this.transcript.miss(gap);
         if (correction !== undefined) this.transcript.correct(correction);
-        const hasAdded = this.transcript.add(entries, isByTime === true);
+        const hasChanged = this.transcript.add(entries, isByTime === true);
         // One that is full is not stored again for each message.
-        if (hasAdded || gap !== undefined || correction !== undefined) this.onNotes();
+        if (hasChanged || gap !== undefined || correction !== undefined) this.onNotes();
         return;
       }
       case 'analysis':

@@ -46,10 +46,10 @@ export class Transcript {
 
   /**
    * @param isByTime they take their places by `at_ms`; otherwise they follow what came before
-   * @returns whether there was room for any
+   * @returns whether they changed anything: the first ones without room do
    */
   add(entries: readonly TranscriptEntry[], isByTime: boolean): boolean {
-    const before = this.#entries.length;
+    const before = { length: this.#entries.length, cause: this.#cause };
     for (const given of entries) {
       const entry = this.#offsetMs === 0 ? given : { ...given, at_ms: given.at_ms + this.#offsetMs };
       const characters = this.#characters + entry.text.length;
@@ -61,7 +61,7 @@ export class Transcript {
       const at = isByTime ? this.#entries.findLastIndex(({ at_ms: atMs }) => atMs <= entry.at_ms) + 1 : this.#entries.length;
       this.#entries.splice(at, 0, entry);
     }
-    return this.#entries.length > before;
+    return this.#entries.length > before.length || this.#cause !== before.cause;
   }
 
   /** What was heard of the agent's utterance that was interrupted last; '': nothing. */

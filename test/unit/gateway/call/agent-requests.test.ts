@@ -121,6 +121,13 @@ describe('what was said', () => {
     expect(long.notes.said.transcript).toHaveLength(20);
     expect(long.notes.said).toMatchObject({ state: 'partial', cause: 'the transcript is full' });
   });
+
+  it('is stored with each message that changes it, the first that finds it full too, and not again for the others', () => {
+    const call = requests();
+    const before = changes;
+    for (let index = 0; index < 30; index += 1) call.take({ type: 'transcript', entries: [said('x'.repeat(9_999))] });
+    expect(changes - before).toBe(21);
+  });
 });
 
 describe('what the agent found out', () => {
