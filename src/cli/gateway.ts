@@ -41,7 +41,7 @@ export async function runGateway(config: Config, worker: GatewayWorker | null, a
   if (after !== null) void loadHttpClient();
   const gateway = await startGateway(settings, systemClock, log, own, opening, predecessor);
   log.info({}, 'gateway.ready');
-  systemClock.setTimer(LOAD_REST_AFTER_MS, () => void loadHttpClient());
+  if (after === null) systemClock.setTimer(LOAD_REST_AFTER_MS, () => void loadHttpClient());
   onStopSignal(log, { SIGTERM: () => gateway.shutdown('park'), SIGINT: () => gateway.shutdown('drain') });
   const leaveWhenIdle = (): void => {
     log.info({}, 'gateway.retired');

@@ -4,6 +4,5 @@ import type { VoiceServer } from '../../src/gateway/ports/ports.js';
 /** For calls without a voice webhook. */
 export const NO_VOICE_SERVER: VoiceServer = {
   document: () => Promise.resolve(err('There is no voice webhook.')),
-  audio: () => Promise.resolve(err('There is no audio.')),
   notify: () => Promise.resolve(err('There is no status callback.')),
 };

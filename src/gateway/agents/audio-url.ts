@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.js';
-import { HttpVoiceServer } from '../twilio/voice-client.js';
+import { HttpAudioServer } from '../twilio/voice-client.js';
 import type { AudioDecoder } from './audio-file.js';
 
 /** Longest wait for a file. */
@@ -13,13 +13,13 @@ export interface AudioUrls {
 
 /** Fetches and decodes them: by a media thread and its decoders, for the main thread would be held by the bytes alone. */
 export class FetchedAudio implements AudioUrls {
-  readonly #server: HttpVoiceServer;
+  readonly #server: HttpAudioServer;
 
   constructor(
     options: { readonly allowPrivate: boolean; readonly clock: Clock },
     private readonly decoder: AudioDecoder,
   ) {
-    this.#server = new HttpVoiceServer({ ...options, timeoutMs: TIMEOUT_MS });
+    this.#server = new HttpAudioServer({ ...options, timeoutMs: TIMEOUT_MS });
   }
 
   async samplesAt(accountSid: string, url: string, ended: AbortSignal): Promise<Int16Array> {

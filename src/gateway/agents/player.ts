@@ -37,7 +37,6 @@ interface ComingClip {
   readonly clip: PlayerClip;
   /** `null`: not asked for yet, or not ready. */
   audio: ClipAudio | null;
-  isAskedFor: boolean;
   /** Times that it is still to be played. */
   left: number;
 }
@@ -66,14 +65,13 @@ export class Player implements SampleAgent {
     this.#clips = settings.clips.map((clip) => ({
       clip,
       audio: null,
-      isAskedFor: false,
       left: 'loop' in clip ? (clip.loop === 0 ? Infinity : clip.loop) : 1,
     }));
   }
 
   /** The audio is made from here on; the call does not wait for it. */
   connect(): Promise<void> {
-    this.#askAhead();
+    for (const clip of this.#clips.slice(0, CLIPS_AHEAD)) this.#ask(clip);
     return Promise.resolve();
   }
 
@@ -126,22 +124,19 @@ export class Player implements SampleAgent {
 
   #next(): void {
     this.#clips.shift();
-    this.#askAhead();
+    const within = this.#clips[CLIPS_AHEAD - 1];
+    if (within !== undefined) this.#ask(within);
   }
 
-  #askAhead(): void {
-    for (const coming of this.#clips.slice(0, CLIPS_AHEAD)) {
-      if (coming.isAskedFor) continue;
-      coming.isAskedFor = true;
-      this.#audioOf(coming.clip).then(
-        (audio) => (coming.audio = audio),
-        (error: unknown) => {
-          if (this.#isDone) return;
-          this.#failed(coming.clip, error, 'the call goes on without it');
-          coming.audio = { length: 0 };
-        },
-      );
-    }
+  #ask(coming: ComingClip): void {
+    this.#audioOf(coming.clip).then(
+      (audio) => (coming.audio = audio),
+      (error: unknown) => {
+        if (this.#isDone) return;
+        this.#failed(coming.clip, error, 'the call goes on without it');
+        coming.audio = { length: 0 };
+      },
+    );
   }
 
   /** The clips are over. */

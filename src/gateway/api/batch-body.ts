@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { isNestedDeeper, MAX_NESTING } from '../../lib/bounded-json.js';
+import { parseJson } from '../../lib/bounded-json.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { readCsv, type GivenNumber } from './batch-numbers.js';
 import type { ApiErrorEntry } from './schemas/api-error.js';
 import { batchNumbers } from './schemas/batch-numbers-api.js';
-import { entriesOf } from './validation.js';
+import { entriesOf, FORBIDDEN_NAME, NESTED_TOO_DEEP } from './validation.js';
 
 // The numbers of a large batch are read apart from its other fields, and in another thread: 8 MiB of them would hold all calls for a second.
 
@@ -41,15 +41,13 @@ export async function readBatchText({ type, text }: BatchText): Promise<Result<R
     const given = await readCsv(text);
     return ok(given.ok ? readOf(null, given.value) : { ...NO_NUMBERS, problem: given.error });
   }
-  if (isNestedDeeper(text, MAX_NESTING))
-    return bad(`The body has arrays and objects that are nested more than ${String(MAX_NESTING)} levels deep.`);
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
+  const parsed = parseJson(text);
+  if (!parsed.ok) {
+    if (parsed.error === 'too-deep') return bad(NESTED_TOO_DEEP);
     // The server's own parser says so.
     return ok({ ...NO_NUMBERS, fields: '' });
   }
+  const body = parsed.value;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return bad('The body must be an object.');
   const { numbers, csv, ...others } = body as Readonly<Record<string, unknown>>;
   const [first] = Array.isArray(numbers) ? (numbers as readonly unknown[]) : [];
@@ -65,7 +63,7 @@ export async function readBatchText({ type, text }: BatchText): Promise<Result<R
     return ok(given.ok ? readOf(fields, given.value) : { ...NO_NUMBERS, fields, problem: given.error });
   }
   if (numbers === undefined) return ok({ ...NO_NUMBERS, fields });
-  if (hasForbiddenName(numbers)) return bad('The body has a field named __proto__, or a prototype within constructor: rename it');
+  if (hasForbiddenName(numbers)) return bad(FORBIDDEN_NAME);
   const list = batchNumbers.safeParse(numbers);
   if (!list.success) return err(entriesOf(list.error.issues.map((issue) => ({ ...issue, path: ['numbers', ...issue.path] }))));
   return ok(readOf(fields, listed(list.data)));

@@ -1,8 +1,7 @@
-import type { Worker } from 'node:worker_threads';
 import type { Clock } from '../../lib/clock.js';
 import { FairTurns } from '../../lib/fair-turns.js';
 import { err, type Result } from '../../lib/result.js';
-import { startThread } from '../../lib/thread.js';
+import { askThread, startThread } from '../../lib/thread.js';
 import { readBatchText, type BatchText, type ReadBatch, type ReadBatchText } from './batch-body.js';
 import { ApiFailure } from './failure.js';
 import type { ApiErrorEntry } from './schemas/api-error.js';
@@ -30,18 +29,11 @@ export function batchReader(clock: Pick<Clock, 'nowMs' | 'setTimer'>): ReadBatch
   };
 }
 
-function readInThread(body: BatchText, clock: Pick<Clock, 'setTimer'>): Promise<Answer> {
-  return new Promise((resolve) => {
-    const thread: Worker = startThread(new URL('./batch-body-thread', import.meta.url), null, MAX_MEMORY_MB);
-    const end = (answer: Answer): void => {
-      cancel();
-      void thread.terminate();
-      resolve(answer);
-    };
-    const refuse = (message: string): void => end(err([{ error: 'VALIDATION', message }]));
-    const cancel = clock.setTimer(LIMIT_MS, () => refuse(`The numbers were not read within ${String(LIMIT_MS)} ms: send fewer at a time.`));
-    thread.once('message', end);
-    thread.once('error', () => refuse('The numbers could not be read: send fewer at a time.'));
-    thread.postMessage(body);
-  });
+async function readInThread(body: BatchText, clock: Pick<Clock, 'setTimer'>): Promise<Answer> {
+  const thread = startThread(new URL('./batch-body-thread', import.meta.url), null, MAX_MEMORY_MB);
+  const answer = await askThread<Answer>(thread, body, { clock, limitMs: LIMIT_MS });
+  if (answer === 'late') return refused(`The numbers were not read within ${String(LIMIT_MS)} ms: send fewer at a time.`);
+  return answer === 'failed' ? refused('The numbers could not be read: send fewer at a time.') : answer;
 }
+
+const refused = (message: string): Answer => err([{ error: 'VALIDATION', message }]);

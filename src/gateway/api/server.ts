@@ -48,7 +48,7 @@ import { twilioRoutes } from './routes/twilio.js';
 import { voiceRoutes } from './routes/voices.js';
 import type { RouteContext, Voice, ZodApp } from './context.js';
 import { takeTurn, Turns } from './turns.js';
-import { zodValidator } from './validation.js';
+import { FORBIDDEN_NAME, NESTED_TOO_DEEP, zodValidator } from './validation.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -165,13 +165,12 @@ function takeJson(app: FastifyInstance): void {
   app.removeContentTypeParser('application/json');
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (isNestedDeeper(body, MAX_NESTING)) {
-      done(new ApiFailure('VALIDATION', `The body has arrays and objects that are nested more than ${String(MAX_NESTING)} levels deep.`));
+      done(new ApiFailure('VALIDATION', NESTED_TOO_DEEP));
       return;
     }
     void read(request, body, (error, value) => {
       const isForbidden = error !== null && isJson(body);
-      const message = 'The body has a field named __proto__, or a prototype within constructor: rename it';
-      done(isForbidden ? new ApiFailure('VALIDATION', message) : error, value);
+      done(isForbidden ? new ApiFailure('VALIDATION', FORBIDDEN_NAME) : error, value);
     });
   });
 }

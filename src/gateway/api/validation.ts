@@ -1,5 +1,6 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { z } from 'zod';
+import { MAX_NESTING } from '../../lib/bounded-json.js';
 import type { ApiErrorEntry } from './schemas/api-error.js';
 import { validationFailure } from './failure.js';
 
@@ -11,6 +12,10 @@ const MAX_ENTRIES = 100;
 const MAX_KEY_LENGTH = 64;
 // What goes through all of a body, here and later, must not run out of stack.
 const MAX_DEPTH = 32;
+
+/** What is wrong with a body before its fields are looked at. */
+export const NESTED_TOO_DEEP = `The body has arrays and objects that are nested more than ${String(MAX_NESTING)} levels deep.`;
+export const FORBIDDEN_NAME = 'The body has a field named __proto__, or a prototype within constructor: rename it';
 
 /** Validates with the route's zod schema; a failure names every bad field. */
 export const zodValidator: FastifySchemaCompiler<z.ZodType> = ({ schema }) => {

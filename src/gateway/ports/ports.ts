@@ -207,8 +207,6 @@ export interface VoiceDocument {
 export interface VoiceServer {
   /** A TwiML document. @param ended the call is over, and nobody waits */
   document(request: VoiceRequest, ended: AbortSignal): Promise<Result<VoiceDocument, string>>;
-  /** An audio file. */
-  audio(url: string, ended: AbortSignal): Promise<Result<Uint8Array, string>>;
   /** A status callback: sent once. */
   notify(request: VoiceRequest): Promise<Result<true, string>>;
 }

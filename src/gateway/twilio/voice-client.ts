@@ -20,16 +20,14 @@ export interface VoiceClientOptions {
 
 /** Voice webhooks over HTTP: addresses guarded, redirects not followed, time and answers limited. */
 export class HttpVoiceServer implements VoiceServer {
-  readonly #documents: Client;
-  readonly #files: Client;
+  readonly #client: Client;
 
   constructor(
     private readonly options: VoiceClientOptions,
     open: (options: GuardedClientOptions) => Client = (of) => new GuardedClient(of),
   ) {
     const { allowPrivate, clock } = options;
-    this.#documents = open({ allowPrivate, clock, maxResponseBytes: MAX_XML_BYTES });
-    this.#files = open({ allowPrivate, clock, maxResponseBytes: MAX_AUDIO_BYTES });
+    this.#client = open({ allowPrivate, clock, maxResponseBytes: MAX_XML_BYTES });
   }
 
   async document(request: VoiceRequest, ended: AbortSignal): Promise<Result<VoiceDocument, string>> {
@@ -39,21 +37,13 @@ export class HttpVoiceServer implements VoiceServer {
     return ok({ text, setCookies: [headers['set-cookie'] ?? []].flat() });
   }
 
-  async audio(url: string, ended: AbortSignal): Promise<Result<Uint8Array, string>> {
-    const request = this.#requestOf(new URL(url), { method: 'GET', headers: { accept: 'audio/*' }, body: null, signal: ended });
-    const answer = await this.#files.send(withoutUser(url), request);
-    if (!answer.ok) return err(`The server of the audio ${answer.error.text}.`);
-    const { status, bytes } = answer.value;
-    return status === 200 ? ok(bytes) : err(`The server of the audio answered ${String(status)}.`);
-  }
-
   async notify(request: VoiceRequest): Promise<Result<true, string>> {
     const answer = await this.#send(request, { isRead: () => false });
     return answer.ok ? ok(true) : answer;
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#documents.close(), this.#files.close()]);
+  close(): Promise<void> {
+    return this.#client.close();
   }
 
   async #send(
@@ -70,18 +60,48 @@ export class HttpVoiceServer implements VoiceServer {
       ...(cookie === undefined ? {} : { cookie }),
     };
     const body = isForm ? new URLSearchParams(parameters).toString() : null;
-    const answer = await this.#documents.send(url, this.#requestOf(new URL(text), { method, headers, body, ...more }));
+    const answer = await this.#client.send(url, requestTo(text, { method, headers, body, timeoutMs: this.options.timeoutMs, ...more }));
     if (!answer.ok) return err(`The voice webhook ${answer.error.text}.`);
     const { status } = answer.value;
     return status >= 200 && status < 300 ? answer : err(`The voice webhook answered ${String(status)}.`);
   }
+}
 
-  #requestOf({ username, password }: URL, request: Omit<GuardedRequest, 'timeoutMs'>): GuardedRequest {
-    // A `%` that escapes nothing stays.
-    const user = [username, password].map((part) => unescape(part)).join(':');
-    const authorization = username === '' ? {} : { authorization: `Basic ${Buffer.from(user).toString('base64')}` };
-    return { ...request, headers: { ...request.headers, ...authorization }, timeoutMs: this.options.timeoutMs };
+/** Servers of audio files, as `HttpVoiceServer`. */
+export class HttpAudioServer {
+  readonly #client: Client;
+
+  constructor(
+    private readonly options: VoiceClientOptions,
+    open: (options: GuardedClientOptions) => Client = (of) => new GuardedClient(of),
+  ) {
+    const { allowPrivate, clock } = options;
+    this.#client = open({ allowPrivate, clock, maxResponseBytes: MAX_AUDIO_BYTES });
   }
+
+  /** The bytes have a buffer of their own. The error is a sentence that names no URL. */
+  async audio(url: string, ended: AbortSignal): Promise<Result<Uint8Array, string>> {
+    const { timeoutMs } = this.options;
+    const request = requestTo(url, { method: 'GET', headers: { accept: 'audio/*' }, body: null, timeoutMs, signal: ended });
+    const answer = await this.#client.send(withoutUser(url), request);
+    if (!answer.ok) return err(`The server of the audio ${answer.error.text}.`);
+    const { status, bytes } = answer.value;
+    return status === 200 ? ok(bytes) : err(`The server of the audio answered ${String(status)}.`);
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+}
+
+/** With the URL's user and password in a header. */
+function requestTo(url: string, request: GuardedRequest): GuardedRequest {
+  const { username, password } = new URL(url);
+  if (username === '') return request;
+  // A `%` that escapes nothing stays.
+  const user = [username, password].map((part) => unescape(part)).join(':');
+  const authorization = `Basic ${Buffer.from(user).toString('base64')}`;
+  return { ...request, headers: { ...request.headers, authorization } };
 }
 
 /** User and password go into a header. */

@@ -17,7 +17,7 @@ describe('audio files', () => {
   });
 
   it('says what it cannot decode, and decodes the next one', async () => {
-    await expect(files.decode('a', Buffer.from('<html>not found</html>'))).rejects.toThrow('the audio is neither WAV nor MP3');
+    await expect(files.decode('a', new TextEncoder().encode('<html>not found</html>'))).rejects.toThrow('the audio is neither WAV nor MP3');
     expect((await files.decode('a', Buffer.concat(Array.from({ length: 9 }, () => MP3_FRAME)))).length).toBeGreaterThan(0);
   });
 

@@ -1,8 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { GuardedAnswer, GuardedClientOptions, GuardedFailure, GuardedRequest } from '../../../../src/gateway/net/guarded-client.js';
+import type {
+  GuardedAnswer,
+  GuardedClient,
+  GuardedClientOptions,
+  GuardedFailure,
+  GuardedRequest,
+} from '../../../../src/gateway/net/guarded-client.js';
 import type { VoiceRequest } from '../../../../src/gateway/ports/ports.js';
 import { twilioSignature } from '../../../../src/gateway/twilio/signature.js';
-import { HttpVoiceServer } from '../../../../src/gateway/twilio/voice-client.js';
+import { HttpAudioServer, HttpVoiceServer } from '../../../../src/gateway/twilio/voice-client.js';
 import { MAX_XML_BYTES } from '../../../../src/gateway/twilio/xml.js';
 import { err, ok, type Result } from '../../../../src/lib/result.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
@@ -22,16 +28,18 @@ let sent: { readonly client: GuardedClientOptions; readonly url: string; readonl
 let closed: number[];
 let answer: Result<GuardedAnswer, GuardedFailure>;
 let server: HttpVoiceServer;
+let files: HttpAudioServer;
 
 beforeEach(() => {
   [sent, closed, answer] = [[], [], answering(200)];
-  server = new HttpVoiceServer(OPTIONS, (client) => ({
+  const open = (client: GuardedClientOptions): Pick<GuardedClient, 'send' | 'close'> => ({
     send: (url, request) => {
       sent.push({ client, url: url.href, request });
       return Promise.resolve(answer);
     },
     close: () => Promise.resolve(void closed.push(client.maxResponseBytes)),
-  }));
+  });
+  [server, files] = [new HttpVoiceServer(OPTIONS, open), new HttpAudioServer(OPTIONS, open)];
 });
 
 describe('a voice webhook', () => {
@@ -102,7 +110,7 @@ describe('the user of a URL', () => {
   ])('%s goes into a header, and is not signed', async (user, credentials) => {
     const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
     await server.document({ ...POST, url: URL_OF_BOT.replace('//', `//${user}`) }, ENDED);
-    await server.audio(`https://${user}cdn.example/a.wav`, ENDED);
+    await files.audio(`https://${user}cdn.example/a.wav`, ENDED);
     expect(sent).toMatchObject([
       { url: URL_OF_BOT, request: { headers: { authorization } } },
       { url: 'https://cdn.example/a.wav', request: { headers: { authorization } } },
@@ -114,7 +122,7 @@ describe('the user of a URL', () => {
 describe('an audio file', () => {
   it('may have 8 MiB', async () => {
     answer = answering(200, {}, 'RIFF');
-    expect(await server.audio('https://cdn.example/a.wav', ENDED)).toEqual(ok(Buffer.from('RIFF')));
+    expect(await files.audio('https://cdn.example/a.wav', ENDED)).toEqual(ok(Buffer.from('RIFF')));
     expect(sent).toEqual([
       {
         client: { allowPrivate: false, clock: OPTIONS.clock, maxResponseBytes: MAX_AUDIO_BYTES },
@@ -129,11 +137,12 @@ describe('an audio file', () => {
     [LATE, 'The server of the audio did not answer within 15000 ms.'],
   ])('that cannot be had says why', async (failed, error) => {
     answer = failed;
-    expect(await server.audio('https://cdn.example/a.wav', ENDED)).toEqual(err(error));
+    expect(await files.audio('https://cdn.example/a.wav', ENDED)).toEqual(err(error));
   });
 });
 
 it('closes its connections to both', async () => {
   await server.close();
+  await files.close();
   expect(closed).toEqual([MAX_XML_BYTES, MAX_AUDIO_BYTES]);
 });
