@@ -2,8 +2,10 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import type { Clock } from './clock.js';
 
 export interface TurnLimits {
-  /** Pieces of work at the same time, each of another owner. */
+  /** Pieces of work at the same time. */
   readonly atOnce: number;
+  /** Pieces of one owner at the same time. */
+  readonly atOnceOfOne: number;
   /** Sum of the sizes of what an owner has running and waiting. */
   readonly maxSize: number;
   /** How many times as long as its work took an owner rests before its next. */
@@ -15,7 +17,7 @@ interface Owner {
   size: number;
 }
 
-/** Runs pieces of work of several owners: an owner's one after the other, so that none waits for more than one piece of each other owner. */
+/** Runs pieces of work of several owners in turns: before its own piece, an owner waits for `atOnceOfOne` pieces of each other one at most. */
 export class FairTurns {
   readonly #turn: LimitFunction;
   readonly #owners = new Map<string, Owner>();
@@ -32,7 +34,7 @@ export class FairTurns {
    * @returns `null`: the owner has too much waiting, and the work does not run
    */
   run<T>(name: string, size: number, work: () => Promise<T>): Promise<T> | null {
-    const owner = this.#owners.get(name) ?? { own: pLimit(1), size: 0 };
+    const owner = this.#owners.get(name) ?? { own: pLimit(this.limits.atOnceOfOne), size: 0 };
     if (owner.size + size > this.limits.maxSize) return null;
     this.#owners.set(name, owner);
     owner.size += size;

@@ -43,7 +43,7 @@ export class ThreadedAudioDecoder implements AudioDecoder {
     private readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>,
     private readonly start: () => AskedThread<DecodedAudio> = startDecoder,
   ) {
-    this.#turns = new FairTurns({ atOnce: THREADS, maxSize: MAX_BYTES_OF_AN_ACCOUNT, rest: 0 }, clock);
+    this.#turns = new FairTurns({ atOnce: THREADS, atOnceOfOne: 1, maxSize: MAX_BYTES_OF_AN_ACCOUNT, rest: 0 }, clock);
   }
 
   async decode(accountSid: string, bytes: Uint8Array): Promise<Int16Array> {

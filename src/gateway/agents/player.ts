@@ -170,7 +170,7 @@ export class Player implements SampleAgent {
       case 'say':
         return this.#speechOf(clip);
       case 'audio':
-        return this.dependencies.audio.samplesAt(clip.accountSid, clip.url, this.#closed.signal);
+        return this.dependencies.audio.samplesAt(this.settings.accountSid, clip.url, this.#closed.signal);
       case 'pause':
         return { length: clip.ms * SAMPLES_PER_MS };
       case 'digits':
@@ -194,7 +194,7 @@ export class Player implements SampleAgent {
         if (!this.#isDone) this.#failed(clip, error, 'the speech program speaks');
       }
     }
-    return speech.synthesize(spokenBy(text, language, clip.voice), []);
+    return speech.synthesize(spokenBy(text, language, clip.voice), [], this.settings.accountSid);
   }
 
   #failed({ kind }: PlayerClip, error: unknown, hint: string): void {

@@ -26,7 +26,7 @@ export class ThreadedResultPaths implements ResultPaths {
   #settle: (outcome: Result<unknown, string>) => void = () => undefined;
 
   constructor(private readonly clock: Clock) {
-    this.#turns = new FairTurns({ atOnce: 1, maxSize: MAX_OF_AN_ORG, rest: 1 }, clock);
+    this.#turns = new FairTurns({ atOnce: 1, atOnceOfOne: 1, maxSize: MAX_OF_AN_ORG, rest: 1 }, clock);
   }
 
   async pick(orgId: string, paths: ResultPathsByName, text: string): Promise<Result<unknown, string>> {

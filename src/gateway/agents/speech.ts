@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import pLimit, { type LimitFunction } from 'p-limit';
+import { FairTurns } from '../../lib/fair-turns.js';
+import { systemClock } from '../../lib/system-clock.js';
 import { yieldToCalls } from '../../lib/thread-priority.js';
 import type { PronunciationEntry } from '../model/agent-record.js';
 import { resample } from './resample.js';
@@ -23,8 +24,11 @@ export class SpeechError extends Error {
 
 /** Text to 16-bit linear samples at 8 kHz. */
 export interface Speech {
-  /** Rejects with `SpeechError`. The samples are shared: they are not to be changed. */
-  synthesize(spoken: SpokenText, guide: readonly PronunciationEntry[]): Promise<Int16Array>;
+  /**
+   * Rejects with `SpeechError`. The samples are shared: they are not to be changed.
+   * @param accountSid accounts take turns; left out: there is one only
+   */
+  synthesize(spoken: SpokenText, guide: readonly PronunciationEntry[], accountSid?: string): Promise<Int16Array>;
 }
 
 export interface EspeakOptions {
@@ -33,7 +37,9 @@ export interface EspeakOptions {
   readonly timeoutMs: number;
   readonly maxTextCharacters: number;
   readonly maxConcurrent: number;
-  readonly maxWaiting: number;
+  readonly maxConcurrentOfAccount: number;
+  /** Running and waiting. */
+  readonly maxTextsOfAccount: number;
   readonly cacheEntries: number;
   readonly cacheBytes: number;
 }
@@ -42,8 +48,9 @@ const DEFAULTS: EspeakOptions = {
   command: 'espeak-ng',
   timeoutMs: 5_000,
   maxTextCharacters: 2_000,
-  maxConcurrent: 2,
-  maxWaiting: 1_000,
+  maxConcurrent: 4,
+  maxConcurrentOfAccount: 2,
+  maxTextsOfAccount: 1_000,
   cacheEntries: 512,
   cacheBytes: 32 * 1_024 * 1_024,
 };
@@ -60,40 +67,51 @@ interface VoicedText {
 /** Speech by Debian's espeak-ng: one run of it a text that is not in the cache. */
 export class EspeakSpeech implements Speech {
   readonly #options: EspeakOptions;
-  readonly #limit: LimitFunction;
+  readonly #turns: FairTurns;
   /** Those that run nothing. */
   readonly #shells: Shell[];
-  /** A text that is being synthesized is there already, so it is done once. A failure is not kept: the next call tries again. */
-  readonly #cache: LRUCache<string, Int16Array, VoicedText>;
+  /** By voice and text. A failure is not kept: the next call tries again. */
+  readonly #cache: LRUCache<string, Int16Array>;
+  /** By account, too: none waits for a text in the queue of another one. */
+  readonly #coming = new Map<string, Promise<Int16Array>>();
 
   constructor(options: Partial<EspeakOptions> = {}) {
     this.#options = { ...DEFAULTS, ...options };
-    this.#limit = pLimit(this.#options.maxConcurrent);
-    this.#shells = Array.from({ length: this.#options.maxConcurrent }, () => new Shell(this.#options));
-    this.#cache = new LRUCache({
-      max: this.#options.cacheEntries,
-      maxSize: this.#options.cacheBytes,
-      sizeCalculation: ({ byteLength }) => Math.max(1, byteLength),
-      // Calls that wait for a text get it even when the cache has no space for it any more.
-      ignoreFetchAbort: true,
-      fetchMethod: (_key, _stale, { context }) => this.#run(context),
-    });
+    const { maxConcurrent, maxConcurrentOfAccount, maxTextsOfAccount, cacheEntries, cacheBytes } = this.#options;
+    this.#turns = new FairTurns(
+      { atOnce: maxConcurrent, atOnceOfOne: maxConcurrentOfAccount, maxSize: maxTextsOfAccount, rest: 0 },
+      systemClock,
+    );
+    this.#shells = Array.from({ length: maxConcurrent }, () => new Shell(this.#options));
+    this.#cache = new LRUCache({ max: cacheEntries, maxSize: cacheBytes, sizeCalculation: ({ byteLength }) => Math.max(1, byteLength) });
   }
 
-  async synthesize(spoken: SpokenText, guide: readonly PronunciationEntry[]): Promise<Int16Array> {
+  async synthesize(spoken: SpokenText, guide: readonly PronunciationEntry[], accountSid = ''): Promise<Int16Array> {
     const text = plainText(applyPronunciation(spoken.text, guide));
     if (text.length > this.#options.maxTextCharacters) throw new SpeechError('text-too-long');
     if (text === '') return new Int16Array(0);
     const voice = spoken.voice !== undefined && isSupportedVoice(spoken.voice) ? spoken.voice : voiceOf(spoken.language);
-    return this.#cache.forceFetch(`${voice}\n${text}`, { context: { voice, text } });
+    const key = `${voice}\n${text}`;
+    return this.#cache.get(key) ?? this.#once(accountSid, key, { voice, text });
   }
 
-  async #run(voiced: VoicedText): Promise<Int16Array> {
-    const { maxConcurrent, maxWaiting } = this.#options;
-    if (this.#limit.activeCount >= maxConcurrent && this.#limit.pendingCount >= maxWaiting) throw new SpeechError('overloaded');
-    const wav = parseWav(await this.#limit(() => this.#runInShell(voiced)));
+  #once(accountSid: string, key: string, voiced: VoicedText): Promise<Int16Array> {
+    const owned = `${accountSid}\n${key}`;
+    const coming = this.#coming.get(owned);
+    if (coming !== undefined) return coming;
+    const samples = this.#turns.run(accountSid, 1, async () => this.#cache.get(key) ?? (await this.#run(key, voiced)));
+    if (samples === null) return Promise.reject(new SpeechError('overloaded'));
+    const once = samples.finally(() => this.#coming.delete(owned));
+    this.#coming.set(owned, once);
+    return once;
+  }
+
+  async #run(key: string, voiced: VoicedText): Promise<Int16Array> {
+    const wav = parseWav(await this.#runInShell(voiced));
     if (!wav.ok) throw new SpeechError('engine-failed');
-    return resample(wav.value.samples, wav.value.sampleRateHz, SPEECH_RATE_HZ);
+    const samples = await resample(wav.value.samples, wav.value.sampleRateHz, SPEECH_RATE_HZ);
+    this.#cache.set(key, samples);
+    return samples;
   }
 
   async #runInShell(voiced: VoicedText): Promise<Buffer> {

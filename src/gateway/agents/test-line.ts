@@ -166,7 +166,8 @@ export class TestLine implements SampleAgent {
   }
 
   #synthesize(spoken: SpokenText): Promise<Int16Array> {
-    return this.speech.synthesize(spoken, this.settings.pronunciationGuide);
+    const { pronunciationGuide, accountSid } = this.settings;
+    return this.speech.synthesize(spoken, pronunciationGuide, accountSid);
   }
 
   #figures({ figures, codec, carrierSuite, bufferedMs }: LegView): CallFigures {

@@ -16,7 +16,7 @@ type Answer = Result<ReadBatch, readonly ApiErrorEntry[]>;
 
 /** Reads large bodies in a thread each, one at a time. */
 export function batchReader(clock: Pick<Clock, 'nowMs' | 'setTimer'>): ReadBatchText {
-  const turns = new FairTurns({ atOnce: 1, maxSize: MAX_CHARACTERS_OF_AN_ORG, rest: 1 }, clock);
+  const turns = new FairTurns({ atOnce: 1, atOnceOfOne: 1, maxSize: MAX_CHARACTERS_OF_AN_ORG, rest: 1 }, clock);
   return (orgId, body) => {
     if (body.text.length <= SMALL) return readBatchText(body);
     const read = turns.run(orgId, body.text.length, () => readInThread(body, clock));

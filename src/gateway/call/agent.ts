@@ -80,7 +80,7 @@ const ALWAYS_TOLD: readonly string[] = ['from', 'to', 'from_number', 'to_number'
 /** Chooses the agent of a call, and its parameters. */
 export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, choice: AgentChoice): DescribedAgent {
   const settings = call.route?.agent ?? DEFAULT_AGENT_SETTINGS;
-  if (choice === 'sentence' || choice === 'transfer') return { agent: announcement(operator.standIns, choice), dropped: [] };
+  if (choice === 'sentence' || choice === 'transfer') return { agent: announcement(operator.standIns, choice, call), dropped: [] };
   const route = call.route === null || choice !== 'second-provider' ? call.route : onSecondProvider(operator.standIns, call.route);
   const provider = choice === 'test-line' || route === null ? null : providerSettings(operator, route, call);
   if (provider !== null) return { agent: { kind: 'provider', ...provider }, dropped: [] };
@@ -94,22 +94,40 @@ export function describeAgent(operator: OperatorAgent, call: CallFactsForAgent, 
   }
   const { first_sentence: firstSentence, language, voice, pronunciation_guide: pronunciationGuide } = settings;
   // With an empty first sentence, the test line uses its built-in greeting.
-  return { agent: { kind: 'test-line', firstSentence: firstSentence ?? '', language, voice, pronunciationGuide }, dropped: [] };
+  return {
+    agent: { kind: 'test-line', accountSid: accountOf(call), firstSentence: firstSentence ?? '', language, voice, pronunciationGuide },
+    dropped: [],
+  };
 }
 
 /** What a second leg's answerer is told before the caller joins. */
-export function briefingAgent({ text, language }: Exclude<Briefing, string>): AgentDescription {
+export function briefingAgent({ text, language }: Exclude<Briefing, string>, call: Pick<CallFactsForAgent, 'route'>): AgentDescription {
   const clips = [{ kind: 'say', text, language, voice: null, loop: 1 }] as const;
-  return { kind: 'player', clips, gather: null, transferTo: null, speech: null };
+  return { kind: 'player', accountSid: accountOf(call), clips, gather: null, transferTo: null, speech: null };
 }
 
-function announcement({ sentence, language, transferTo }: StandInSettings, choice: 'sentence' | 'transfer'): AgentDescription {
+function announcement(
+  { sentence, language, transferTo }: StandInSettings,
+  choice: 'sentence' | 'transfer',
+  call: Pick<CallFactsForAgent, 'route'>,
+): AgentDescription {
   const clips = [
     { kind: 'say', text: sentence, language, voice: null, loop: 1 },
     // What is still in jitter buffers on the way is heard too.
     { kind: 'pause', ms: FAREWELL_MS },
   ] as const;
-  return { kind: 'player', clips, gather: null, transferTo: choice === 'transfer' ? transferTo : null, speech: null };
+  return {
+    kind: 'player',
+    accountSid: accountOf(call),
+    clips,
+    gather: null,
+    transferTo: choice === 'transfer' ? transferTo : null,
+    speech: null,
+  };
+}
+
+function accountOf({ route }: Pick<CallFactsForAgent, 'route'>): string {
+  return route === null ? '' : accountSidOf(route.org.org_id);
 }
 
 /** As if the agent had the second provider: with that one's defaults, for models and voices are the first one's. */

@@ -279,7 +279,7 @@ export class CallAgent {
     if (choice === 'early-media') return media.connectAgent({ kind: 'early-media', callId: joined });
     if (choice === 'briefing' && briefing === null) throw new AgentUnavailableError('nobody talks to the other party');
     if (choice === 'briefing' && briefing !== null)
-      return media.connectAgent(briefing === 'by-agent' ? { kind: 'party', callId: joined } : briefingAgent(briefing));
+      return media.connectAgent(briefing === 'by-agent' ? { kind: 'party', callId: joined } : briefingAgent(briefing, state()));
     const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);
     if (this.#isOver()) return null;
     const { said, marks } = requests.notes;

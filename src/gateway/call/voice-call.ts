@@ -278,6 +278,7 @@ export class VoiceCall {
       case 'speak':
         await this.host.connect({
           kind: 'player',
+          accountSid: accountSidOf(this.settings.facts.orgId),
           clips: this.#playable(step.clips),
           gather: step.gather,
           transferTo: null,
@@ -298,8 +299,7 @@ export class VoiceCall {
     return clips.flatMap((clip): readonly PlayerClip[] => {
       if (clip.kind !== 'play') return [clip];
       const { url, loop } = clip;
-      if (URL.canParse(url, base))
-        return [{ kind: 'audio', accountSid: accountSidOf(this.settings.facts.orgId), url: new URL(url, base).href, loop }];
+      if (URL.canParse(url, base)) return [{ kind: 'audio', url: new URL(url, base).href, loop }];
       this.host.note('The URL of <Play> cannot be read.', true);
       return [];
     });

@@ -11,6 +11,8 @@ import type { ListenService, SpeechServices } from './speech-service.js';
 
 /** What the built-in agent says and how. */
 export interface TestLineSettings {
+  /** Whose texts wait for one another; '': a call without an organization. */
+  readonly accountSid: string;
   readonly firstSentence: string;
   /** A language code of the product (`ENG`), mapped to a voice by the speech module. */
   readonly language: string;
@@ -78,13 +80,15 @@ export type PlayerClip =
   /** `language`: BCP 47, or a language code of the product (`ENG`). `voice`: also one of a provider, such as `ElevenLabs.<voice>`. */
   | { readonly kind: 'say'; readonly text: string; readonly language: string | null; readonly voice: string | null; readonly loop: number }
   /** A WAV or MP3 file that the account names. */
-  | { readonly kind: 'audio'; readonly accountSid: string; readonly url: string; readonly loop: number }
+  | { readonly kind: 'audio'; readonly url: string; readonly loop: number }
   /** Telephone-events to the caller; `w`: half a second of silence. */
   | { readonly kind: 'digits'; readonly digits: string }
   | { readonly kind: 'pause'; readonly ms: number };
 
 /** What is played, one after the other, and the digits that are gathered meanwhile and afterwards. */
 export interface PlayerSettings {
+  /** Whose texts and files wait for one another; '': a call without an organization. */
+  readonly accountSid: string;
   readonly clips: readonly PlayerClip[];
   readonly gather: {
     /** `null`: any number. */

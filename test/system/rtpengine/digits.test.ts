@@ -96,7 +96,7 @@ async function answered(type: number, otherType: number | null = null): Promise<
   const inside = readRelaySdp((await pool.offer(call, canonicalSdp(offer.value))).sdp);
   if (inside === undefined) throw new Error('rtpengine offers no audio');
   digits.set(callId, []);
-  const agent = { kind: 'test-line', firstSentence: callId, language: 'ENG', voice: null, pronunciationGuide: [] } as const;
+  const agent = { kind: 'test-line', accountSid: '', firstSentence: callId, language: 'ENG', voice: null, pronunciationGuide: [] } as const;
   await endpoint.connectAgent(callId, agent, () => undefined);
   const { address, rtpPort, rtcpPort } = inside;
   const [localRtpPort = 0] = endpoint.rtpPorts;

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { FairTurns } from '../../../src/lib/fair-turns.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 
-function newTurns(atOnce: number, maxSize = 10, rest = 0) {
+function newTurns(atOnce: number, maxSize = 10, rest = 0, atOnceOfOne = 1) {
   const clock = new VirtualClock();
-  const turns = new FairTurns({ atOnce, maxSize, rest }, clock);
+  const turns = new FairTurns({ atOnce, atOnceOfOne, maxSize, rest }, clock);
   const started: string[] = [];
   const ends = new Map<string, () => void>();
   const run = (owner: string, name: string, size = 1) =>
@@ -36,6 +36,16 @@ describe('fair turns', () => {
     for (const owner of ['b', 'c']) void run(owner, `${owner}1`);
     await new Promise(setImmediate);
     expect(started).toEqual(['a1', 'b1']);
+  });
+
+  it('run two pieces of one owner at the same time where that is allowed, and leave the rest to another', async () => {
+    const { run, started, end } = newTurns(3, 10, 0, 2);
+    for (const name of ['a1', 'a2', 'a3']) void run('a', name);
+    for (const name of ['b1', 'b2']) void run('b', name);
+    await new Promise(setImmediate);
+    expect(started).toEqual(['a1', 'a2', 'b1']);
+    await end('a1');
+    expect(started).toEqual(['a1', 'a2', 'b1', 'b2']);
   });
 
   it('let an owner rest as long as its work took, and the result does not wait for that', async () => {

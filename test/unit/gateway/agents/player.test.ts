@@ -19,14 +19,21 @@ function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gathe
   const events: LegEvent[] = [];
   const sent: number[] = [];
   const asked: SpokenText[] = [];
+  const accounts: (string | undefined)[] = [];
   const host: AgentHost = { emit: (event) => events.push(event), sendDtmf: (event) => sent.push(event) > 0, view: () => null };
   const speech = {
-    synthesize: (spoken: SpokenText) => {
+    synthesize: (spoken: SpokenText, _guide: unknown, accountSid?: string) => {
       asked.push(spoken);
+      accounts.push(accountSid);
       return Promise.resolve(new Int16Array(1.5 * FRAME).fill(spoken.text.length));
     },
   };
-  const audio = { samplesAt: () => Promise.reject(new Error('the audio is neither WAV nor MP3')) };
+  const audio = {
+    samplesAt: (accountSid: string) => {
+      accounts.push(accountSid);
+      return Promise.reject(new Error('the audio is neither WAV nor MP3'));
+    },
+  };
   const provided: SpeechText[] = [];
   const textToSpeech: TextToSpeech = {
     stream: () => Promise.reject(new Error('not streamed')),
@@ -35,7 +42,7 @@ function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gathe
       return text.text === 'broken' ? Promise.reject(new Error('elevenlabs answered 500')) : Promise.resolve(new Int16Array(FRAME).fill(7));
     },
   };
-  const settings = { clips, gather, transferTo, speech: NO_SPEECH.speech };
+  const settings = { accountSid: 'AC1', clips, gather, transferTo, speech: NO_SPEECH.speech };
   const player = new Player(settings, { speech, textToSpeech, audio, clock: new VirtualClock() }, host, silentLog);
   const spoken = new Int16Array(FRAME);
   const frames = (count: number): number[] =>
@@ -45,7 +52,7 @@ function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gathe
       return spoken.filter((sample) => sample !== 0).length;
     });
   const finished = (): unknown[] => events.filter(({ type }) => type === 'agent-finished');
-  return { player, events, sent, asked, provided, frames, finished };
+  return { player, events, sent, asked, accounts, provided, frames, finished };
 }
 
 describe('a player', () => {
@@ -115,9 +122,7 @@ describe('a player', () => {
   });
 
   it('waits for audio that is not ready, and goes on without audio that cannot be had', async () => {
-    const { player, frames, finished, events } = newPlayer([
-      { kind: 'audio', accountSid: 'AC1', url: 'https://cdn.example/a.wav', loop: 0 },
-    ]);
+    const { player, frames, finished, events } = newPlayer([{ kind: 'audio', url: 'https://cdn.example/a.wav', loop: 0 }]);
     await player.connect();
     player.start();
     expect([frames(2), finished()]).toEqual([[0, 0], []]);
@@ -125,6 +130,12 @@ describe('a player', () => {
     frames(1);
     expect(finished().length).toBe(1);
     expect(events).toContainEqual({ type: 'agent-note', kind: 'other', text: 'audio: the audio is neither WAV nor MP3', isFailure: true });
+  });
+
+  it('makes audio in the turn of its account', async () => {
+    const { player, accounts } = newPlayer([say('a'), { kind: 'audio', url: 'https://cdn.example/a.wav', loop: 1 }]);
+    await player.connect();
+    expect(accounts).toEqual(['AC1', 'AC1']);
   });
 
   it('repeats a clip, without an end where it is told so', async () => {

@@ -118,9 +118,21 @@ describe('espeak-ng', () => {
     expect(await say({ command: program('floods', 'exec cat /dev/zero') })).toBe('engine-failed');
     expect(await say({ command: program('hangs', 'exec sleep 30'), timeoutMs: 100 })).toBe('timed-out');
     expect(await say({ maxTextCharacters: 5 }, 'Hello.')).toBe('text-too-long');
-    const busy = new EspeakSpeech({ maxConcurrent: 1, maxWaiting: 0 });
+    const busy = new EspeakSpeech({ maxTextsOfAccount: 1 });
     const codes = await Promise.all(['A.', 'B.'].map((text) => codeOf(busy.synthesize(english(text), []))));
     expect(codes).toEqual(['no error', 'overloaded']);
+  });
+
+  it('speaks a text of another account before what one account has waiting, also if the text waits there, too', async () => {
+    const speech = new EspeakSpeech({ maxConcurrent: 1, maxConcurrentOfAccount: 1 });
+    const ended: string[] = [];
+    const say = async (account: string, text: string): Promise<void> => {
+      await speech.synthesize(english(text), [], account);
+      ended.push(account);
+    };
+    const flood = ['One.', 'Two.', 'Three.', 'Good day.'].map((text) => say('many', text));
+    await Promise.all([...flood, say('one', 'Good day.')]);
+    expect(ended).toEqual(['many', 'one', 'many', 'many', 'many']);
   });
 
   it('does not remember a failure', async () => {

@@ -15,7 +15,7 @@ import { SlotClock } from '../../../../src/gateway/media/slot-clock.js';
 import { rtpPacket, telephoneEvent } from '../../../support/media/packets.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
-const SETTINGS: TestLineSettings = { firstSentence: 'Welcome.', language: 'ENG', voice: null, pronunciationGuide: [] };
+const SETTINGS: TestLineSettings = { accountSid: 'AC1', firstSentence: 'Welcome.', language: 'ENG', voice: null, pronunciationGuide: [] };
 
 const VIEW: LegView = {
   figures: {
@@ -41,7 +41,8 @@ class StubSpeech implements Speech {
   readonly asked: SpokenText[] = [];
   isBroken = false;
 
-  synthesize(spoken: SpokenText): Promise<Int16Array> {
+  synthesize(spoken: SpokenText, _guide: unknown, accountSid?: string): Promise<Int16Array> {
+    expect(accountSid).toBe('AC1');
     this.asked.push(spoken);
     return this.isBroken ? Promise.reject(new SpeechError('engine-failed')) : Promise.resolve(new Int16Array(1_600).fill(9_000));
   }
@@ -240,7 +241,7 @@ describe('two test lines', () => {
       // The last that it prepares: all others are done then, two at a time and in order.
       await Promise.all(
         ['Goodbye.', 'Welcome.', 'You pressed nine.'].map((text) =>
-          speech.synthesize(voice === null ? { text, language: 'ENG' } : { text, language: 'ENG', voice }, []),
+          speech.synthesize(voice === null ? { text, language: 'ENG' } : { text, language: 'ENG', voice }, [], SETTINGS.accountSid),
         ),
       );
       return readFileSync(count, 'utf8').length / 2;

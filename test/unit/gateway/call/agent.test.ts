@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../../src/gateway/model/agent-record.js';
 import { DEFAULT_CONVERSATION } from '../../../../src/gateway/model/conversation.js';
+import { accountSidOf } from '../../../../src/gateway/model/twilio-ids.js';
 import type { AgentProvider, ProviderKeys } from '../../../../src/gateway/model/provider.js';
 import { DEFAULT_INBOUND_OPTIONS, type InboundOptions, type OrgRecord } from '../../../../src/gateway/model/records.js';
 import type { ToolDefinition } from '../../../../src/gateway/model/tool-definition.js';
@@ -21,6 +22,7 @@ import { TOOL } from '../../../support/tool.js';
 
 const CALL_ID = '0f8fad5b-d9cb-469f-a165-70867728950e';
 const ORG_ID = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
+const ACCOUNT = accountSidOf(ORG_ID);
 const NO_OPERATOR = PLAIN;
 const OPERATOR: OperatorAgent = { ...PLAIN, url: 'wss://operator.example/bot', bearerToken: 'operator-token' };
 const STREAM = { url: 'wss://customer.example/bot', format: 'pcm16-8000', bearer_token: null } as const;
@@ -64,7 +66,8 @@ describe('who talks to the caller', () => {
 
   it('is the test line with the agent’s sentence when it stands in', () => {
     const { agent } = describeAgent(OPERATOR, call({ stream: STREAM, first_sentence: 'Hello.', language: 'GER' }), 'test-line');
-    expect(agent).toEqual({ kind: 'test-line', firstSentence: 'Hello.', language: 'GER', voice: null, pronunciationGuide: [] });
+    const line = { firstSentence: 'Hello.', language: 'GER', voice: null, pronunciationGuide: [] };
+    expect(agent).toEqual({ kind: 'test-line', accountSid: ACCOUNT, ...line });
   });
 
   it('never sends the operator’s token to a customer’s address', () => {
@@ -102,7 +105,7 @@ describe('who talks to the caller', () => {
     const standIns = { ...OPERATOR.standIns, secondProvider: 'deepgram' } as const;
     for (const choice of ['own', 'second-provider'] as const)
       expect(describeAgent({ ...OPERATOR, standIns }, { ...call(null), route: null }, choice)).toEqual({
-        agent: { kind: 'test-line', firstSentence: '', language: 'ENG', voice: null, pronunciationGuide: [] },
+        agent: { kind: 'test-line', accountSid: '', firstSentence: '', language: 'ENG', voice: null, pronunciationGuide: [] },
         dropped: [],
       });
   });
@@ -124,6 +127,7 @@ describe('what stands in for an agent', () => {
     expect(describeAgent(operator, call({ provider: OWN }), choice)).toEqual({
       agent: {
         kind: 'player',
+        accountSid: ACCOUNT,
         clips: [
           { kind: 'say', text: 'Pardon.', language: 'FRE', voice: null, loop: 1 },
           { kind: 'pause', ms: 200 },
@@ -160,8 +164,9 @@ describe('what stands in for an agent', () => {
 });
 
 it('says a briefing once, to whoever answers', () => {
-  expect(briefingAgent({ text: 'A caller waits.', language: 'GER' })).toEqual({
+  expect(briefingAgent({ text: 'A caller waits.', language: 'GER' }, call(null))).toEqual({
     kind: 'player',
+    accountSid: ACCOUNT,
     clips: [{ kind: 'say', text: 'A caller waits.', language: 'GER', voice: null, loop: 1 }],
     gather: null,
     transferTo: null,

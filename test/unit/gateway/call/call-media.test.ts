@@ -6,7 +6,7 @@ import { MediaUnavailableError } from '../../../../src/gateway/ports/ports.js';
 import { Scope } from '../../../../src/lib/scope.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
-const TEST_LINE = { kind: 'test-line', firstSentence: '', language: 'ENG', voice: null, pronunciationGuide: [] } as const;
+const TEST_LINE = { kind: 'test-line', accountSid: '', firstSentence: '', language: 'ENG', voice: null, pronunciationGuide: [] } as const;
 
 /** A call whose media thread ends while its agent connects. */
 function dying(tellsOfIt: boolean): { readonly media: CallMedia; readonly events: LegEvent['type'][] } {
