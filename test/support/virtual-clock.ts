@@ -45,6 +45,14 @@ export class VirtualClock implements Clock {
     return this.#timers.length;
   }
 
+  /** Moves time on to the next timer, and fires it; nothing without one. */
+  fireNext(): void {
+    const next = this.#timers.shift();
+    if (next === undefined) return;
+    this.#nowMs = Math.max(this.#nowMs, next.dueMs);
+    next.fire();
+  }
+
   /** Moves time on, firing every timer that falls due, each at its own time. */
   advance(byMs: number): void {
     const until = this.#nowMs + byMs;

@@ -1,0 +1,153 @@
+import childProcess from 'node:child_process';
+import { webcrypto } from 'node:crypto';
+import diagnostics from 'node:diagnostics_channel';
+import dns from 'node:dns/promises';
+import fs from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import net from 'node:net';
+import tls from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import workers from 'node:worker_threads';
+import zlib from 'node:zlib';
+import { WorldUdpSocket } from './datagrams.js';
+import { addressInWorld, closeInWorld, connectInWorld, listenInWorld } from './network.js';
+import { currentProcess } from './process.js';
+import { WorldShell } from './shell.js';
+import { WorldSocket } from './socket.js';
+import { WorldThread } from './threads.js';
+import { outstanding } from './time.js';
+
+// What of Node.js reaches out of the process is replaced here, once for each worker that runs tests of this folder, before any module of the
+// product is loaded. No test of this folder has a real socket, thread or process.
+
+/** Names that resolve in the world, with their addresses; any other is unknown. */
+export const worldNames = new Map<string, readonly string[]>();
+
+function unknownName(name: string): Error {
+  return Object.assign(new Error(`queryA ENOTFOUND ${name}`), { code: 'ENOTFOUND', hostname: name });
+}
+
+function addressesOf(name: string): readonly string[] {
+  if (net.isIP(name) !== 0) return [name];
+  if (name === 'localhost') return ['127.0.0.1'];
+  const known = worldNames.get(name);
+  if (known === undefined) throw unknownName(name);
+  return known;
+}
+
+function replaceNetwork(): void {
+  const connect = (...given: unknown[]): WorldSocket => connectInWorld(given);
+  Object.assign(net, { connect, createConnection: connect });
+  Object.assign(net.Server.prototype, {
+    listen(this: net.Server, ...given: unknown[]): net.Server {
+      return listenInWorld(this, given);
+    },
+    address(this: net.Server): net.AddressInfo | string | null {
+      return addressInWorld(this);
+    },
+    close(this: net.Server, onClosed?: (error?: Error) => void): net.Server {
+      return closeInWorld(this, onClosed);
+    },
+  });
+  // drachtio-srf and others ask by class.
+  Object.defineProperty(tls.TLSSocket, Symbol.hasInstance, { value: (one: unknown) => one instanceof WorldSocket && one.isTls });
+}
+
+/** TLS without TLS: the connection is as it is, and says that it is encrypted. */
+function replaceTls(): void {
+  const connect = (...given: unknown[]): WorldSocket => {
+    const options = given.find((one) => typeof one === 'object' && one !== null) as { readonly socket?: WorldSocket } | undefined;
+    const onSecure = given.find((one): one is () => void => typeof one === 'function');
+    const socket = (options?.socket ?? connectInWorld(given.filter((one) => typeof one !== 'function'))).asTls();
+    if (onSecure !== undefined) socket.once('secureConnect', onSecure);
+    if (options?.socket?.connecting === false) setImmediate(() => socket.emit('secureConnect'));
+    return socket;
+  };
+  class WorldTlsServer extends net.Server {
+    constructor(_options: unknown, onSecure?: (socket: net.Socket) => void) {
+      super();
+      if (onSecure !== undefined) this.on('secureConnection', onSecure);
+      this.on('connection', (socket: WorldSocket) => this.emit('secureConnection', socket.asTls()));
+    }
+    setSecureContext(): void {
+      return;
+    }
+  }
+  Object.assign(tls, {
+    connect,
+    createServer: (options: unknown, onSecure?: (socket: net.Socket) => void) => new WorldTlsServer(options, onSecure),
+    Server: WorldTlsServer,
+  });
+}
+
+function replaceNames(): void {
+  const records = (name: string): Promise<readonly { address: string; ttl: number }[]> =>
+    Promise.resolve().then(() => addressesOf(name).map((address) => ({ address, ttl: 60 })));
+  const none = (name: string): Promise<never> => Promise.reject(unknownName(name));
+  Object.assign(dns, {
+    lookup: async (name: string, options?: { readonly all?: boolean }) => {
+      const found = (await records(name)).map(({ address }) => ({ address, family: 4 }));
+      return options?.all === true ? found : found[0];
+    },
+  });
+  Object.assign(dns.Resolver.prototype, { resolve4: records, resolve6: none, resolveSrv: none, resolveNaptr: none });
+}
+
+/** An observer of one process does not see what another one publishes. */
+function keepEventsInProcesses(): void {
+  const { subscribe, unsubscribe } = diagnostics;
+  const own = new Map<unknown, (message: unknown, name: string | symbol) => void>();
+  Object.assign(diagnostics, {
+    subscribe: (name: string, listener: (message: unknown, name: string | symbol) => void) => {
+      const owner = currentProcess();
+      const wrapped = (message: unknown, from: string | symbol): void => {
+        if (currentProcess() === owner) listener(message, from);
+      };
+      own.set(listener, wrapped);
+      subscribe(name, wrapped);
+    },
+    unsubscribe: (name: string, listener: (message: unknown, name: string | symbol) => void) => {
+      const wrapped = own.get(listener);
+      own.delete(listener);
+      return wrapped !== undefined && unsubscribe(name, wrapped);
+    },
+  });
+}
+
+/** Work of Node's thread pool that it does not name among its active resources is counted. */
+function countThreadPool(): void {
+  const { digest } = webcrypto.subtle;
+  webcrypto.subtle.digest = (...given) => outstanding(digest.apply(webcrypto.subtle, given));
+  for (const name of ['brotliDecompress', 'inflateRaw'] as const) {
+    const real = zlib[name] as (bytes: Buffer, done: (error: Error | null, result: Buffer) => void) => void;
+    Object.assign(zlib, {
+      [name]: (bytes: Buffer, done: (error: Error | null, result: Buffer) => void) =>
+        void outstanding(new Promise<void>((resolve) => real(bytes, (...given) => (resolve(), done(...given))))),
+    });
+  }
+  const { readFile } = fs;
+  Object.assign(fs, {
+    readFile: (path: unknown, ...more: unknown[]) =>
+      typeof path === 'string' && path.startsWith('/proc/net/')
+        ? Promise.resolve('')
+        : (readFile as (...all: unknown[]) => unknown)(path, ...more),
+  });
+}
+
+export function replaceBuiltins(): void {
+  process.env['TRUNKLINE_SRTP_ADDON'] = fileURLToPath(new URL('./addon.cjs', import.meta.url));
+  Object.assign(globalThis, { TrunklineWorld: { UdpSocket: WorldUdpSocket } });
+  replaceNetwork();
+  replaceTls();
+  replaceNames();
+  keepEventsInProcesses();
+  countThreadPool();
+  Object.assign(workers, { Worker: WorldThread });
+  Object.assign(childProcess, {
+    spawn: (command: string) => {
+      if (command !== '/bin/sh') throw new Error(`the world starts no process: ${command}`);
+      return new WorldShell();
+    },
+  });
+  syncBuiltinESMExports();
+}

@@ -1,0 +1,3 @@
+import { replaceBuiltins } from './builtins.js';
+
+replaceBuiltins();

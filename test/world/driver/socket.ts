@@ -1,0 +1,178 @@
+import { Socket } from 'node:net';
+import { currentProcess, type Possession, type WorldProcess } from './process.js';
+
+export interface SocketAddress {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** What a connection through TLS shows: nothing is encrypted, since no test of the world is of TLS itself. */
+const TLS_FACTS = {
+  encrypted: true,
+  authorized: true,
+  alpnProtocol: false,
+  getProtocol: () => 'TLSv1.3',
+  getCipher: () => ({ name: 'TLS_AES_256_GCM_SHA384', standardName: 'TLS_AES_256_GCM_SHA384', version: 'TLSv1.3' }),
+  getPeerCertificate: () => ({}),
+  getPeerX509Certificate: () => undefined,
+  getSession: () => undefined,
+  isSessionReused: () => false,
+  disableRenegotiation: () => undefined,
+};
+
+/** One end of a connection within the test's process. What one end writes the other reads in a later turn of the event loop, as with a real one. */
+export class WorldSocket extends Socket implements Possession {
+  #other: WorldSocket | null = null;
+  readonly #owner: WorldProcess | null;
+  #timeoutMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #wantsMore: (() => void) | null = null;
+  #isCut = false;
+  isTls = false;
+  #local: SocketAddress = { address: '127.0.0.1', port: 0 };
+  #remote: SocketAddress | undefined;
+
+  constructor(owner: WorldProcess | null = currentProcess(), options: { readonly allowHalfOpen?: boolean } = {}) {
+    super(options);
+    this.#owner = owner;
+    setConnecting(this, true);
+    // Node's own are getters of a system's socket, which has none here.
+    Object.defineProperties(this, {
+      localAddress: { get: () => this.#local.address },
+      localPort: { get: () => this.#local.port },
+      remoteAddress: { get: () => this.#remote?.address },
+      remotePort: { get: () => this.#remote?.port },
+      remoteFamily: { value: 'IPv4' },
+    });
+    owner?.opened(this);
+  }
+
+  /** The connection stands: `connect` follows at both ends that wait for it. */
+  static join(client: WorldSocket, server: WorldSocket, from: SocketAddress, to: SocketAddress): void {
+    for (const one of [client, server]) setConnecting(one, false);
+    [client.#other, server.#other] = [server, client];
+    [client.#local, client.#remote, server.#local, server.#remote] = [from, to, to, from];
+  }
+
+  /** In the process of this end: the connection stands. */
+  connected(): void {
+    this.#inOwner(() => {
+      this.emit('connect');
+      this.emit('ready');
+      if (this.isTls) this.emit('secureConnect');
+    });
+  }
+
+  asTls(): this {
+    this.isTls = true;
+    return Object.assign(this, TLS_FACTS);
+  }
+
+  override setNoDelay(): this {
+    return this;
+  }
+
+  override setKeepAlive(): this {
+    return this;
+  }
+
+  override ref(): this {
+    return this;
+  }
+
+  override unref(): this {
+    return this;
+  }
+
+  /** Node's own timers of sockets are real. */
+  override setTimeout(ms: number, onTimeout?: () => void): this {
+    this.#timeoutMs = ms;
+    if (onTimeout !== undefined) this.once('timeout', onTimeout);
+    this.#touch();
+    return this;
+  }
+
+  #touch(): void {
+    clearTimeout(this.#timer);
+    this.#timer = this.#timeoutMs > 0 ? setTimeout(() => this.emit('timeout'), this.#timeoutMs) : undefined;
+  }
+
+  override _read(): void {
+    const more = this.#wantsMore;
+    this.#wantsMore = null;
+    more?.();
+  }
+
+  override _write(chunk: Buffer | string, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    if (this.connecting) {
+      this.once('connect', () => this._write(chunk, encoding, done));
+      return;
+    }
+    this.#touch();
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : Buffer.from(chunk);
+    this.#deliver(bytes, done);
+  }
+
+  override _writev(chunks: { chunk: Buffer | string; encoding: BufferEncoding }[], done: (error?: Error | null) => void): void {
+    const bytes = chunks.map(({ chunk, encoding }) => (typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk));
+    this._write(Buffer.concat(bytes), 'binary', done);
+  }
+
+  override _final(done: () => void): void {
+    if (this.connecting) {
+      this.once('connect', () => this._final(done));
+      return;
+    }
+    this.#deliver(null, done);
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    clearTimeout(this.#timer);
+    this.#owner?.closed(this);
+    const other = this.#other;
+    if (other !== null && !this.#isCut) setImmediate(() => other.#gone());
+    done(error);
+  }
+
+  /** The process at this end is gone: this end is silent from now on, and the other one hears that it is closed. */
+  cut(): void {
+    this.#isCut = true;
+    clearTimeout(this.#timer);
+    const other = this.#other;
+    this.#other = null;
+    if (other !== null) setImmediate(() => other.#gone());
+  }
+
+  /** In another turn, in the process of the other end; `done` once that one wants more, so that a reader that waits holds its writer up. */
+  #deliver(bytes: Buffer | null, done: (error?: Error | null) => void): void {
+    const other = this.#other;
+    if (other === null || this.#isCut) return void setImmediate(done);
+    setImmediate(() => {
+      if (other.destroyed || other.#isCut) return done();
+      other.#inOwner(() => {
+        other.#touch();
+        if (other.push(bytes)) done();
+        else other.#wantsMore = bytes === null ? null : () => this.#inOwner(done);
+        if (bytes === null) done();
+      });
+    });
+  }
+
+  #gone(): void {
+    if (this.destroyed || this.#isCut) return;
+    this.#other = null;
+    this.#inOwner(() => {
+      if (!this.readableEnded) this.push(null);
+      this.destroy();
+    });
+  }
+
+  #inOwner(work: () => void): void {
+    if (this.#owner === null) work();
+    else if (!this.#owner.isDead) this.#owner.run(work);
+  }
+}
+
+function setConnecting(socket: Socket, isConnecting: boolean): void {
+  Object.assign(socket, { connecting: isConnecting });
+}

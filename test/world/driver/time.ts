@@ -1,0 +1,189 @@
+import { VirtualClock } from '../../support/virtual-clock.js';
+import { boundToProcess } from './process.js';
+
+const real = {
+  setTimeout: globalThis.setTimeout,
+  clearTimeout: globalThis.clearTimeout,
+  setInterval: globalThis.setInterval,
+  clearInterval: globalThis.clearInterval,
+  setImmediate: globalThis.setImmediate,
+  Date: globalThis.Date,
+  now: performance.now.bind(performance),
+};
+
+/** What Node.js does outside of JavaScript, by its names: while one is under way, something is still to come without time passing. */
+const OUTSTANDING = new Set([
+  'Immediate',
+  'FSReqCallback',
+  'FSReqPromise',
+  'GetAddrInfoReqWrap',
+  'QueryReqWrap',
+  'WriteWrap',
+  'ShutdownWrap',
+]);
+
+/** A test that waits for what never comes ends here: so much virtual time no story needs. */
+const LONGEST_MS = 7 * 86_400_000;
+
+/** Work in Node's thread pool that it does not name among its active resources. */
+let inThreadPool = 0;
+
+/** Counts the promise among what is outstanding until it is settled. */
+export function outstanding<T>(work: Promise<T>): Promise<T> {
+  inThreadPool += 1;
+  const ended = (): void => void (inThreadPool -= 1);
+  work.then(ended, ended);
+  return work;
+}
+
+function isIdle(): boolean {
+  return inThreadPool === 0 && !process.getActiveResourcesInfo().some((name) => OUTSTANDING.has(name));
+}
+
+/** As Node's own; clearing it twice does nothing. */
+class WorldTimer implements Omit<NodeJS.Timeout, '_onTimeout'> {
+  #cancel: () => void = () => undefined;
+
+  constructor(
+    private readonly clock: VirtualClock,
+    private readonly fire: () => void,
+    private readonly delayMs: number,
+    private readonly isRepeated: boolean,
+  ) {
+    this.#arm();
+  }
+
+  #arm(): void {
+    this.#cancel = this.clock.setTimer(this.delayMs, () => {
+      if (this.isRepeated) this.#arm();
+      this.fire();
+    });
+  }
+
+  close(): this {
+    this.#cancel();
+    return this;
+  }
+
+  refresh(): this {
+    this.#cancel();
+    this.#arm();
+    return this;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  hasRef(): boolean {
+    return true;
+  }
+
+  [Symbol.toPrimitive](): number {
+    return 0;
+  }
+
+  [Symbol.dispose](): void {
+    this.#cancel();
+  }
+}
+
+/**
+ * Time of the whole process while a world is open. It stands still while anything is under way, and goes on to the next timer when nothing
+ * is: when nothing is outstanding (an immediate, a request to Node's thread pool), only time can make something happen. A test just waits for
+ * what it expects, and time passes until it is there.
+ */
+export class WorldTime {
+  readonly clock = new VirtualClock();
+  #isOpen = true;
+  readonly #ended: Promise<void>;
+
+  constructor() {
+    this.#replaceGlobals();
+    this.#ended = this.#pump();
+  }
+
+  get nowMs(): number {
+    return this.clock.nowMs();
+  }
+
+  /** Time passes, and everything that it makes happen has happened. */
+  pass(ms: number): Promise<void> {
+    return new Promise((resolve) => this.clock.setTimer(ms, () => void this.#settled().then(resolve)));
+  }
+
+  /** Everything that can happen without time has happened. */
+  settle(): Promise<void> {
+    return this.pass(0);
+  }
+
+  /** Real time is back. */
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    await this.#ended;
+    Object.assign(globalThis, {
+      setTimeout: real.setTimeout,
+      clearTimeout: real.clearTimeout,
+      setInterval: real.setInterval,
+      clearInterval: real.clearInterval,
+      Date: real.Date,
+    });
+    performance.now = real.now;
+  }
+
+  async #settled(): Promise<void> {
+    do await turn();
+    while (!isIdle());
+  }
+
+  async #pump(): Promise<void> {
+    while (this.#isOpen) {
+      await turn();
+      if (!isIdle()) continue;
+      if (this.clock.nowMs() > LONGEST_MS) throw new Error('the test waits for what does not come in a week');
+      this.clock.fireNext();
+    }
+  }
+
+  #replaceGlobals(): void {
+    const { clock } = this;
+    const timer =
+      (isRepeated: boolean) =>
+      (fire: (...given: unknown[]) => void, delayMs = 0, ...given: unknown[]): WorldTimer =>
+        new WorldTimer(
+          clock,
+          boundToProcess(() => fire(...given)),
+          Math.max(isRepeated ? 1 : 0, Number(delayMs) || 0),
+          isRepeated,
+        );
+    const clear = (one: unknown): void => {
+      if (one instanceof WorldTimer) one.close();
+      else real.clearTimeout(one as NodeJS.Timeout);
+    };
+    class WorldDate extends real.Date {
+      constructor(...given: readonly unknown[]) {
+        super(...((given.length === 0 ? [clock.wallMs()] : given) as [number]));
+      }
+      static override now(): number {
+        return Math.floor(clock.wallMs());
+      }
+    }
+    Object.assign(globalThis, {
+      setTimeout: timer(false),
+      setInterval: timer(true),
+      clearTimeout: clear,
+      clearInterval: clear,
+      Date: WorldDate,
+    });
+    performance.now = () => clock.nowMs();
+  }
+}
+
+/** The next turn of the event loop. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => real.setImmediate(resolve));
+}

@@ -1,0 +1,203 @@
+import { bdecode, bencode } from '../../src/gateway/relay/bencode.js';
+import { worldDatagrams, type From } from './driver/datagrams.js';
+import { WorldProcess } from './driver/process.js';
+
+type Side = 'carrier' | 'agent';
+type Command = Record<string, unknown>;
+
+/** 30 bytes of key and salt, in base64: packets of the world are not encrypted, so one is enough. */
+const KEY = 'V29ybGRLZXlXb3JsZEtleVdvcmxkS2V5V29ybGRL';
+const SUITE = 'AES_CM_128_HMAC_SHA1_80';
+const KEPT = /^(?:PCMU|PCMA|telephone-event)\//i;
+
+interface Party {
+  /** Facing it; RTCP is on the next one. */
+  readonly port: number;
+  /** Where its description says that it is; `null`: it has given none. */
+  at: From | null;
+  profile: string;
+  packets: number;
+  bytes: number;
+}
+
+interface Session {
+  readonly parties: Readonly<Record<Side, Party>>;
+  readonly close: () => void;
+}
+
+const OTHER: Readonly<Record<Side, Side>> = { carrier: 'agent', agent: 'carrier' };
+
+/** rtpengine 10.5 as far as the gateway can tell: its ng protocol, its ports, and packets that go through. SRTP is said in descriptions and not done. */
+export class WorldRtpengine {
+  process = new WorldProcess('rtpengine');
+  readonly sessions = new Map<string, Session>();
+  #nextPort: number;
+  #startedMs = 0;
+  /** Answers no command, as one that stands still; what comes meanwhile is answered when it goes on. */
+  #isStalled = false;
+  readonly #held: (() => void)[] = [];
+  /** How it refuses offers; `null`: it takes them. */
+  refusal: string | null = null;
+
+  constructor(
+    private readonly ngPort: number,
+    private readonly portMin: number,
+  ) {
+    this.#nextPort = portMin;
+  }
+
+  start(): void {
+    this.process = new WorldProcess('rtpengine');
+    this.#startedMs = performance.now();
+    this.#isStalled = false;
+    this.process.run(() =>
+      worldDatagrams().bind(this.ngPort, (datagrams) => datagrams.forEach(({ bytes, from }) => this.#take(bytes, from))),
+    );
+  }
+
+  kill(): void {
+    this.process.kill();
+    this.sessions.clear();
+    this.#held.length = 0;
+    this.#nextPort = this.portMin;
+  }
+
+  stall(): void {
+    this.#isStalled = true;
+  }
+
+  goOn(): void {
+    this.#isStalled = false;
+    for (const answer of this.#held.splice(0)) answer();
+  }
+
+  #take(bytes: Uint8Array, from: From): void {
+    const datagram = Buffer.from(bytes);
+    const space = datagram.indexOf(' ');
+    const cookie = datagram.toString('latin1', 0, space);
+    const answer = (): void => {
+      const reply = `${cookie} ${bencode(this.#answer(bdecode(datagram, space + 1)))}`;
+      worldDatagrams().send(Buffer.from(reply), { address: '127.0.0.1', port: this.ngPort }, from.port);
+    };
+    if (this.#isStalled) this.#held.push(answer);
+    else answer();
+  }
+
+  #answer(command: Command): Command {
+    const callId = String(command['call-id']);
+    switch (command['command']) {
+      case 'ping':
+        return { result: 'pong' };
+      case 'offer':
+        if (this.refusal !== null) return { result: 'error', 'error-reason': this.refusal };
+        return this.#describe(this.sessions.get(callId) ?? this.#open(callId), command, 'offer');
+      case 'answer': {
+        const session = this.sessions.get(callId);
+        return session === undefined ? unknownCall() : this.#describe(session, command, 'answer');
+      }
+      case 'query': {
+        const session = this.sessions.get(callId);
+        return session === undefined ? unknownCall() : { result: 'ok', ...figuresOf(session) };
+      }
+      case 'delete': {
+        const session = this.sessions.get(callId);
+        session?.close();
+        this.sessions.delete(callId);
+        return session === undefined
+          ? { result: 'ok', warning: 'Call-ID not found or tags did not match' }
+          : { result: 'ok', ...figuresOf(session) };
+      }
+      case 'list':
+        return { result: 'ok', calls: [...this.sessions.keys()].slice(0, Number(command['limit'] ?? 32)) };
+      case 'statistics': {
+        const uptime = String(Math.floor((performance.now() - this.#startedMs) / 1_000));
+        return { result: 'ok', statistics: { totalstatistics: { uptime }, currentstatistics: { sessionsown: this.sessions.size } } };
+      }
+      default:
+        return { result: 'error', 'error-reason': 'Unrecognized command' };
+    }
+  }
+
+  #open(callId: string): Session {
+    const closes: (() => void)[] = [];
+    const party = (): Party => {
+      const port = this.#nextPort;
+      this.#nextPort += 2;
+      return { port, at: null, profile: 'RTP/AVP', packets: 0, bytes: 0 };
+    };
+    const parties = { carrier: party(), agent: party() };
+    for (const side of ['carrier', 'agent'] as const)
+      for (const offset of [0, 1]) {
+        const bound = this.process.run(() =>
+          worldDatagrams().bind(parties[side].port + offset, (datagrams) => {
+            for (const { bytes } of datagrams) this.#forward(parties, side, offset, bytes);
+          }),
+        );
+        closes.push(bound.close);
+      }
+    const session = { parties, close: () => closes.forEach((close) => close()) };
+    this.sessions.set(callId, session);
+    return session;
+  }
+
+  #forward(parties: Session['parties'], from: Side, offset: number, bytes: Uint8Array): void {
+    const to = parties[OTHER[from]];
+    if (offset === 0) {
+      parties[from].packets += 1;
+      parties[from].bytes += bytes.length;
+    }
+    if (to.at !== null) worldDatagrams().send(bytes, { address: '127.0.0.1', port: to.port + offset }, to.at.port + offset);
+  }
+
+  /** What the other side gets of a description. */
+  #describe({ parties }: Session, command: Command, kind: 'offer' | 'answer'): Command {
+    const offerer = command['from-tag'] as Side;
+    const sender = kind === 'offer' ? offerer : OTHER[offerer];
+    const [from, to] = [parties[sender], parties[OTHER[sender]]];
+    const sdp = String(command['sdp']);
+    const port = Number(/^m=audio (\d+)/m.exec(sdp)?.[1]);
+    from.at = { address: /^c=IN IP4 (\S+)/m.exec(sdp)?.[1] ?? '127.0.0.1', port };
+    if (kind === 'offer') {
+      from.profile = /^m=audio \d+ (\S+)/m.exec(sdp)?.[1] ?? 'RTP/AVP';
+      to.profile = String(command['transport-protocol']);
+    }
+    return { result: 'ok', sdp: rewritten(sdp, to) };
+  }
+}
+
+function unknownCall(): Command {
+  return { result: 'error', 'error-reason': 'Unknown call-id' };
+}
+
+function figuresOf({ parties }: Session): Command {
+  const tag = ({ packets, bytes }: Party): Command => ({
+    medias: [
+      {
+        streams: [
+          { flags: ['RTP'], stats: { packets, bytes, errors: 0 } },
+          { flags: ['RTCP'], stats: { packets: 0, bytes: 0, errors: 0 } },
+        ],
+      },
+    ],
+  });
+  return { tags: { carrier: tag(parties.carrier), agent: tag(parties.agent) } };
+}
+
+/** With the port that faces the recipient, its profile, and the codecs that the gateway asks for. */
+function rewritten(sdp: string, to: Party): string {
+  const isSecure = to.profile.includes('SAVP');
+  const names = new Map([...sdp.matchAll(/^a=rtpmap:(\d+) (\S+)/gm)].map(([, type = '', name = '']) => [type, name]));
+  const isKept = (type: string): boolean =>
+    KEPT.test(names.get(type) ?? ({ 0: 'PCMU/8000', 8: 'PCMA/8000' } as Record<string, string>)[type] ?? '');
+  const lines = sdp.split(/\r?\n/).flatMap((line): readonly string[] => {
+    if (/^o=/.test(line)) return [line.replace(/IN IP4 \S+$/, 'IN IP4 127.0.0.1')];
+    if (/^c=/.test(line)) return ['c=IN IP4 127.0.0.1'];
+    if (/^a=(?:crypto|rtcp|ice-|candidate|fingerprint|setup|rtcp-mux)/.test(line)) return [];
+    const [, types] = /^m=audio \d+ \S+ (.*)$/.exec(line) ?? [];
+    if (types !== undefined) return [`m=audio ${String(to.port)} ${to.profile} ${types.split(' ').filter(isKept).join(' ')}`];
+    const [, type] = /^a=(?:rtpmap|fmtp):(\d+)/.exec(line) ?? [];
+    return type !== undefined && !isKept(type) ? [] : [line];
+  });
+  const body = lines.filter((line) => line !== '');
+  return [...body, `a=rtcp:${String(to.port + 1)}`, ...(isSecure ? [`a=crypto:1 ${SUITE} inline:${KEY}`] : []), ''].join('\r\n');
+}
