@@ -1,0 +1,115 @@
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../../../src/lib/clock.js';
+import { Connection } from './connection.js';
+import { execute } from './execute.js';
+import { Keyspace } from './keyspace.js';
+import { Push, RedisError } from './reply.js';
+import { Scripts } from './scripts.js';
+
+/**
+ * A Redis 7.0 in this process: what the product asks of one, its scripts among it, over connections in RESP2 or RESP3. Time is the clock's. It has no
+ * timers and does nothing by itself: it answers in the call in which a command comes. What it does not know is an error.
+ */
+export class MemoryRedis {
+  readonly keys: Keyspace;
+  readonly scripts = new Scripts(this);
+  /** As INFO tells it. Above `maxBytes` (0: no limit) it takes no writes that need memory. */
+  memory = { usedBytes: 1 << 20, maxBytes: 0, policy: 'noeviction' };
+  /** It is a replica now, and takes no writes. */
+  isReadOnly = false;
+  /** It takes no writes, because it cannot save its data. */
+  cannotSave = false;
+  /** How many replicas have what was written. */
+  replicas = 0;
+  readonly #connections = new Set<Connection>();
+  /** Those with answers that are not sent yet. */
+  readonly #unsent = new Set<Connection>();
+  /** What came while it stood still; `null`: it does not. */
+  #stalled: { readonly connection: Connection; readonly chunk: Buffer }[] | null = null;
+  #isFlushing = false;
+  #lastId = 0;
+
+  constructor(readonly clock: Pick<Clock, 'wallMs'>) {
+    this.keys = new Keyspace(clock);
+  }
+
+  /** Serves a connection. */
+  accept(socket: Duplex): void {
+    this.#lastId += 1;
+    const connection = new Connection(this.#lastId, socket, () => this.#unsent.add(connection));
+    this.#connections.add(connection);
+    socket.on('data', (chunk: Buffer) => {
+      if (this.#stalled === null) this.#receive(connection, chunk);
+      else this.#stalled.push({ connection, chunk });
+    });
+    socket.on('end', () => socket.end());
+    socket.on('error', () => undefined);
+    socket.on('close', () => this.#connections.delete(connection));
+  }
+
+  /** Answers nothing from now on, and keeps its connections. */
+  stall(): void {
+    this.#stalled ??= [];
+  }
+
+  /** Goes on, with all that came meanwhile. */
+  go(): void {
+    const waiting = this.#stalled ?? [];
+    this.#stalled = null;
+    for (const { connection, chunk } of waiting) if (this.#connections.has(connection)) this.#receive(connection, chunk);
+  }
+
+  dropConnections(): void {
+    for (const connection of this.#connections) connection.destroy();
+    this.#connections.clear();
+    this.#unsent.clear();
+  }
+
+  /** Ends at once, and begins again with its data, or without. It has no scripts then. */
+  crash({ forget = false } = {}): void {
+    this.dropConnections();
+    this.#stalled = null;
+    this.scripts.flush();
+    if (forget) this.keys.clear();
+  }
+
+  /** Sends a message to everyone who has subscribed; returns how many. */
+  publish(channel: string, message: string): number {
+    let told = 0;
+    for (const connection of this.#connections) {
+      if (!connection.channels.has(channel)) continue;
+      connection.send(new Push(['message', channel, message]));
+      told += 1;
+    }
+    return told;
+  }
+
+  subscribers(channel: string): number {
+    return [...this.#connections].filter(({ channels }) => channels.has(channel)).length;
+  }
+
+  #receive(connection: Connection, chunk: Buffer): void {
+    try {
+      for (const words of connection.requests.take(chunk)) {
+        connection.send(execute(this, words, connection));
+        if (connection.isEnding) break;
+      }
+    } catch (error) {
+      if (!(error instanceof RedisError)) throw error;
+      connection.send(error);
+      connection.isEnding = true;
+    }
+    this.#flush();
+  }
+
+  /** Answers go out when all commands that came are done: who reads one may send more at once. */
+  #flush(): void {
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    for (const connection of this.#unsent) {
+      this.#unsent.delete(connection);
+      connection.flush();
+    }
+    this.#isFlushing = false;
+  }
+}
