@@ -30,6 +30,17 @@ export default defineConfig({
       {
         test: {
           ...guarded,
+          name: 'world',
+          include: ['test/world/**/*.test.ts'],
+          // Sockets, threads and time of Node.js are replaced before the product is loaded.
+          setupFiles: ['test/support/seed.ts', 'test/world/driver/setup.ts'],
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          ...guarded,
           name: 'redis',
           include: ['test/redis/**/*.test.ts'],
           maxWorkers: 2,

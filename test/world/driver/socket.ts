@@ -9,11 +9,12 @@ export interface SocketAddress {
 /** What a connection through TLS shows: nothing is encrypted, since no test of the world is of TLS itself. */
 const TLS_FACTS = {
   encrypted: true,
-  authorized: true,
+  // Nobody shows a certificate.
+  authorized: false,
   alpnProtocol: false,
   getProtocol: () => 'TLSv1.3',
   getCipher: () => ({ name: 'TLS_AES_256_GCM_SHA384', standardName: 'TLS_AES_256_GCM_SHA384', version: 'TLSv1.3' }),
-  getPeerCertificate: () => ({}),
+  getPeerCertificate: () => ({ subject: {} }),
   getPeerX509Certificate: () => undefined,
   getSession: () => undefined,
   isSessionReused: () => false,

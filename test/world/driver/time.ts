@@ -41,7 +41,7 @@ function isIdle(): boolean {
 }
 
 /** As Node's own; clearing it twice does nothing. */
-class WorldTimer implements Omit<NodeJS.Timeout, '_onTimeout'> {
+class WorldTimer {
   #cancel: () => void = () => undefined;
 
   constructor(
@@ -100,6 +100,8 @@ class WorldTimer implements Omit<NodeJS.Timeout, '_onTimeout'> {
 export class WorldTime {
   readonly clock = new VirtualClock();
   #isOpen = true;
+  /** Told when nothing is under way any more, before time goes on. */
+  readonly #waiting: (() => void)[] = [];
   readonly #ended: Promise<void>;
 
   constructor() {
@@ -113,7 +115,7 @@ export class WorldTime {
 
   /** Time passes, and everything that it makes happen has happened. */
   pass(ms: number): Promise<void> {
-    return new Promise((resolve) => this.clock.setTimer(ms, () => void this.#settled().then(resolve)));
+    return new Promise((resolve) => this.clock.setTimer(ms, () => this.#waiting.push(resolve)));
   }
 
   /** Everything that can happen without time has happened. */
@@ -135,17 +137,14 @@ export class WorldTime {
     performance.now = real.now;
   }
 
-  async #settled(): Promise<void> {
-    do await turn();
-    while (!isIdle());
-  }
-
   async #pump(): Promise<void> {
     while (this.#isOpen) {
       await turn();
       if (!isIdle()) continue;
       if (this.clock.nowMs() > LONGEST_MS) throw new Error('the test waits for what does not come in a week');
-      this.clock.fireNext();
+      const waiting = this.#waiting.shift();
+      if (waiting === undefined) this.clock.fireNext();
+      else waiting();
     }
   }
 
