@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { HandMadeCall } from '../support/invite.js';
 import { offerSdp } from '../support/sdp.js';
-import { World } from './world.js';
+import { startWorld } from './world.js';
 
 const NUMBER = '+15550100100';
 
 describe('a call', () => {
   it('is answered by the test line, and leaves one record when the caller hangs up', async () => {
-    const world = await World.start();
+    const world = await startWorld();
     const call = new HandMadeCall(await world.carrier(), NUMBER);
     const ok = await call.answered(offerSdp());
     expect(ok.body).toMatch(/m=audio \d+ RTP\/SAVP 0 101/);

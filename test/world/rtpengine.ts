@@ -1,3 +1,4 @@
+import { SrtpSession } from '../../src/srtp/srtp.js';
 import { bdecode, bencode } from '../../src/gateway/relay/bencode.js';
 import { worldDatagrams, type From } from './driver/datagrams.js';
 import { WorldProcess } from './driver/process.js';
@@ -5,19 +6,32 @@ import { WorldProcess } from './driver/process.js';
 type Side = 'carrier' | 'agent';
 type Command = Record<string, unknown>;
 
-/** 30 bytes of key and salt, in base64: packets of the world are not encrypted, so one is enough. */
-const KEY = 'V29ybGRLZXlXb3JsZEtleVdvcmxkS2V5V29ybGRL';
+/** 30 bytes of key and salt, in base64: with it rtpengine sends to everybody. */
+const KEY = Buffer.from('World key, and its salt: 30 B.').toString('base64');
 const SUITE = 'AES_CM_128_HMAC_SHA1_80';
 const KEPT = /^(?:PCMU|PCMA|telephone-event)\//i;
+
+/** The keys of a party that uses SRTP. */
+interface Srtp {
+  readonly key: string;
+  readonly receive: SrtpSession;
+  readonly send: SrtpSession;
+}
 
 interface Party {
   /** Facing it; RTCP is on the next one. */
   readonly port: number;
   /** Where its description says that it is; `null`: it has given none. */
-  at: From | null;
+  at: (From & { readonly rtcpPort: number }) | null;
   profile: string;
+  /** The tag of its `a=crypto` that is used, and its keys; `null`: plain RTP. */
+  cryptoTag: string;
+  srtp: Srtp | null;
+  /** Its packets may come from another port than it has described. */
+  isFollowed: boolean;
   packets: number;
   bytes: number;
+  errors: number;
 }
 
 interface Session {
@@ -27,7 +41,7 @@ interface Session {
 
 const OTHER: Readonly<Record<Side, Side>> = { carrier: 'agent', agent: 'carrier' };
 
-/** rtpengine 10.5 as far as the gateway can tell: its ng protocol, its ports, and packets that go through. SRTP is said in descriptions and not done. */
+/** rtpengine 10.5 as far as the gateway can tell: its ng protocol, its ports, and packets that go through it, decrypted and encrypted. */
 export class WorldRtpengine {
   process = new WorldProcess('rtpengine');
   readonly sessions = new Map<string, Session>();
@@ -123,14 +137,14 @@ export class WorldRtpengine {
     const party = (): Party => {
       const port = this.#nextPort;
       this.#nextPort += 2;
-      return { port, at: null, profile: 'RTP/AVP', packets: 0, bytes: 0 };
+      return { port, at: null, profile: 'RTP/AVP', cryptoTag: '1', srtp: null, isFollowed: false, packets: 0, bytes: 0, errors: 0 };
     };
     const parties = { carrier: party(), agent: party() };
     for (const side of ['carrier', 'agent'] as const)
       for (const offset of [0, 1]) {
         const bound = this.process.run(() =>
           worldDatagrams().bind(parties[side].port + offset, (datagrams) => {
-            for (const { bytes } of datagrams) this.#forward(parties, side, offset, bytes);
+            for (const { bytes, from } of datagrams) this.#forward(parties, side, offset, bytes, from);
           }),
         );
         closes.push(bound.close);
@@ -140,13 +154,22 @@ export class WorldRtpengine {
     return session;
   }
 
-  #forward(parties: Session['parties'], from: Side, offset: number, bytes: Uint8Array): void {
-    const to = parties[OTHER[from]];
-    if (offset === 0) {
-      parties[from].packets += 1;
-      parties[from].bytes += bytes.length;
+  #forward(parties: Session['parties'], side: Side, offset: number, bytes: Uint8Array, source: From): void {
+    const [from, to] = [parties[side], parties[OTHER[side]]];
+    const isRtcp = offset === 1;
+    const plain = opened(from, isRtcp, bytes);
+    if (plain === null) {
+      from.errors += 1;
+      return;
     }
-    if (to.at !== null) worldDatagrams().send(bytes, { address: '127.0.0.1', port: to.port + offset }, to.at.port + offset);
+    if (!isRtcp) {
+      from.packets += 1;
+      from.bytes += bytes.length;
+      if (from.isFollowed) from.at = { ...source, rtcpPort: from.at?.rtcpPort ?? source.port + 1 };
+    }
+    if (to.at === null || to.at.port === 0) return;
+    const target = isRtcp ? to.at.rtcpPort : to.at.port;
+    worldDatagrams().send(sealed(to, isRtcp, plain), { address: '127.0.0.1', port: to.port + offset }, target);
   }
 
   /** What the other side gets of a description. */
@@ -156,11 +179,14 @@ export class WorldRtpengine {
     const [from, to] = [parties[sender], parties[OTHER[sender]]];
     const sdp = String(command['sdp']);
     const port = Number(/^m=audio (\d+)/m.exec(sdp)?.[1]);
-    from.at = { address: /^c=IN IP4 (\S+)/m.exec(sdp)?.[1] ?? '127.0.0.1', port };
+    const rtcpPort = Number(/^a=rtcp:(\d+)/m.exec(sdp)?.[1] ?? port + 1);
+    from.at = { address: /^c=IN IP4 (\S+)/m.exec(sdp)?.[1] ?? '127.0.0.1', port, rtcpPort };
+    from.isFollowed = sender === 'carrier' && (command['flags'] as readonly string[]).includes('media handover');
     if (kind === 'offer') {
       from.profile = /^m=audio \d+ (\S+)/m.exec(sdp)?.[1] ?? 'RTP/AVP';
       to.profile = String(command['transport-protocol']);
     }
+    secure(from, sdp);
     return { result: 'ok', sdp: rewritten(sdp, to) };
   }
 }
@@ -170,7 +196,7 @@ function unknownCall(): Command {
 }
 
 function figuresOf({ parties }: Session): Command {
-  const tag = ({ packets, bytes }: Party): Command => ({
+  const tag = ({ packets, bytes, errors }: Party): Command => ({
     medias: [
       {
         streams: [
@@ -181,6 +207,36 @@ function figuresOf({ parties }: Session): Command {
     ],
   });
   return { tags: { carrier: tag(parties.carrier), agent: tag(parties.agent) } };
+}
+
+/** The keys of a description; the same key goes on with its count of packets. */
+function secure(party: Party, sdp: string): void {
+  const [, tag = '1', key] = new RegExp(`^a=crypto:(\\d+) ${SUITE} inline:([^|\\s]+)`, 'm').exec(sdp) ?? [];
+  party.cryptoTag = tag;
+  if (key === undefined) party.srtp = null;
+  else if (party.srtp?.key !== key)
+    party.srtp = {
+      key,
+      receive: new SrtpSession(Buffer.from(key, 'base64'), 'receive'),
+      send: new SrtpSession(Buffer.from(KEY, 'base64'), 'send'),
+    };
+}
+
+/** `null`: it is not the party's. */
+function opened({ srtp }: Party, isRtcp: boolean, bytes: Uint8Array): Uint8Array | null {
+  if (srtp === null) return bytes;
+  const length = isRtcp ? srtp.receive.tryUnprotectRtcp(bytes, bytes.length) : srtp.receive.tryUnprotectRtp(bytes, bytes.length);
+  return length < 0 ? null : bytes.subarray(0, length);
+}
+
+/** SRTP's authentication tag, and SRTCP's index with it. */
+const ROOM_BYTES = 64;
+
+function sealed({ srtp }: Party, isRtcp: boolean, plain: Uint8Array): Uint8Array {
+  if (srtp === null) return plain;
+  const room = new Uint8Array(plain.length + ROOM_BYTES);
+  room.set(plain);
+  return room.subarray(0, isRtcp ? srtp.send.protectRtcp(room, plain.length) : srtp.send.protectRtp(room, plain.length));
 }
 
 /** With the port that faces the recipient, its profile, and the codecs that the gateway asks for. */
@@ -199,5 +255,7 @@ function rewritten(sdp: string, to: Party): string {
     return type !== undefined && !isKept(type) ? [] : [line];
   });
   const body = lines.filter((line) => line !== '');
-  return [...body, `a=rtcp:${String(to.port + 1)}`, ...(isSecure ? [`a=crypto:1 ${SUITE} inline:${KEY}`] : []), ''].join('\r\n');
+  return [...body, `a=rtcp:${String(to.port + 1)}`, ...(isSecure ? [`a=crypto:${to.cryptoTag} ${SUITE} inline:${KEY}`] : []), ''].join(
+    '\r\n',
+  );
 }

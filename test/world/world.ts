@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
-import { loadConfig } from '../../src/config/load.js';
+import { onTestFailed, onTestFinished } from 'vitest';
 import { journalName } from '../../src/config/cells.js';
+import { loadConfig } from '../../src/config/load.js';
 import type { Config } from '../../src/config/schema.js';
 import { startGateway } from '../../src/gateway/main.js';
 import { loadHttpClient } from '../../src/gateway/net/guarded-client.js';
@@ -15,6 +15,7 @@ import { systemClock } from '../../src/lib/system-clock.js';
 import { configOptions } from '../../src/sip-server/config-options.js';
 import { DialogJournal } from '../../src/sip-server/dialog-journal.js';
 import { SipServer } from '../../src/sip-server/server.js';
+import type { Ready } from '../support/gateway.js';
 import { SipPeer } from '../support/sip-peer.js';
 import { closeDatagrams, openDatagrams } from './driver/datagrams.js';
 import { closeNetwork, openNetwork, type WorldNetwork } from './driver/network.js';
@@ -24,9 +25,13 @@ import { WorldTime } from './driver/time.js';
 import { MemoryRedis } from './redis/memory-redis.js';
 import { WorldRtpengine } from './rtpengine.js';
 
-const PORTS = { sip: 5_061, control: 9_022, redis: 6_379, http: 3_000, ng: 2_223, relay: 30_000 } as const;
-const FIXTURES = new URL('../fixtures/world/', import.meta.url);
-const CERTIFICATE = { cert: readFileSync(new URL('cert.pem', FIXTURES), 'utf8'), key: readFileSync(new URL('key.pem', FIXTURES), 'utf8') };
+const PORTS = { sip: 5_061, control: 9_022, redis: 6_379, http: 3_000, ng: 2_223, relay: 30_000, media: 20_000 } as const;
+const RELAY_PORTS = 1_000;
+const MEDIA_PORTS = 40;
+const TLS = new URL('../fixtures/tls/', import.meta.url);
+const [ca = '', cert = '', key = ''] = ['ca', 'cert', 'key'].map((name) => readFileSync(new URL(`${name}.pem`, TLS), 'utf8'));
+/** The gateway of a world that names none. */
+const GATEWAY = 'world';
 
 /** A line of a process's log. */
 export interface LoggedLine {
@@ -36,67 +41,84 @@ export interface LoggedLine {
   readonly fields: LogFields;
 }
 
-/** Settings by their names, as `--set` takes them. */
-type Settings = Readonly<Record<string, string | number | boolean>>;
+/** Settings by the names of their environment variables. */
+export type Settings = Readonly<Record<string, string>>;
 
-export interface ApiAnswer {
-  readonly status: number;
-  readonly json: Record<string, unknown>;
+export interface WorldOptions {
+  /** How many rtpengines there are; a world with several has no demo organization, and gateways that share its Redis. */
+  readonly relays?: number;
+  /** False: the test starts its gateways. */
+  readonly hasGateway?: boolean;
+}
+
+interface RunningPart<T> {
+  readonly process: WorldProcess;
+  readonly running: Promise<T>;
+  readonly config: Config;
 }
 
 /**
- * The whole product in this process, in virtual time: SIP server, unmodified drachtio-srf, gateway with its media threads, Redis in memory, and an
- * rtpengine that is played. Any part can be killed and started again. It ends with its test.
+ * The whole product in this process, in virtual time: SIP server, unmodified drachtio-srf, gateways with their media threads, Redis in memory, and
+ * rtpengines that are played. Each part can be killed and started again. What a test waits for it just awaits: time passes until it is there.
  */
 export class World {
   readonly log: LoggedLine[] = [];
-  readonly rtpengine = new WorldRtpengine(PORTS.ng, PORTS.relay);
+  readonly rtpengines: readonly WorldRtpengine[];
   readonly redis = new MemoryRedis(systemClock);
-  #gateway: { readonly process: WorldProcess; readonly running: Promise<Gateway> } | null = null;
+  readonly ca = ca;
+  readonly sipPort = PORTS.sip;
+  readonly #gateways = new Map<string, RunningPart<Gateway>>();
   #sipServer: { readonly process: WorldProcess; readonly server: SipServer } | null = null;
   #redisProcess: WorldProcess | null = null;
+  ready!: Ready;
 
   private constructor(
     readonly time: WorldTime,
     readonly network: WorldNetwork,
-    private readonly config: Config,
-  ) {}
+    readonly directory: string,
+    private readonly settings: Settings,
+    private readonly options: WorldOptions,
+  ) {
+    this.rtpengines = Array.from(
+      { length: options.relays ?? 1 },
+      (_, index) => new WorldRtpengine(PORTS.ng + index, PORTS.relay + index * RELAY_PORTS),
+    );
+  }
 
   /** Everything has started and answers. */
-  static async start(settings: Settings = {}): Promise<World> {
+  static async start(settings: Settings = {}, options: WorldOptions = {}): Promise<World> {
     // Modules are loaded in real time.
-    await Promise.all([
-      loadThreads(),
-      loadHttpClient(),
-      import('../../src/gateway/media-thread/agents.js'),
-      import('../../src/gateway/wiring/api.js'),
-    ]);
+    const modules = [
+      '../../src/gateway/media-thread/agents.js',
+      '../../src/gateway/wiring/api.js',
+      '../../src/gateway/net/guarded-agent.js',
+    ];
+    await Promise.all([loadThreads(), loadHttpClient(), ...modules.map((module) => import(module))]);
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-world-'));
     const [time, network] = [new WorldTime(), openNetwork()];
     openDatagrams();
-    const world = new World(time, network, worldConfig(directory, settings));
-    onTestFinished(async () => {
-      await time.close();
-      closeNetwork();
-      closeDatagrams();
-      rmSync(directory, { recursive: true, force: true });
-    });
-    world.rtpengine.start();
-    world.startRedis();
-    await world.startSipServer();
-    await world.startGateway();
+    const world = new World(time, network, directory, settings, options);
+    try {
+      for (const rtpengine of world.rtpengines) rtpengine.start();
+      world.startRedis();
+      await world.startSipServer();
+      if (options.hasGateway !== false) await world.startGateway();
+    } catch (error) {
+      await world.destroy();
+      throw error;
+    }
     return world;
   }
 
-  /** What the gateway says of itself when it is ready: the demo organization, its key and number. */
-  async facts(): Promise<{
-    readonly api_key: string;
-    readonly org_id: string;
-    readonly agent_id: string;
-    readonly phone_number: string;
-    readonly http: string;
-  }> {
-    return (await this.#theGateway()).facts as never;
+  /** The first, or only one. */
+  get rtpengine(): WorldRtpengine {
+    const [first] = this.rtpengines;
+    if (first === undefined) throw new Error('the world has no rtpengine');
+    return first;
+  }
+
+  get dataDir(): string {
+    return this.#config(GATEWAY).data_dir;
   }
 
   startRedis(): void {
@@ -105,21 +127,23 @@ export class World {
     this.#redisProcess.run(() => network.listen(String(PORTS.redis), (socket) => redis.accept(socket)));
   }
 
+  /** Its data is kept, as a Redis with an append-only file keeps it. */
   killRedis(): void {
     this.#redisProcess?.kill();
+    this.redis.crash();
   }
 
   async startSipServer(): Promise<void> {
-    const { config } = this;
+    const config = this.#config(GATEWAY);
     const process_ = new WorldProcess('sip-server');
-    const log = this.#logOf(process_);
+    const log = this.#logOf(process_.name);
     const server = process_.run(
       () =>
         new SipServer({
           ...configOptions(config),
-          tls: { certificates: [CERTIFICATE], minVersion: 'TLSv1.2', ciphers: null, clients: null },
-          outgoingTls: { ca: CERTIFICATE.cert, verify: false, names: [] },
-          control: { address: '127.0.0.1', port: PORTS.control, secret: 'world' },
+          tls: { certificates: [{ cert, key }], minVersion: 'TLSv1.2', ciphers: null, clients: null },
+          outgoingTls: { ca, verify: false, names: [] },
+          control: { address: '127.0.0.1', port: PORTS.control, secret: GATEWAY },
           cell: null,
           cells: null,
           journal: new DialogJournal({ file: join(config.data_dir, journalName(1)), clock: systemClock, log }),
@@ -139,27 +163,27 @@ export class World {
     return this.#sipServer.server;
   }
 
-  /** Resolves when it takes calls. */
-  async startGateway(): Promise<void> {
-    const { config } = this;
-    const process_ = new WorldProcess('gateway');
-    const log = this.#logOf(process_);
+  /** Resolves when it takes calls. @param name of one that was killed: it has the same ports and files */
+  async startGateway(name = GATEWAY): Promise<void> {
+    const config = this.#config(name);
+    const process_ = new WorldProcess(name);
+    const log = this.#logOf(name);
     const predecessor = { ...NO_PREDECESSOR, ended: Promise.resolve(Date.now()) };
     const running = process_.run(() =>
       startGateway(config, systemClock, log, { index: 1, count: 1 }, openEndpoint(config, log), predecessor),
     );
-    this.#gateway = { process: process_, running };
-    await running;
+    this.#gateways.set(name, { process: process_, running, config });
+    const { facts } = await running;
+    if (name === GATEWAY) this.ready = { ...facts, sip: { tls: `127.0.0.1:${String(this.sipPort)}` } } as unknown as Ready;
   }
 
-  killGateway(): void {
-    this.#gateway?.process.kill();
+  killGateway(name = GATEWAY): void {
+    this.#gateways.get(name)?.process.kill();
   }
 
-  /** SIGTERM or SIGINT, without a successor. */
-  async stopGateway(how: 'park' | 'drain' = 'drain'): Promise<void> {
-    const { process: process_, running } = this.#gateway ?? {};
-    if (process_ === undefined || running === undefined) throw new Error('there is no gateway');
+  /** SIGINT (`drain`) or SIGTERM (`park`), without a successor. */
+  async stopGateway(how: 'park' | 'drain' = 'drain', name = GATEWAY): Promise<void> {
+    const { process: process_, running } = this.#part(name);
     const gateway = await running;
     await process_.run(() => gateway.shutdown(how));
     process_.kill();
@@ -167,15 +191,19 @@ export class World {
 
   /** A carrier's connection. */
   carrier(): Promise<SipPeer> {
-    return SipPeer.connect(PORTS.sip, CERTIFICATE.cert);
+    return SipPeer.connect(this.sipPort, this.ca);
   }
 
-  /** A request to the control API with the demo organization's key, or another one. */
-  async api(method: string, path: string, body?: object, key?: string): Promise<ApiAnswer> {
-    const { http, api_key: demoKey } = await this.facts();
-    const response = await fetch(`${http}${path}`, {
+  /** A request to the control API, with the demo organization's key unless another one is given. */
+  async api(
+    method: string,
+    path: string,
+    body?: object,
+    { apiKey = this.ready.api_key, gateway = GATEWAY }: { readonly apiKey?: string; readonly gateway?: string } = {},
+  ): Promise<{ status: number; json: Record<string, unknown> }> {
+    const response = await fetch(`http://127.0.0.1:${String(this.#part(gateway).config.http.port)}${path}`, {
       method,
-      headers: { authorization: key ?? demoKey, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      headers: { authorization: apiKey, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     return { status: response.status, json: (await response.json()) as Record<string, unknown> };
@@ -183,8 +211,16 @@ export class World {
 
   /** The records of calls, newest first. */
   async records(): Promise<readonly Record<string, unknown>[]> {
-    const { json } = await this.api('GET', '/v1/calls?limit=100');
-    return json['calls'] as Record<string, unknown>[];
+    return (await this.api('GET', '/v1/calls?limit=100')).json['calls'] as Record<string, unknown>[];
+  }
+
+  /** The record of the call with this Call-ID, once it is written. */
+  async record(sipCallId: string): Promise<Readonly<Record<string, unknown>>> {
+    for (;;) {
+      const found = (await this.records()).find((record) => record['sip_call_id'] === sipCallId);
+      if (found !== undefined) return found;
+      await this.pass(20);
+    }
   }
 
   /** Time passes, and everything that it makes happen has happened. */
@@ -192,17 +228,67 @@ export class World {
     return this.time.pass(ms);
   }
 
+  /** Time passes until it is so. */
+  async until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+    while (!(await isSo())) await this.pass(20);
+  }
+
   /** Lines of logs with this event. */
   logged(event: string): readonly LoggedLine[] {
     return this.log.filter((line) => line.event === event);
   }
 
-  async #theGateway(): Promise<Gateway> {
-    if (this.#gateway === null) throw new Error('there is no gateway');
-    return this.#gateway.running;
+  /** Ends all of it, and real time is back. */
+  async destroy(): Promise<void> {
+    await this.time.close();
+    for (const { process: process_ } of this.#gateways.values()) process_.kill();
+    this.#sipServer?.process.kill();
+    this.#redisProcess?.kill();
+    for (const rtpengine of this.rtpengines) rtpengine.kill();
+    closeNetwork();
+    closeDatagrams();
+    rmSync(this.directory, { recursive: true, force: true });
   }
 
-  #logOf({ name }: WorldProcess, bindings: LogFields = {}): Log {
+  #part(name: string): RunningPart<Gateway> {
+    const part = this.#gateways.get(name);
+    if (part === undefined) throw new Error(`there is no gateway ${name}`);
+    return part;
+  }
+
+  #config(name: string): Config {
+    const place = name === GATEWAY ? 0 : (this.#places.get(name) ?? this.#places.size + 1);
+    if (place > 0) this.#places.set(name, place);
+    const isShared = place > 0 || this.rtpengines.length > 1 || this.options.hasGateway === false;
+    const shared = {
+      TRUNKLINE_REDIS_URL: `redis://127.0.0.1:${String(PORTS.redis)}`,
+      TRUNKLINE_RTPENGINE: this.rtpengines.map((_, index) => `127.0.0.1:${String(PORTS.ng + index)}`).join(','),
+    };
+    return loadConfig({
+      environment: {
+        TRUNKLINE_DATA_DIR: join(this.directory, name),
+        TRUNKLINE_BIND_ADDRESS: '127.0.0.1',
+        TRUNKLINE_GATEWAY_WORKERS: '1',
+        TRUNKLINE_GATEWAY_INSTANCE: name,
+        TRUNKLINE_SIP_TLS_PORT: String(PORTS.sip),
+        TRUNKLINE_DRACHTIO_PORT: String(PORTS.control),
+        TRUNKLINE_DRACHTIO_SECRET: GATEWAY,
+        TRUNKLINE_REDIS_PORT: String(PORTS.redis),
+        TRUNKLINE_HTTP_PORT: String(PORTS.http + place),
+        TRUNKLINE_RTPENGINE_NG_PORT: String(PORTS.ng),
+        TRUNKLINE_MEDIA_WORKERS: '1',
+        TRUNKLINE_MEDIA_PORT_MIN: String(PORTS.media + place * MEDIA_PORTS),
+        TRUNKLINE_MEDIA_PORT_MAX: String(PORTS.media + (place + 1) * MEDIA_PORTS - 1),
+        TRUNKLINE_CALLS_ARCHIVE_DAYS: '0',
+        ...(isShared ? shared : {}),
+        ...this.settings,
+      },
+    });
+  }
+
+  readonly #places = new Map<string, number>();
+
+  #logOf(name: string, bindings: LogFields = {}): Log {
     const at =
       (level: string) =>
       (fields: LogFields, event: string): void =>
@@ -212,26 +298,18 @@ export class World {
       info: at('info'),
       warn: at('warn'),
       error: at('error'),
-      child: (fields) => this.#logOf({ name } as WorldProcess, { ...bindings, ...fields }),
+      child: (fields) => this.#logOf(name, { ...bindings, ...fields }),
     };
   }
 }
 
-function worldConfig(directory: string, settings: Settings): Config {
-  const all: Settings = {
-    data_dir: join(directory, 'data'),
-    bind_address: '127.0.0.1',
-    'gateway.workers': 1,
-    'gateway.instance': 'world',
-    'sip.tls_port': PORTS.sip,
-    'drachtio.port': PORTS.control,
-    'drachtio.secret': 'world',
-    'redis.port': PORTS.redis,
-    'http.port': PORTS.http,
-    'rtpengine.ng_port': PORTS.ng,
-    'media.workers': 1,
-    'calls.archive_days': 0,
-    ...settings,
-  };
-  return loadConfig({ set: Object.entries(all).map(([name, value]) => `${name}=${String(value)}`), environment: {} });
+/** A world that ends with the test that asks for it; a test that fails prints what its parts logged. */
+export async function startWorld(settings: Settings = {}, options: WorldOptions = {}): Promise<World> {
+  const world = await World.start(settings, options);
+  onTestFailed(() => {
+    // oxlint-disable-next-line no-console -- a failure shows what the parts of its world said
+    for (const { process: name, level, event, fields } of world.log) console.log(name, level, event, JSON.stringify(fields));
+  });
+  onTestFinished(() => world.destroy());
+  return world;
 }

@@ -1,8 +1,11 @@
 import childProcess from 'node:child_process';
 import { webcrypto } from 'node:crypto';
+import dgram from 'node:dgram';
 import diagnostics from 'node:diagnostics_channel';
 import dns from 'node:dns/promises';
 import fs from 'node:fs/promises';
+import http from 'node:http';
+import https from 'node:https';
 import { syncBuiltinESMExports } from 'node:module';
 import net from 'node:net';
 import tls from 'node:tls';
@@ -10,6 +13,7 @@ import { fileURLToPath } from 'node:url';
 import workers from 'node:worker_threads';
 import zlib from 'node:zlib';
 import { WorldUdpSocket } from './datagrams.js';
+import { WorldDgramSocket } from './dgram-socket.js';
 import { addressInWorld, closeInWorld, connectInWorld, listenInWorld } from './network.js';
 import { currentProcess } from './process.js';
 import { WorldShell } from './shell.js';
@@ -49,6 +53,9 @@ function replaceNetwork(): void {
       return closeInWorld(this, onClosed);
     },
   });
+  Object.assign(dgram, {
+    createSocket: (_type: unknown, onMessage?: (...given: unknown[]) => void) => new WorldDgramSocket(onMessage),
+  });
   // drachtio-srf and others ask by class.
   Object.defineProperty(tls.TLSSocket, Symbol.hasInstance, { value: (one: unknown) => one instanceof WorldSocket && one.isTls });
 }
@@ -78,6 +85,12 @@ function replaceTls(): void {
     createServer: (options: unknown, onSecure?: (socket: net.Socket) => void) => new WorldTlsServer(options, onSecure),
     Server: WorldTlsServer,
   });
+  Object.assign(https, {
+    createServer: (...given: readonly unknown[]) => {
+      const server = http.createServer(given.find((one): one is http.RequestListener => typeof one === 'function'));
+      return server.prependListener('connection', (socket) => (socket as WorldSocket).asTls());
+    },
+  });
 }
 
 function replaceNames(): void {
@@ -93,23 +106,29 @@ function replaceNames(): void {
   Object.assign(dns.Resolver.prototype, { resolve4: records, resolve6: none, resolveSrv: none, resolveNaptr: none });
 }
 
-/** An observer of one process does not see what another one publishes. */
+type Observer = (message: unknown, name: string | symbol) => void;
+
+/** An observer of one process does not see what another one publishes, and ends with its process. */
 function keepEventsInProcesses(): void {
   const { subscribe, unsubscribe } = diagnostics;
-  const own = new Map<unknown, (message: unknown, name: string | symbol) => void>();
+  const ends = new Map<Observer, () => void>();
   Object.assign(diagnostics, {
-    subscribe: (name: string, listener: (message: unknown, name: string | symbol) => void) => {
+    subscribe: (name: string, observe: Observer) => {
       const owner = currentProcess();
-      const wrapped = (message: unknown, from: string | symbol): void => {
-        if (currentProcess() === owner) listener(message, from);
+      const own: Observer = (message, from) => {
+        if (currentProcess() === owner) observe(message, from);
       };
-      own.set(listener, wrapped);
-      subscribe(name, wrapped);
+      const possession = { cut: () => void unsubscribe(name, own) };
+      owner?.opened(possession);
+      ends.set(observe, () => {
+        owner?.closed(possession);
+        possession.cut();
+      });
+      subscribe(name, own);
     },
-    unsubscribe: (name: string, listener: (message: unknown, name: string | symbol) => void) => {
-      const wrapped = own.get(listener);
-      own.delete(listener);
-      return wrapped !== undefined && unsubscribe(name, wrapped);
+    unsubscribe: (_name: string, observe: Observer) => {
+      ends.get(observe)?.();
+      return ends.delete(observe);
     },
   });
 }
