@@ -8,6 +8,7 @@ import { until } from './carrier-call.js';
 import { freePorts, lockFirst } from './ports.js';
 import { processesOf, signalAll } from './processes.js';
 import { HANG_GUARD_MS } from './hang-guard.js';
+import type { Product } from './product.js';
 
 /** What `trunkline up` writes when everything answers. */
 export interface Ready {
@@ -83,7 +84,7 @@ export async function runCli(environment: Readonly<Record<string, string>>, args
 }
 
 /** The whole product as its user starts it: `trunkline up` from dist/, on free ports, in a directory of its own. */
-export class RunningGateway {
+export class RunningGateway implements Product {
   #child: ChildProcess | undefined;
   #output = '';
   ready!: Ready;

@@ -3,6 +3,7 @@ import type { CallRecord } from '../../src/gateway/model/call-record.js';
 import { testCertificates } from './certificates.js';
 import { RunningGateway } from './gateway.js';
 import { OutboundTrunk, type TakenCall } from './outbound-trunk.js';
+import type { Product, StartProduct } from './product.js';
 
 export const FROM = '+15550100555';
 export const TO = '+4930123456';
@@ -11,18 +12,26 @@ type Answer = { readonly status: number; readonly json: Record<string, unknown> 
 export type ShownCall = CallRecord & { readonly state: string };
 
 /** A gateway that may dial +49 through a carrier of the test's, from one number. */
-export class OutboundSite {
+export class OutboundSite<P extends Product = RunningGateway> {
   private constructor(
-    readonly gateway: RunningGateway,
+    readonly gateway: P,
     readonly trunk: OutboundTrunk,
   ) {}
 
   /** @param isAllowed false: nothing is set up yet */
-  static async start(isAllowed = true, settings: Readonly<Record<string, string>> = {}): Promise<OutboundSite> {
+  static start(isAllowed = true, settings: Readonly<Record<string, string>> = {}): Promise<OutboundSite> {
+    return OutboundSite.startOn((all) => RunningGateway.start(all), isAllowed, settings);
+  }
+
+  static async startOn<P extends Product>(
+    start: StartProduct<P>,
+    isAllowed = true,
+    settings: Readonly<Record<string, string>> = {},
+  ): Promise<OutboundSite<P>> {
     const { caFile } = await testCertificates();
     const trunk = await OutboundTrunk.open();
     const own = { TRUNKLINE_TRUNKS_CA_FILE: caFile, TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true' };
-    const site = new OutboundSite(await RunningGateway.start({ ...own, ...settings }), trunk);
+    const site = new OutboundSite(await start({ ...own, ...settings }), trunk);
     if (isAllowed) {
       await site.attach();
       await site.allow();

@@ -8,12 +8,13 @@ import { RtpengineNode } from '../../src/gateway/relay/node.js';
 import { gatewayCallsKey } from '../../src/gateway/store/redis/keys.js';
 import { until, type CarrierCall } from './carrier-call.js';
 import type { RunningGateway } from './gateway.js';
+import type { Product } from './product.js';
 import { send } from './redis.js';
 
 // What an operator would ask of a running gateway, for tests that kill its parts.
 
 /** The record of a carrier's call, when it has been written. */
-export async function recordOf(gateway: RunningGateway, { signalling }: CarrierCall): Promise<CallRecord> {
+export async function recordOf(gateway: Product, { signalling }: CarrierCall): Promise<CallRecord> {
   let record: CallRecord | undefined;
   await until(async () => {
     const answer = await gateway.api('GET', '/v1/calls?limit=200').catch(() => undefined);
@@ -39,17 +40,18 @@ export async function sessionsOf(port: number, address = '127.0.0.1'): Promise<n
 }
 
 /** This text stands in what Redis has of the gateway's calls: it is written a moment after the 200, and nothing waits for it. */
-export function isKept(gateway: RunningGateway, text: string, place = 1): Promise<void> {
+export function isKept(gateway: Product, text: string, place = 1): Promise<void> {
   return until(async () => (await ofKept(gateway, 'HGETALL', place)).includes(text), `${text} is not kept`);
 }
 
 /** Redis has so many calls of the gateway's. */
-export function areKept(gateway: RunningGateway, calls: number): Promise<void> {
+export function areKept(gateway: Product, calls: number): Promise<void> {
   return until(async () => (await ofKept(gateway, 'HLEN')) === `:${String(calls)}\r\n`, `${String(calls)} calls are not kept`);
 }
 
-async function ofKept(gateway: RunningGateway, command: string, place = 1): Promise<string> {
-  const instance = (await readFile(join(gateway.dataDir, 'gateway-instance'), 'utf8')).trim();
+async function ofKept(gateway: Product, command: string, place = 1): Promise<string> {
+  const instance =
+    gateway.environment['TRUNKLINE_GATEWAY_INSTANCE'] ?? (await readFile(join(gateway.dataDir, 'gateway-instance'), 'utf8')).trim();
   return send(
     Number(gateway.environment['TRUNKLINE_REDIS_PORT']),
     `${command} ${gatewayCallsKey(workerInstance(instance, { index: place, count: 1 }))}`,
@@ -62,14 +64,14 @@ export function nothingLeft(port: number): Promise<void> {
 }
 
 /** A number that the test line answers. */
-export async function attach(gateway: RunningGateway, number: string, options: object = {}): Promise<void> {
+export async function attach(gateway: Product, number: string, options: object = {}): Promise<void> {
   const body = { phone_number: number, directions: ['inbound'], service: 'sip', options };
   const { status, json } = await gateway.api('POST', '/sip/attach', body);
   if (status !== 200) throw new Error(JSON.stringify(json));
 }
 
 /** How often something stands in a log. */
-export async function timesLogged(gateway: RunningGateway, name: string, text: string): Promise<number> {
+export async function timesLogged(gateway: Product, name: string, text: string): Promise<number> {
   return (await gateway.log(name)).split(text).length - 1;
 }
 

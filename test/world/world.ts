@@ -1,7 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFailed, onTestFinished } from 'vitest';
+import { Command, CommanderError } from 'commander';
+import { onTestFailed, onTestFinished, vi } from 'vitest';
+import { addCommands } from '../../src/cli/commands.js';
 import { journalName } from '../../src/config/cells.js';
 import { loadConfig } from '../../src/config/load.js';
 import type { Config } from '../../src/config/schema.js';
@@ -11,14 +13,16 @@ import { openEndpoint } from '../../src/gateway/wiring/media.js';
 import { NO_PREDECESSOR } from '../../src/gateway/wiring/predecessor.js';
 import type { Gateway } from '../../src/gateway/wiring/shutdown.js';
 import type { Log, LogFields } from '../../src/lib/log.js';
+import { errorText } from '../../src/lib/result.js';
 import { systemClock } from '../../src/lib/system-clock.js';
 import { configOptions } from '../../src/sip-server/config-options.js';
 import { DialogJournal } from '../../src/sip-server/dialog-journal.js';
 import { SipServer } from '../../src/sip-server/server.js';
-import type { Ready } from '../support/gateway.js';
+import type { CliResult, Ready } from '../support/gateway.js';
+import type { Product } from '../support/product.js';
 import { SipPeer } from '../support/sip-peer.js';
-import { closeDatagrams, openDatagrams } from './driver/datagrams.js';
-import { closeNetwork, openNetwork, type WorldNetwork } from './driver/network.js';
+import { closeDatagrams } from './driver/datagrams.js';
+import { closeNetwork, worldNetwork, type WorldNetwork } from './driver/network.js';
 import { WorldProcess } from './driver/process.js';
 import { loadThreads } from './driver/threads.js';
 import { WorldTime } from './driver/time.js';
@@ -31,7 +35,7 @@ const MEDIA_PORTS = 40;
 const TLS = new URL('../fixtures/tls/', import.meta.url);
 const [ca = '', cert = '', key = ''] = ['ca', 'cert', 'key'].map((name) => readFileSync(new URL(`${name}.pem`, TLS), 'utf8'));
 /** The gateway of a world that names none. */
-const GATEWAY = 'world';
+const GATEWAY = 'gateway';
 
 /** A line of a process's log. */
 export interface LoggedLine {
@@ -61,8 +65,8 @@ interface RunningPart<T> {
  * The whole product in this process, in virtual time: SIP server, unmodified drachtio-srf, gateways with their media threads, Redis in memory, and
  * rtpengines that are played. Each part can be killed and started again. What a test waits for it just awaits: time passes until it is there.
  */
-export class World {
-  readonly log: LoggedLine[] = [];
+export class World implements Product {
+  readonly lines: LoggedLine[] = [];
   readonly rtpengines: readonly WorldRtpengine[];
   readonly redis = new MemoryRedis(systemClock);
   readonly ca = ca;
@@ -95,8 +99,7 @@ export class World {
     ];
     await Promise.all([loadThreads(), loadHttpClient(), ...modules.map((module) => import(module))]);
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-world-'));
-    const [time, network] = [new WorldTime(), openNetwork()];
-    openDatagrams();
+    const [time, network] = [new WorldTime(), worldNetwork()];
     const world = new World(time, network, directory, settings, options);
     try {
       for (const rtpengine of world.rtpengines) rtpengine.start();
@@ -119,6 +122,10 @@ export class World {
 
   get dataDir(): string {
     return this.#config(GATEWAY).data_dir;
+  }
+
+  get environment(): Readonly<Record<string, string>> {
+    return this.#environment(GATEWAY);
   }
 
   startRedis(): void {
@@ -233,9 +240,38 @@ export class World {
     while (!(await isSo())) await this.pass(20);
   }
 
+  log(name: string): Promise<string> {
+    const lines = this.lines.filter((line) => line.process === name);
+    return Promise.resolve(lines.map(({ level, event, fields }) => `${JSON.stringify({ level, ...fields, msg: event })}\n`).join(''));
+  }
+
+  logged(name: string, text: string): Promise<void> {
+    return this.until(async () => (await this.log(name)).includes(text));
+  }
+
   /** Lines of logs with this event. */
-  logged(event: string): readonly LoggedLine[] {
-    return this.log.filter((line) => line.event === event);
+  events(event: string): readonly LoggedLine[] {
+    return this.lines.filter((line) => line.event === event);
+  }
+
+  /** A command of the CLI, in a process of its own. */
+  async cli(...args: readonly string[]): Promise<CliResult> {
+    const said = { stdout: '', stderr: '' };
+    const program = new Command('trunkline').exitOverride().configureOutput({
+      writeOut: (text) => (said.stdout += text),
+      writeErr: (text) => (said.stderr += text),
+    });
+    addCommands(program, () => this.#config(GATEWAY));
+    const print = vi.spyOn(console, 'log').mockImplementation((line: unknown) => void (said.stdout += `${String(line)}\n`));
+    try {
+      await new WorldProcess('cli').run(() => program.parseAsync([...args], { from: 'user' }));
+      return { code: 0, ...said };
+    } catch (error) {
+      if (error instanceof CommanderError) return { code: error.exitCode, ...said };
+      return { code: 1, stdout: said.stdout, stderr: `${said.stderr}trunkline: ${errorText(error)}\n` };
+    } finally {
+      print.mockRestore();
+    }
   }
 
   /** Ends all of it, and real time is back. */
@@ -256,7 +292,7 @@ export class World {
     return part;
   }
 
-  #config(name: string): Config {
+  #environment(name: string): Readonly<Record<string, string>> {
     const place = name === GATEWAY ? 0 : (this.#places.get(name) ?? this.#places.size + 1);
     if (place > 0) this.#places.set(name, place);
     const isShared = place > 0 || this.rtpengines.length > 1 || this.options.hasGateway === false;
@@ -264,26 +300,28 @@ export class World {
       TRUNKLINE_REDIS_URL: `redis://127.0.0.1:${String(PORTS.redis)}`,
       TRUNKLINE_RTPENGINE: this.rtpengines.map((_, index) => `127.0.0.1:${String(PORTS.ng + index)}`).join(','),
     };
-    return loadConfig({
-      environment: {
-        TRUNKLINE_DATA_DIR: join(this.directory, name),
-        TRUNKLINE_BIND_ADDRESS: '127.0.0.1',
-        TRUNKLINE_GATEWAY_WORKERS: '1',
-        TRUNKLINE_GATEWAY_INSTANCE: name,
-        TRUNKLINE_SIP_TLS_PORT: String(PORTS.sip),
-        TRUNKLINE_DRACHTIO_PORT: String(PORTS.control),
-        TRUNKLINE_DRACHTIO_SECRET: GATEWAY,
-        TRUNKLINE_REDIS_PORT: String(PORTS.redis),
-        TRUNKLINE_HTTP_PORT: String(PORTS.http + place),
-        TRUNKLINE_RTPENGINE_NG_PORT: String(PORTS.ng),
-        TRUNKLINE_MEDIA_WORKERS: '1',
-        TRUNKLINE_MEDIA_PORT_MIN: String(PORTS.media + place * MEDIA_PORTS),
-        TRUNKLINE_MEDIA_PORT_MAX: String(PORTS.media + (place + 1) * MEDIA_PORTS - 1),
-        TRUNKLINE_CALLS_ARCHIVE_DAYS: '0',
-        ...(isShared ? shared : {}),
-        ...this.settings,
-      },
-    });
+    return {
+      TRUNKLINE_DATA_DIR: join(this.directory, name),
+      TRUNKLINE_BIND_ADDRESS: '127.0.0.1',
+      TRUNKLINE_GATEWAY_WORKERS: '1',
+      TRUNKLINE_GATEWAY_INSTANCE: name,
+      TRUNKLINE_SIP_TLS_PORT: String(PORTS.sip),
+      TRUNKLINE_DRACHTIO_PORT: String(PORTS.control),
+      TRUNKLINE_DRACHTIO_SECRET: GATEWAY,
+      TRUNKLINE_REDIS_PORT: String(PORTS.redis),
+      TRUNKLINE_HTTP_PORT: String(PORTS.http + place),
+      TRUNKLINE_RTPENGINE_NG_PORT: String(PORTS.ng),
+      TRUNKLINE_MEDIA_WORKERS: '1',
+      TRUNKLINE_MEDIA_PORT_MIN: String(PORTS.media + place * MEDIA_PORTS),
+      TRUNKLINE_MEDIA_PORT_MAX: String(PORTS.media + (place + 1) * MEDIA_PORTS - 1),
+      TRUNKLINE_CALLS_ARCHIVE_DAYS: '0',
+      ...(isShared ? shared : {}),
+      ...this.settings,
+    };
+  }
+
+  #config(name: string): Config {
+    return loadConfig({ environment: this.#environment(name) });
   }
 
   readonly #places = new Map<string, number>();
@@ -292,7 +330,7 @@ export class World {
     const at =
       (level: string) =>
       (fields: LogFields, event: string): void =>
-        void this.log.push({ process: name, level, event, fields: { ...bindings, ...fields } });
+        void this.lines.push({ process: name, level, event, fields: { ...bindings, ...fields } });
     return {
       debug: at('debug'),
       info: at('info'),
@@ -308,7 +346,7 @@ export async function startWorld(settings: Settings = {}, options: WorldOptions 
   const world = await World.start(settings, options);
   onTestFailed(() => {
     // oxlint-disable-next-line no-console -- a failure shows what the parts of its world said
-    for (const { process: name, level, event, fields } of world.log) console.log(name, level, event, JSON.stringify(fields));
+    for (const { process: name, level, event, fields } of world.lines) console.log(name, level, event, JSON.stringify(fields));
   });
   onTestFinished(() => world.destroy());
   return world;

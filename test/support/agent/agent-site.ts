@@ -4,6 +4,7 @@ import type { AudioCodec } from '../../../src/rtp/codec/g711.js';
 import { RunningGateway } from '../gateway.js';
 import { answerOk, HandMadeCall } from '../invite.js';
 import { CarrierEnd } from '../media/carrier-end.js';
+import type { Product, StartProduct } from '../product.js';
 import { SipPeer, type WireMessage } from '../sip-peer.js';
 import { TestBot, type BotCall, type BotOptions } from './test-bot.js';
 
@@ -61,19 +62,27 @@ export interface CallOptions {
 }
 
 /** The whole product with a bot as the operator's default agent. */
-export class AgentSite {
+export class AgentSite<P extends Product = RunningGateway> {
   #attached = 0;
 
   constructor(
-    readonly gateway: RunningGateway,
+    readonly gateway: P,
     readonly bot: TestBot,
   ) {}
 
-  static async start(settings: Readonly<Record<string, string>> = {}, options: BotOptions = {}): Promise<AgentSite> {
+  static start(settings: Readonly<Record<string, string>> = {}, options: BotOptions = {}): Promise<AgentSite> {
+    return AgentSite.startOn((all) => RunningGateway.start(all), settings, options);
+  }
+
+  static async startOn<P extends Product>(
+    start: StartProduct<P>,
+    settings: Readonly<Record<string, string>> = {},
+    options: BotOptions = {},
+  ): Promise<AgentSite<P>> {
     const bot = await TestBot.start(options);
     try {
       const defaults = { TRUNKLINE_AGENTS_URL: bot.url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' };
-      return new AgentSite(await RunningGateway.start({ ...defaults, ...settings }), bot);
+      return new AgentSite(await start({ ...defaults, ...settings }), bot);
     } catch (error) {
       await bot.stop();
       throw error;

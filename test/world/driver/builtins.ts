@@ -153,7 +153,12 @@ function countThreadPool(): void {
   });
 }
 
+let isReplaced = false;
+
+/** Once for each worker. */
 export function replaceBuiltins(): void {
+  if (isReplaced) return;
+  isReplaced = true;
   process.env['TRUNKLINE_SRTP_ADDON'] = fileURLToPath(new URL('./addon.cjs', import.meta.url));
   Object.assign(globalThis, { TrunklineWorld: { UdpSocket: WorldUdpSocket } });
   replaceNetwork();

@@ -1,10 +1,10 @@
 import net from 'node:net';
 import { boundToProcess, currentProcess, type Possession } from './process.js';
-import { WorldSocket, type SocketAddress } from './socket.js';
+import { WorldSocket, type OnRead, type SocketAddress } from './socket.js';
 
 interface Listener extends Possession {
   readonly port: number;
-  accept(socket: WorldSocket): void;
+  accept(client: WorldSocket, to: SocketAddress, from: SocketAddress): void;
 }
 
 const FIRST_EPHEMERAL = 40_000;
@@ -33,7 +33,9 @@ export class WorldNetwork {
   listen(at: string, onSocket: (socket: WorldSocket) => void): () => void {
     if (this.#listeners.has(at)) throw Object.assign(new Error(`listen EADDRINUSE: address already in use ${at}`), { code: 'EADDRINUSE' });
     const owner = currentProcess();
-    const accept = boundToProcess(onSocket);
+    const accept = boundToProcess((client: WorldSocket, to: SocketAddress, from: SocketAddress) =>
+      onSocket(new WorldServerSocket(client, to, from)),
+    );
     const end = (): void => {
       if (this.#listeners.get(at) === listener) this.#listeners.delete(at);
       owner?.closed(listener);
@@ -55,7 +57,7 @@ export class WorldNetwork {
         client.destroy(Object.assign(new Error(`connect ${code} ${to.address}:${at}`), { code, syscall: 'connect', ...to }));
         return;
       }
-      listener.accept(new WorldServerSocket(client, to, { address: from, port: this.freePort() }));
+      listener.accept(client, to, { address: from, port: this.freePort() });
     });
   }
 }
@@ -71,14 +73,9 @@ class WorldServerSocket extends WorldSocket {
 
 let network: WorldNetwork | null = null;
 
-/** The network of the world that is open. */
+/** The network of the world that is open, or of the next one: a bot may listen before its world begins. */
 export function worldNetwork(): WorldNetwork {
-  if (network === null) throw new Error('a test of this folder opens sockets in a world only: begin with World.start()');
-  return network;
-}
-
-export function openNetwork(): WorldNetwork {
-  network = new WorldNetwork();
+  network ??= new WorldNetwork();
   return network;
 }
 
@@ -92,12 +89,13 @@ interface ConnectOptions {
   readonly path?: string;
   readonly localAddress?: string;
   readonly allowHalfOpen?: boolean;
+  readonly onread?: OnRead;
 }
 
 /** `net.connect` with all its forms. */
 export function connectInWorld(given: readonly unknown[]): WorldSocket {
   const { options, onConnect } = readConnect(given);
-  const socket = new WorldSocket(currentProcess(), options.allowHalfOpen === true ? { allowHalfOpen: true } : {});
+  const socket = new WorldSocket(currentProcess(), options.allowHalfOpen === true ? { allowHalfOpen: true } : {}, options.onread ?? null);
   if (onConnect !== undefined) socket.once('connect', onConnect);
   const at = options.path ?? String(options.port);
   worldNetwork().connect(

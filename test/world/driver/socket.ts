@@ -21,6 +21,12 @@ const TLS_FACTS = {
   disableRenegotiation: () => undefined,
 };
 
+/** `onread` of net.connect: bytes come in one buffer, without the stream. */
+export interface OnRead {
+  readonly buffer: Uint8Array;
+  readonly callback: (bytes: number, buffer: Uint8Array) => boolean;
+}
+
 /** One end of a connection within the test's process. What one end writes the other reads in a later turn of the event loop, as with a real one. */
 export class WorldSocket extends Socket implements Possession {
   #other: WorldSocket | null = null;
@@ -28,12 +34,19 @@ export class WorldSocket extends Socket implements Possession {
   #timeoutMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #wantsMore: (() => void) | null = null;
+  /** What came while a reader by `onread` had paused. */
+  readonly #held: (() => void)[] = [];
+  #isPaused = false;
   #isCut = false;
   isTls = false;
   #local: SocketAddress = { address: '127.0.0.1', port: 0 };
   #remote: SocketAddress | undefined;
 
-  constructor(owner: WorldProcess | null = currentProcess(), options: { readonly allowHalfOpen?: boolean } = {}) {
+  constructor(
+    owner: WorldProcess | null = currentProcess(),
+    options: { readonly allowHalfOpen?: boolean } = {},
+    private readonly onRead: OnRead | null = null,
+  ) {
     super(options);
     this.#owner = owner;
     setConnecting(this, true);
@@ -133,6 +146,8 @@ export class WorldSocket extends Socket implements Possession {
     const other = this.#other;
     if (other !== null && !this.#isCut) setImmediate(() => other.#gone());
     done(error);
+    // Node's own sockets do so themselves, and not their stream.
+    process.nextTick(() => this.#inOwner(() => this.emit('close', error !== null)));
   }
 
   /** The process at this end is gone: this end is silent from now on, and the other one hears that it is closed. */
@@ -152,11 +167,38 @@ export class WorldSocket extends Socket implements Possession {
       if (other.destroyed || other.#isCut) return done();
       other.#inOwner(() => {
         other.#touch();
+        if (other.onRead !== null && bytes !== null) return other.#readInto(other.onRead, bytes, done);
+        if (other.onRead !== null) other.resume();
         if (other.push(bytes)) done();
         else other.#wantsMore = bytes === null ? null : () => this.#inOwner(done);
         if (bytes === null) done();
       });
     });
+  }
+
+  /** Of a paused reader its writer waits. */
+  #readInto(onRead: OnRead, bytes: Buffer, done: () => void): void {
+    const read = (): void => {
+      for (let at = 0; at < bytes.length && !this.destroyed; at += onRead.buffer.length) {
+        const piece = bytes.subarray(at, at + onRead.buffer.length);
+        onRead.buffer.set(piece);
+        onRead.callback(piece.length, onRead.buffer);
+      }
+      done();
+    };
+    if (this.#isPaused) this.#held.push(read);
+    else read();
+  }
+
+  override pause(): this {
+    this.#isPaused = true;
+    return this.onRead === null ? super.pause() : this;
+  }
+
+  override resume(): this {
+    this.#isPaused = false;
+    for (const read of this.#held.splice(0)) read();
+    return super.resume();
   }
 
   #gone(): void {

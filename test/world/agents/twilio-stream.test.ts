@@ -4,15 +4,16 @@ import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { payloadOf, type BotMessage } from '../../support/agent/test-bot.js';
 import { voiceLikeNoise } from '../../support/media/audio.js';
+import { World } from '../world.js';
 
 // A bot as its owner would write it for Twilio Media Streams, behind the whole product.
 
 const SECOND = 8_000;
 const HEX = /^[0-9a-f]{32}$/;
-let site: AgentSite;
+let site: AgentSite<World>;
 
 beforeAll(async () => {
-  site = await AgentSite.start();
+  site = await AgentSite.startOn((settings) => World.start(settings));
 });
 afterAll(() => site.stop());
 

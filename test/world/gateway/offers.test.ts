@@ -3,13 +3,13 @@ import { HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
-import { withGateway } from '../../support/with-gateway.js';
+import { withWorld } from '../with-world.js';
 
 const NUMBER = '+15550100100';
 const SAVP_KEY = `a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${KEY}`;
 
 let peer: SipPeer;
-withGateway((site) => ({ peer } = site));
+withWorld((site) => ({ peer } = site));
 
 /** The final answer; a call that was answered is hung up again. */
 async function answerTo(sdp: string, extra: readonly string[] = []): Promise<WireMessage> {
