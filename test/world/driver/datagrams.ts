@@ -21,6 +21,12 @@ const FIRST_EPHEMERAL = 50_000;
 export class WorldDatagrams {
   readonly #bound = new Map<number, Bound>();
   #nextPort = FIRST_EPHEMERAL;
+  #toLose = 0;
+
+  /** As many of the next ones get lost. */
+  lose(count: number): void {
+    this.#toLose = count;
+  }
 
   /** @param port 0: any @returns the port, and what ends it. Throws EADDRINUSE. */
   bind(port: number, onDatagrams: (datagrams: readonly Datagram[]) => void): { readonly port: number; readonly close: () => void } {
@@ -42,6 +48,10 @@ export class WorldDatagrams {
     if (currentProcess()?.isDead === true) return;
     const bound = this.#bound.get(to);
     if (bound === undefined) return;
+    if (this.#toLose > 0) {
+      this.#toLose -= 1;
+      return;
+    }
     bound.waiting.push({ bytes: bytes.slice(), from });
     if (bound.waiting.length > 1) return;
     setImmediate(() => {

@@ -132,6 +132,7 @@ export class WorldTime {
       clearTimeout: real.clearTimeout,
       setInterval: real.setInterval,
       clearInterval: real.clearInterval,
+      setImmediate: real.setImmediate,
       Date: real.Date,
     });
     performance.now = real.now;
@@ -174,6 +175,7 @@ export class WorldTime {
     Object.assign(globalThis, {
       setTimeout: timer(false),
       setInterval: timer(true),
+      setImmediate: (fire: (...given: unknown[]) => void, ...given: unknown[]) => real.setImmediate(boundToProcess(() => fire(...given))),
       clearTimeout: clear,
       clearInterval: clear,
       Date: WorldDate,
