@@ -70,6 +70,7 @@ export class BatchGateway {
         ending: () => Promise.resolve(null),
       },
       placeCall: {
+        kept: () => Promise.resolve(),
         fromRefusal: () => null,
         refusal: () => null,
         place: (request) => {

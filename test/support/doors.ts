@@ -74,6 +74,7 @@ export function placer(placed: string[]): PlaceCall {
     isConnected: true,
     notReady: null,
     trunkRefusal: () => null,
+    kept: () => Promise.resolve(),
     place: ({ to }) => {
       placed.push(to);
       return null;

@@ -4,6 +4,7 @@ import type { PlaceCall } from '../../src/gateway/ports/place-call.js';
 /** An API that places no calls. */
 export const NO_CALLS_PLACED: PlaceCall = {
   refusal: () => ({ code: 'NOT_READY', message: 'not part of this test' }),
+  kept: () => Promise.resolve(),
   fromRefusal: () => 'not part of this test',
   place: () => ({ ok: false, error: 'DRAINING' }),
 };

@@ -65,6 +65,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
     snapshots: {
       persist: () => undefined,
       delete: () => undefined,
+      written: () => Promise.resolve(),
       flush: () => Promise.resolve(),
       orphaned: () => Promise.resolve([]),
       ahead: () => Promise.resolve([]),

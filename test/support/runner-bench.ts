@@ -249,6 +249,7 @@ export class RunnerBench {
           this.#kept = null;
           open.snapshots.delete(callId);
         },
+        written: () => Promise.resolve(),
         flush: () => Promise.resolve(),
         orphaned: () => Promise.resolve([]),
         ahead: () => Promise.resolve([]),

@@ -56,6 +56,9 @@ export class CallRunner {
   #kept: StoredCall['dialog'] | null = null;
   #wasRefused = false;
   /** Another host has the call. */
+  #hasKept = false;
+  /** Told once Redis has the call, or its record is written. */
+  readonly #awaitingKept: (() => void)[] = [];
   #isTaken = false;
   #unheardSinceMs: number | null = null;
   /** An earlier process's. */
@@ -564,7 +567,20 @@ export class CallRunner {
     const progress = { ...this.#progressNow, answeredAtMs };
     const parts = { origin: this.origin, own: this.own, progress, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
     const snapshot = snapshotCall(this.#state, { ...parts, dialledId: this.#dialog.dialledId, notes: this.#requests.notes });
-    if (snapshot !== null) this.services.snapshots.persist(snapshot, mayWait);
+    if (snapshot === null) return;
+    this.services.snapshots.persist(snapshot, mayWait);
+    this.#hasKept = true;
+    if (this.#awaitingKept.length > 0) void this.services.snapshots.written().then(() => this.#tellKept());
+  }
+
+  /** Resolves once Redis has the call, or its record is written. */
+  whenKept(): Promise<void> {
+    if (this.#hasKept && this.#state.name !== 'Ended') return this.services.snapshots.written();
+    return new Promise((resolve) => this.#awaitingKept.push(resolve));
+  }
+
+  #tellKept(): void {
+    for (const tell of this.#awaitingKept.splice(0)) tell();
   }
 
   /** Another host has the call, and writes its record. */
@@ -574,6 +590,7 @@ export class CallRunner {
     this.#state = { ...this.#state, name: 'Ended' };
     this.#log.warn({}, 'call.taken_over');
     void this.#close().then(() => {
+      this.#tellKept();
       this.services.snapshots.delete(this.callId);
       this.onEnded(this);
     });
@@ -602,6 +619,7 @@ export class CallRunner {
     const call = { origin: this.origin, progress: this.#progressNow, state: this.#state, quality: this.#media.quality };
     const parts = { ...call, notes: this.#requests.notes, trace: this.#trace, log: this.#log };
     this.#agent.report('completed', await writeEnd(this.services, parts, { reason, atMs }));
+    this.#tellKept();
     // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
     // Wait for the BYE: a later shutdown closes its connection.

@@ -306,6 +306,11 @@ export class Inbound implements LiveCalls {
     return this.#place(request, null);
   }
 
+  /** Resolves once Redis has a call that was placed, or its record is written. */
+  async kept(callId: string): Promise<void> {
+    await this.#runners.get(callId)?.whenKept();
+  }
+
   #notify(callId: string, event: CallEvent): boolean {
     const runner = this.#runners.get(callId);
     runner?.dispatch(event);

@@ -215,6 +215,8 @@ export interface VoiceServer {
 export interface SnapshotStore {
   /** Keeps a call, in place of what was kept of it before. @param mayWait 0.1 s: its session is as it was */
   persist(snapshot: CallSnapshot, mayWait?: boolean): void;
+  /** Resolves when calls that were persisted for the first time are written, or cannot be now. */
+  written(): Promise<void>;
   delete(callId: string): void;
   /** Resolves when everything is kept, or the store is away. */
   flush(): Promise<void>;

@@ -12,7 +12,7 @@ export function trunkHosts({ allow_private: allowPrivate, trusted_hosts: trusted
 }
 
 /** Places calls through this gateway. What the API refuses at once is judged again when the INVITE leaves. */
-export function callPlacer(inbound: Pick<Inbound, 'place' | 'notReady' | 'isConnected' | 'trunkRefusal'>): PlaceCall {
+export function callPlacer(inbound: Pick<Inbound, 'place' | 'kept' | 'notReady' | 'isConnected' | 'trunkRefusal'>): PlaceCall {
   const fromRefusal: PlaceCall['fromRefusal'] = (from) => {
     const allowed = mayDialFrom(from);
     const { outbound } = from.number;
@@ -31,5 +31,6 @@ export function callPlacer(inbound: Pick<Inbound, 'place' | 'notReady' | 'isConn
       const reason = inbound.place(request);
       return reason === null ? ok(request.callId) : err(reason);
     },
+    kept: (callId) => inbound.kept(callId),
   };
 }

@@ -458,6 +458,10 @@ class MemorySnapshotStore implements SnapshotStore {
     this.#own.remove(callId);
   }
 
+  written(): Promise<void> {
+    return Promise.resolve();
+  }
+
   flush(): Promise<void> {
     return Promise.resolve();
   }

@@ -26,7 +26,7 @@ let refusal: string | null;
 beforeEach(async () => {
   refusal = null;
   const place = ({ callId }: PlaceRequest) => ({ ok: true as const, value: callId });
-  api = await openApi({ placeCall: { fromRefusal: () => refusal, refusal: () => null, place } });
+  api = await openApi({ placeCall: { kept: () => Promise.resolve(), fromRefusal: () => refusal, refusal: () => null, place } });
   ({ stores, orgId } = api);
   directory = await mkdtemp(join(tmpdir(), 'trunkline-cli-'));
   await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: 'http://127.0.0.1:8080', api_key: api.key }));

@@ -268,6 +268,7 @@ describe('trunkline calls place', () => {
     const places: unknown[] = [];
     api = await openApi({
       placeCall: {
+        kept: () => Promise.resolve(),
         fromRefusal: () => null,
         refusal: () => null,
         place: (call) => {
@@ -293,6 +294,7 @@ describe('trunkline calls place', () => {
   it('ends with code 1 when the operator does not allow it', async () => {
     api = await openApi({
       placeCall: {
+        kept: () => Promise.resolve(),
         fromRefusal: () => null,
         refusal: () => ({ code: 'DIAL_NOT_ALLOWED', message: 'Not dialled: no prefix' }),
         place: () => ({ ok: false, error: 'DRAINING' }),

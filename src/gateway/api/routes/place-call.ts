@@ -79,6 +79,8 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
         if (key !== null) await stores.placements.release(orgId, key);
         throw refused('NOT_READY', REASONS[placed.error].explanation);
       }
+      // A call that was accepted has a record, also when the gateway dies now.
+      await placeCall.kept(callId);
       // Beside the answer: it never rejects.
       void note(request, 'call.place', callId, Object.keys(body));
       return answered(to, callId);

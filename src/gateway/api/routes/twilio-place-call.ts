@@ -70,6 +70,8 @@ export function twilioPlaceCallRoute(app: ZodApp, { stores, sipPolicy, placeCall
         ...limitsOf(body),
       });
       if (!placed.ok) throw new TwilioFailure(503, TWILIO_CODES.internal, REASONS[placed.error].explanation);
+      // A call that was accepted has a record, also when the gateway dies now.
+      await placeCall.kept(callId);
       // Beside the answer: it never rejects.
       void note(request, 'call.place', callId, Object.keys(body));
       const call = { callId, direction: 'outbound', from, to, status: 'queued', startedAtMs, answeredAtMs: null, endedAtMs: null } as const;

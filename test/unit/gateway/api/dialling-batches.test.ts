@@ -9,7 +9,12 @@ let refusal: string | null;
 beforeEach(async () => {
   refusal = null;
   api = await openApi({
-    placeCall: { fromRefusal: () => refusal, refusal: () => null, place: ({ callId }) => ({ ok: true, value: callId }) },
+    placeCall: {
+      kept: () => Promise.resolve(),
+      fromRefusal: () => refusal,
+      refusal: () => null,
+      place: ({ callId }) => ({ ok: true, value: callId }),
+    },
   });
   await api.stores.numbers.attach(api.orgId, parseE164(FROM)!, { outbound: { sip_endpoint: 'a.example' } });
 });
@@ -234,7 +239,12 @@ describe('an organization with many numbers that wait', () => {
   it('adds numbers up to a million, and is told how many wait', async () => {
     const counts = { waiting: 999_990 };
     api = await openApi({
-      placeCall: { fromRefusal: () => null, refusal: () => null, place: ({ callId }) => ({ ok: true, value: callId }) },
+      placeCall: {
+        kept: () => Promise.resolve(),
+        fromRefusal: () => null,
+        refusal: () => null,
+        place: ({ callId }) => ({ ok: true, value: callId }),
+      },
       replace: ({ batchRuns }) => ({
         batchRuns: {
           begin: (...given) => batchRuns.begin(...given),

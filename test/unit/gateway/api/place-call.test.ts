@@ -15,6 +15,7 @@ let fails: boolean;
 beforeEach(async () => {
   [asked, refusal, fails] = [[], null, false];
   const placeCall: PlaceCall = {
+    kept: () => Promise.resolve(),
     fromRefusal: () => null,
     refusal: () => refusal,
     place: (call) => {

@@ -64,6 +64,10 @@ export class RedisSnapshotStore implements SnapshotStore {
     void this.#write();
   }
 
+  written(): Promise<void> {
+    return this.#writing ?? Promise.resolve();
+  }
+
   #writeAfter(afterMs: number): void {
     const atMs = this.parts.clock.nowMs() + afterMs;
     if (atMs >= this.#keepAtMs) return;
