@@ -22,7 +22,7 @@ export default defineConfig({
         test: {
           ...guarded,
           name: 'unit',
-          include: ['test/{unit,conformance,property,fuzz,scenario}/**/*.test.ts'],
+          include: ['test/{unit,os,conformance,property,fuzz,scenario}/**/*.test.ts'],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },

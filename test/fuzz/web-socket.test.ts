@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import * as ws from 'ws';
 import { FrameReader } from '../../src/gateway/agents/stream/frames.js';
 import { UpgradeAnswer } from '../../src/gateway/agents/stream/upgrade.js';
+import { turn } from '../support/turn.js';
 
 // Whatever a server sends, in pieces of any size: read as the ws package's own reader reads it.
 
@@ -53,7 +54,7 @@ async function theirs(chunks: readonly Buffer[]): Promise<string[]> {
     if (!over.is) seen.push(`fault ${String(code)}`);
   });
   for (const chunk of chunks) if (!over.is && !receiver.destroyed) receiver.write(Buffer.from(chunk));
-  await new Promise((resolve) => setImmediate(resolve));
+  await turn();
   return seen;
 }
 

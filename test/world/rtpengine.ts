@@ -200,7 +200,7 @@ function figuresOf({ parties }: Session): Command {
     medias: [
       {
         streams: [
-          { flags: ['RTP'], stats: { packets, bytes, errors: 0 } },
+          { flags: ['RTP'], stats: { packets, bytes, errors } },
           { flags: ['RTCP'], stats: { packets: 0, bytes: 0, errors: 0 } },
         ],
       },

@@ -186,7 +186,7 @@ export class World implements Product {
     );
     this.#gateways.set(name, { process: process_, running, config });
     const { facts } = await running;
-    if (name === GATEWAY) this.ready = { ...this.ready, ...facts, sip: { tls: `127.0.0.1:${String(this.sipPort)}` } } as unknown as Ready;
+    if (name === GATEWAY) this.ready = { ...this.ready, ...facts, sip: { tls: `127.0.0.1:${String(this.sipPort)}` } };
   }
 
   killGateway(name = GATEWAY): void {
@@ -369,7 +369,6 @@ export class World implements Product {
 export async function startWorld(settings: Settings = {}, options: WorldOptions = {}): Promise<World> {
   const world = await World.start(settings, options);
   onTestFailed(() => {
-    // oxlint-disable-next-line no-console -- a failure shows what the parts of its world said
     for (const { process: name, level, event, fields } of world.lines) console.log(name, level, event, JSON.stringify(fields));
   });
   onTestFinished(() => world.destroy());

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FairTurns } from '../../../src/lib/fair-turns.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { turn } from '../../support/turn.js';
 
 function newTurns(atOnce: number, maxSize = 10, rest = 0, atOnceOfOne = 1) {
   const clock = new VirtualClock();
@@ -14,7 +15,7 @@ function newTurns(atOnce: number, maxSize = 10, rest = 0, atOnceOfOne = 1) {
     });
   const end = async (name: string): Promise<void> => {
     ends.get(name)?.();
-    await new Promise(setImmediate);
+    await turn();
   };
   return { clock, run, started, end };
 }
@@ -24,7 +25,7 @@ describe('fair turns', () => {
     const { run, started, end } = newTurns(1);
     for (const name of ['a1', 'a2', 'a3']) void run('a', name);
     void run('b', 'b1');
-    await new Promise(setImmediate);
+    await turn();
     expect(started).toEqual(['a1']);
     for (const name of ['a1', 'b1', 'a2', 'a3']) await end(name);
     expect(started).toEqual(['a1', 'b1', 'a2', 'a3']);
@@ -34,7 +35,7 @@ describe('fair turns', () => {
     const { run, started } = newTurns(2);
     for (const name of ['a1', 'a2']) void run('a', name);
     for (const owner of ['b', 'c']) void run(owner, `${owner}1`);
-    await new Promise(setImmediate);
+    await turn();
     expect(started).toEqual(['a1', 'b1']);
   });
 
@@ -42,7 +43,7 @@ describe('fair turns', () => {
     const { run, started, end } = newTurns(3, 10, 0, 2);
     for (const name of ['a1', 'a2', 'a3']) void run('a', name);
     for (const name of ['b1', 'b2']) void run('b', name);
-    await new Promise(setImmediate);
+    await turn();
     expect(started).toEqual(['a1', 'a2', 'b1']);
     await end('a1');
     expect(started).toEqual(['a1', 'a2', 'b1', 'b2']);
@@ -52,7 +53,7 @@ describe('fair turns', () => {
     const { clock, run, started, end } = newTurns(1, 10, 2);
     const first = run('a', 'a1');
     void run('a', 'a2');
-    await new Promise(setImmediate);
+    await turn();
     clock.advance(100);
     await end('a1');
     expect(await first).toBe('a1');
@@ -61,7 +62,7 @@ describe('fair turns', () => {
     expect(started).toEqual(['a1', 'b1']);
     await end('b1');
     await clock.advanceAsync(1);
-    await new Promise(setImmediate);
+    await turn();
     expect(started).toEqual(['a1', 'b1', 'a2']);
   });
 
@@ -70,7 +71,7 @@ describe('fair turns', () => {
     const first = run('a', 'a1', 2);
     expect(run('a', 'a2', 2)).toBeNull();
     expect(run('b', 'b1', 2)).not.toBeNull();
-    await new Promise(setImmediate);
+    await turn();
     await end('a1');
     expect(await first).toBe('a1');
     expect(run('a', 'a3', 3)).not.toBeNull();

@@ -18,6 +18,7 @@ import type { DialogRecord } from '../../../src/sip/dialog/dialog-record.js';
 import { dialogKey } from '../../../src/sip/dialog/dialog.js';
 import { EventLog } from '../../support/event-log.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { turn } from '../../support/turn.js';
 
 const record = (callId: string, changes: Partial<DialogRecord> = {}): DialogRecord => ({
   role: 'uas',
@@ -99,8 +100,6 @@ function end(journal: DialogJournal, one: DialogRecord): void {
   live.delete(keyOf(one));
   journal.end(keyOf(one));
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** kill -9 after this turn: nothing is closed, and the next process knows only the file. */
 async function killed(maxBytes?: number): Promise<DialogJournal> {

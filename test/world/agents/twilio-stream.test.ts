@@ -118,7 +118,7 @@ describe('a Twilio bot', () => {
     const score = (): number => findPhrase(mulaw.decode(call.bot.heard), expected)?.score ?? 0;
     // Ahead of its time: what stands in the place of late packets is another sound.
     await call.end.peer.speakAhead(said);
-    await expect.poll(score).toBeGreaterThan(0.999);
+    await site.gateway.until(() => score() > 0.999);
     await call.hangUp();
   });
 });

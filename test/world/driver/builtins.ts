@@ -63,7 +63,7 @@ function replaceNetwork(): void {
 /** TLS without TLS: the connection is as it is, and says that it is encrypted. */
 function replaceTls(): void {
   const connect = (...given: unknown[]): WorldSocket => {
-    const options = given.find((one) => typeof one === 'object' && one !== null) as { readonly socket?: WorldSocket } | undefined;
+    const options = given.find((one): one is { readonly socket?: WorldSocket } => typeof one === 'object' && one !== null);
     const onSecure = given.find((one): one is () => void => typeof one === 'function');
     const socket = (options?.socket ?? connectInWorld(given.filter((one) => typeof one !== 'function'))).asTls();
     if (onSecure !== undefined) socket.once('secureConnect', onSecure);
@@ -135,13 +135,20 @@ function keepEventsInProcesses(): void {
 
 /** Work of Node's thread pool that it does not name among its active resources is counted. */
 function countThreadPool(): void {
-  const { digest } = webcrypto.subtle;
-  webcrypto.subtle.digest = (...given) => outstanding(digest.apply(webcrypto.subtle, given));
+  const digest = webcrypto.subtle.digest.bind(webcrypto.subtle);
+  webcrypto.subtle.digest = (...given) => outstanding(digest(...given));
   for (const name of ['brotliDecompress', 'inflateRaw'] as const) {
     const real = zlib[name] as (bytes: Buffer, done: (error: Error | null, result: Buffer) => void) => void;
     Object.assign(zlib, {
       [name]: (bytes: Buffer, done: (error: Error | null, result: Buffer) => void) =>
-        void outstanding(new Promise<void>((resolve) => real(bytes, (...given) => (resolve(), done(...given))))),
+        void outstanding(
+          new Promise<void>((resolve) =>
+            real(bytes, (...given) => {
+              resolve();
+              done(...given);
+            }),
+          ),
+        ),
     });
   }
   const { readFile } = fs;

@@ -110,7 +110,7 @@ export function connectInWorld(given: readonly unknown[]): WorldSocket {
 function readConnect(given: readonly unknown[]): { options: ConnectOptions; onConnect: (() => void) | undefined } {
   const [first, second] = given;
   const onConnect = given.find((one): one is () => void => typeof one === 'function');
-  if (typeof first === 'object' && first !== null) return { options: first as ConnectOptions, onConnect };
+  if (typeof first === 'object' && first !== null) return { options: first, onConnect };
   if (typeof first === 'string' && Number.isNaN(Number(first))) return { options: { path: first }, onConnect };
   return { options: { port: first as number, ...(typeof second === 'string' ? { host: second } : {}) }, onConnect };
 }

@@ -39,7 +39,7 @@ export class WorldThread extends EventEmitter {
     const run = loaded.get(name);
     if (run === undefined) throw new Error(`the world has no thread ${name}`);
     const port: ThreadPort = {
-      on: (event: string | symbol, listener: (...given: never[]) => void) => this.#inside.on(event, listener as () => void),
+      on: (event: string | symbol, listener: (...given: unknown[]) => void) => this.#inside.on(event, listener),
       postMessage: (message) => this.#later(() => this.emit('message', structuredClone(message))),
       close: () => void this.terminate(),
     } as ThreadPort;

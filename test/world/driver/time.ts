@@ -157,7 +157,7 @@ export class WorldTime {
         new WorldTimer(
           clock,
           boundToProcess(() => fire(...given)),
-          Math.max(isRepeated ? 1 : 0, Number(delayMs) || 0),
+          Math.max(isRepeated ? 1 : 0, delayMs || 0),
           isRepeated,
         );
     const clear = (one: unknown): void => {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { TestBot } from '../../support/agent/test-bot.js';
-import { FROM, OutboundSite } from '../../support/outbound-site.js';
+import { OutboundSite } from '../../support/outbound-site.js';
 import type { TakenCall } from '../../support/outbound-trunk.js';
 import { offerSdp } from '../../support/sdp.js';
 import { answerOk } from '../../support/invite.js';
@@ -21,10 +21,8 @@ type Place = Extract<Step, { do: 'place' }>['callee'];
 /** Plays a script in a world of its own, mends what the script broke, ends its calls, and checks what has to hold whatever happened. */
 export async function play(script: readonly Step[]): Promise<void> {
   const bot = await TestBot.start();
-  let world: World | undefined;
-  const site = await OutboundSite.startOn(
-    async (settings) =>
-      (world = await World.start({ ...settings, TRUNKLINE_AGENTS_URL: bot.url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' }, { relays: 2 })),
+  const site = await OutboundSite.startOn((settings) =>
+    World.start({ ...settings, TRUNKLINE_AGENTS_URL: bot.url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' }, { relays: 2 }),
   );
   try {
     const played = new PlayedWorld(site, bot);
@@ -99,7 +97,8 @@ class PlayedWorld {
         return;
       }
       case 'kill':
-        return this.#kill(step.part);
+        this.#kill(step.part);
+        return;
       case 'start':
         return this.#start(step.part);
       case 'stall':
@@ -261,5 +260,3 @@ class PlayedWorld {
 function at<T>(list: readonly T[], place: number): T | undefined {
   return list.length === 0 ? undefined : list[place % list.length];
 }
-
-export { FROM };

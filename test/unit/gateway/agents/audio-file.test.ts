@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { ThreadedAudioDecoder, type DecodedAudio } from '../../../../src/gateway/agents/audio-file.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
+import { turn } from '../../../support/turn.js';
 
 const MIB = 1_024 * 1_024;
 
@@ -30,7 +31,7 @@ function newFiles() {
   });
   /** Until so many files are with decoders: their digests are made by a thread. */
   const begun = async (count: number): Promise<void> => {
-    while (decoders.length < count) await new Promise(setImmediate);
+    while (decoders.length < count) await turn();
   };
   return { clock, decoders, files, begun };
 }

@@ -9,6 +9,7 @@ import type { LegEvent } from '../../../../src/gateway/model/media.js';
 import { silentLog } from '../../../../src/lib/log.js';
 import { NO_SPEECH } from '../../../support/providers.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
+import { turn } from '../../../support/turn.js';
 
 const FRAME = 160;
 const say = (text: string, loop = 1) => ({ kind: 'say', text, language: null, voice: null, loop }) as const;
@@ -59,7 +60,7 @@ describe('a player', () => {
   it('plays clip after clip without a gap, and is done once', async () => {
     const { player, frames, finished, events } = newPlayer([say('a'), say('bb'), { kind: 'pause', ms: 20 }]);
     await player.connect();
-    await new Promise(setImmediate);
+    await turn();
     player.start();
     expect(frames(3)).toEqual([FRAME, FRAME, FRAME]);
     expect(finished()).toEqual([]);
@@ -75,14 +76,14 @@ describe('a player', () => {
     const { player, frames, asked, finished } = newPlayer(['a', 'b', 'c', 'd', 'e'].map((text) => say(text)));
     const texts = (): string[] => asked.map(({ text }) => text);
     await player.connect();
-    await new Promise(setImmediate);
+    await turn();
     player.start();
     expect(texts()).toEqual(['a', 'b', 'c']);
     frames(2);
     expect(texts()).toEqual(['a', 'b', 'c', 'd']);
-    await new Promise(setImmediate);
+    await turn();
     frames(3);
-    await new Promise(setImmediate);
+    await turn();
     frames(4);
     expect([texts(), finished().length]).toEqual([['a', 'b', 'c', 'd', 'e'], 1]);
   });
@@ -94,7 +95,7 @@ describe('a player', () => {
       { ...say('plain'), voice: 'alice' },
     ]);
     await player.connect();
-    await new Promise(setImmediate);
+    await turn();
     player.start();
     expect(frames(4)).toEqual([FRAME, FRAME, FRAME, FRAME]);
     expect(provided.map(({ text, language, voice }) => [text, language, voice.provider, voice.voice])).toEqual([
@@ -108,7 +109,7 @@ describe('a player', () => {
   it('transfers the caller at the end, and has finished when that fails', async () => {
     const { player, frames, finished, events } = newPlayer([say('a')], null, '+15550100777');
     await player.connect();
-    await new Promise(setImmediate);
+    await turn();
     player.start();
     frames(3);
     const transfers = events.filter((event) => event.type === 'agent-request' && event.request.type === 'transfer');
@@ -126,7 +127,7 @@ describe('a player', () => {
     await player.connect();
     player.start();
     expect([frames(2), finished()]).toEqual([[0, 0], []]);
-    await new Promise(setImmediate);
+    await turn();
     frames(1);
     expect(finished().length).toBe(1);
     expect(events).toContainEqual({ type: 'agent-note', kind: 'other', text: 'audio: the audio is neither WAV nor MP3', isFailure: true });
@@ -141,7 +142,7 @@ describe('a player', () => {
   it('repeats a clip, without an end where it is told so', async () => {
     const { player, frames, finished } = newPlayer([say('a', 0)]);
     await player.connect();
-    await new Promise(setImmediate);
+    await turn();
     player.start();
     expect(frames(50).every((samples) => samples === FRAME)).toBe(true);
     expect(finished()).toEqual([]);
@@ -150,7 +151,7 @@ describe('a player', () => {
   it('sends digits to the caller', async () => {
     const { player, frames, sent, finished } = newPlayer([{ kind: 'digits', digits: '1w#' }]);
     await player.connect();
-    await new Promise(setImmediate);
+    await turn();
     player.start();
     frames(1);
     expect(sent).toEqual([1, 11]);
@@ -170,7 +171,7 @@ describe('a player', () => {
     expect(key.finished()).toEqual([{ type: 'agent-finished', digits: '7', finishedOnKey: '#' }]);
     const quiet = newPlayer([say('a', 0)], GATHER);
     await quiet.player.connect();
-    await new Promise(setImmediate);
+    await turn();
     quiet.player.start();
     quiet.frames(10);
     // The first digit ends the clip, and each one begins the wait anew.

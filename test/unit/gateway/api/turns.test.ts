@@ -5,6 +5,7 @@ import type { ToolRunner } from '../../../../src/gateway/ports/ports.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 import { toolOf } from '../../../support/tool.js';
 import { openApi } from './api-fixture.js';
+import { untilSo } from '../../../support/turn.js';
 
 describe('turns of organizations', () => {
   it('four at a time of each: the fifth waits for one of them, and another organization for none', async () => {
@@ -72,7 +73,7 @@ describe('turns of organizations', () => {
     await api.stores.tools.put({ ...tool, tool: { ...tool.tool, input_schema: { ...tool.tool.input_schema, required: [] } } });
     for (let at = 0; at < 8; at += 1) void api.post(`/v1/tools/${tool.tool_id}/invoke`, { input: {} });
     const asked = Array.from({ length: 10 }, () => api.get('/v2/batches'));
-    await expect.poll(() => listing).toBe(4);
+    await untilSo(() => listing === 4);
     release();
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(10).fill(200));
   });

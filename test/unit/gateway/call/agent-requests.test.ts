@@ -9,6 +9,7 @@ import { silentLog } from '../../../../src/lib/log.js';
 import { ok } from '../../../../src/lib/result.js';
 import { ROUTE } from '../../../support/route.js';
 import { toolOf } from '../../../support/tool.js';
+import { turn } from '../../../support/turn.js';
 
 const STORED = toolOf('o');
 const INLINE: ToolDefinition = { ...STORED.tool, name: 'inline' };
@@ -49,7 +50,6 @@ function requests(settings: Partial<AgentSettings> = {}): AgentRequests {
 }
 
 /** Lets promises that are settled be heard. */
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const ask = (to: AgentRequests, name: string, requestId = 'r'): Promise<void> => {
   to.take({ type: 'tool', requestId, name, input: { day: '2026-01-01' } });
   return turn();

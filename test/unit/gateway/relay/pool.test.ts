@@ -5,6 +5,7 @@ import { callsOf } from '../../../../src/gateway/relay/media-ports.js';
 import { RtpengineError, type NgReply } from '../../../../src/gateway/relay/node.js';
 import { RelayPool, type RelayPoolOptions } from '../../../../src/gateway/relay/pool.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
+import { turn } from '../../../support/turn.js';
 
 /** Timers fire later than they should by what `stallMs` has grown. */
 class StallingClock extends VirtualClock {
@@ -148,7 +149,7 @@ describe('placing calls', () => {
     offers.push(pool.offer(call('255'), 'v=0'));
     expect(pool.excess()).toMatch(/^calls wait \d+ ms for rtpengine, limit \d+ ms$|^\d+ calls wait for rtpengine, limit \d+$/);
     // Offers reach their node in a later turn.
-    await new Promise(setImmediate);
+    await turn();
     for (const node of nodes) node.goOn();
     await Promise.all(offers);
     expect(pool.excess()).toBeNull();
@@ -191,7 +192,8 @@ describe('placing calls', () => {
     const { pool, nodes } = poolOf(1);
     nodes[0]!.answer = answer;
     await expect(pool.offer(call('a'), 'v=0')).rejects.toThrow('answered without an SDP');
-    await expect.poll(() => nodes[0]!.sessions.size).toBe(0);
+    await turn();
+    expect(nodes[0]!.sessions.size).toBe(0);
   });
 
   it('answers nothing for a call that is on no node', async () => {

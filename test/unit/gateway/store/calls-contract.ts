@@ -9,6 +9,7 @@ import type { CallFilter, Stores } from '../../../../src/gateway/ports/stores.js
 import { ANSWERED, begun, snapshotOf } from '../../../support/begun-call.js';
 import type { VirtualClock } from '../../../support/virtual-clock.js';
 import { callOf, endedCall, freshNumber, inboundSetting } from './store-contract.js';
+import { turn } from '../../../support/turn.js';
 
 /** What every implementation of `Stores` must do for calls in progress. */
 /** A call that changes is kept when it has come to rest. */
@@ -274,5 +275,5 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
 
 /** Asks until the answer is as wanted: a write that nobody waits for is seen a little later. The test's own time limit ends it. */
 async function untilEqual<T>(ask: () => Promise<T>, wanted: T): Promise<void> {
-  while (JSON.stringify(await ask()) !== JSON.stringify(wanted)) await new Promise((resolve) => setImmediate(resolve));
+  while (JSON.stringify(await ask()) !== JSON.stringify(wanted)) await turn();
 }

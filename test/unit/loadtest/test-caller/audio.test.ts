@@ -5,6 +5,7 @@ import { levelDbfs } from '../../../../src/rtp/codec/level.js';
 import { throughG711 } from '../../../../src/rtp/codec/g711.js';
 import { resample } from '../../../../src/gateway/agents/resample.js';
 import { parseWav } from '../../../../src/gateway/agents/wav.js';
+import { turn } from '../../../support/turn.js';
 
 function tone(frequencyHz: number, rateHz: number, samples: number, amplitude = 10_000): Int16Array {
   return Int16Array.from({ length: samples }, (_, i) => Math.round(amplitude * Math.sin((2 * Math.PI * frequencyHz * i) / rateHz)));
@@ -49,14 +50,13 @@ describe('resample', () => {
 
   it('lets others have their turns: a minute of speech takes hundreds', async () => {
     let turns = 0;
-    let isDone = false;
-    const count = (): void => {
-      turns += 1;
-      if (!isDone) setImmediate(count);
-    };
-    setImmediate(count);
+    const until = { isDone: false };
+    const counting = (async () => {
+      for (; !until.isDone; turns += 1) await turn();
+    })();
     const output = await resample(tone(1_000, 22_050, 60 * 22_050), 22_050, 8_000);
-    isDone = true;
+    until.isDone = true;
+    await counting;
     expect(output).toHaveLength(60 * 8_000);
     expect(turns).toBeGreaterThan(200);
     // The joints are not heard.

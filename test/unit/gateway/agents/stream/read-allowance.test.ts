@@ -4,6 +4,7 @@ import { ClientWebSocket } from '../../../../../src/gateway/agents/stream/web-so
 import { privateLookup } from '../../../../../src/gateway/net/guarded-lookup.js';
 import { TestBot } from '../../../../support/agent/test-bot.js';
 import { VirtualClock } from '../../../../support/virtual-clock.js';
+import { turn } from '../../../../support/turn.js';
 
 const MIB = 1_024 * 1_024;
 const PIECE = 65_536;
@@ -41,12 +42,12 @@ describe('what is read of one connection', () => {
     await opened;
     const { socket } = await bot.calls.at(0);
     for (let sent = 0; sent < 8 * MIB; sent += PIECE) socket.send(Buffer.alloc(PIECE));
-    while (read < 0.9 * MIB) await new Promise(setImmediate);
-    for (let turn = 0; turn < 1_000; turn += 1) await new Promise(setImmediate);
+    while (read < 0.9 * MIB) await turn();
+    for (let turns = 0; turns < 1_000; turns += 1) await turn();
     expect(read).toBeLessThanOrEqual(MIB + PIECE);
     while (read < 8 * MIB) {
       clock.advance(100);
-      await new Promise(setImmediate);
+      await turn();
     }
     expect(read).toBe(8 * MIB);
   });

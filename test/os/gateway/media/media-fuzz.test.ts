@@ -3,20 +3,20 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { LegDescription, LegEvent } from '../../src/gateway/model/media.js';
-import { silentLog } from '../../src/lib/log.js';
-import { TelephoneEventReceiver } from '../../src/rtp/dtmf/telephone-event-receiver.js';
-import { RtpEndpoint } from '../../src/gateway/media/endpoint.js';
-import { SampleLegAgent } from '../../src/gateway/media/sample-leg-agent.js';
-import { MediaLeg } from '../../src/gateway/media/leg.js';
-import { parseRtcpCompound } from '../../src/rtp/rtcp-packet.js';
-import { RtpView } from '../../src/rtp/rtp-packet.js';
-import { generateSrtpKey, newBatchTable, SrtpSession } from '../../src/srtp/srtp.js';
-import { systemClock } from '../../src/lib/system-clock.js';
-import { rtcpReceiverReport, rtpPacket, telephoneEvent } from '../support/media/packets.js';
-import { randomOf } from '../support/media/simulated-network.js';
-import { freeRange } from '../support/ports.js';
-import { VirtualClock } from '../support/virtual-clock.js';
+import type { LegDescription, LegEvent } from '../../../../src/gateway/model/media.js';
+import { silentLog } from '../../../../src/lib/log.js';
+import { TelephoneEventReceiver } from '../../../../src/rtp/dtmf/telephone-event-receiver.js';
+import { RtpEndpoint } from '../../../../src/gateway/media/endpoint.js';
+import { SampleLegAgent } from '../../../../src/gateway/media/sample-leg-agent.js';
+import { MediaLeg } from '../../../../src/gateway/media/leg.js';
+import { parseRtcpCompound } from '../../../../src/rtp/rtcp-packet.js';
+import { RtpView } from '../../../../src/rtp/rtp-packet.js';
+import { generateSrtpKey, newBatchTable, SrtpSession } from '../../../../src/srtp/srtp.js';
+import { systemClock } from '../../../../src/lib/system-clock.js';
+import { rtcpReceiverReport, rtpPacket, telephoneEvent } from '../../../support/media/packets.js';
+import { randomOf } from '../../../support/media/simulated-network.js';
+import { freeRange } from '../../../support/ports.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
 
 // Media packets of any bytes, and the native binding with tables of any numbers: nothing throws, crashes or grows.
 

@@ -8,8 +8,8 @@ import { StoreUnavailableError, type EndedCall } from '../../../../../src/gatewa
 import { CallSpool } from '../../../../../src/gateway/store/files/call-spool.js';
 import { CallRecordBuffer } from '../../../../../src/gateway/store/files/call-record-buffer.js';
 import { passUntil, VirtualClock } from '../../../../support/virtual-clock.js';
-import { recordingLog, type LogLine } from '../../api/api-fixture.js';
-import { callOf, endedCall } from '../store-contract.js';
+import { recordingLog, type LogLine } from '../../../../unit/gateway/api/api-fixture.js';
+import { callOf, endedCall } from '../../../../unit/gateway/store/store-contract.js';
 
 let directory: string;
 beforeEach(() => {

@@ -7,7 +7,7 @@ import { newUuid } from '../../../../src/lib/ids.js';
 import { systemClock } from '../../../../src/lib/system-clock.js';
 import { RESULT_PATHS } from '../../../support/result-paths.js';
 import { toolOf } from '../../../support/tool.js';
-import { openApi, type Answer, type ApiFixture } from './api-fixture.js';
+import { openApi, type Answer, type ApiFixture } from '../../../unit/gateway/api/api-fixture.js';
 
 interface ToolBody {
   readonly message: string;
