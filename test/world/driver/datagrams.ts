@@ -1,4 +1,5 @@
 import { boundToProcess, currentProcess, type Possession } from './process.js';
+import { later } from './time.js';
 
 export interface From {
   readonly address: string;
@@ -54,7 +55,7 @@ export class WorldDatagrams {
     }
     bound.waiting.push({ bytes: bytes.slice(), from });
     if (bound.waiting.length > 1) return;
-    setImmediate(() => {
+    later(() => {
       const datagrams = bound.waiting.splice(0);
       if (this.#bound.get(to) === bound) bound.take(datagrams);
     });

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { worldDatagrams, type From } from './datagrams.js';
 import { boundToProcess } from './process.js';
+import { later } from './time.js';
 
 /** In place of a socket of node:dgram: with the forms of `bind` and `send` that are used. */
 export class WorldDgramSocket extends EventEmitter {
@@ -27,10 +28,10 @@ export class WorldDgramSocket extends EventEmitter {
         for (const { bytes, from } of datagrams) this.emit('message', Buffer.from(bytes), { ...from, family: 'IPv4', size: bytes.length });
       });
     } catch (error) {
-      setImmediate(boundToProcess(() => this.emit('error', error)));
+      later(boundToProcess(() => this.emit('error', error)));
       return;
     }
-    setImmediate(boundToProcess(() => this.emit('listening')));
+    later(boundToProcess(() => this.emit('listening')));
   }
 
   /** `send(bytes, [offset, length,] port, address, [callback])`. */
@@ -42,7 +43,7 @@ export class WorldDgramSocket extends EventEmitter {
     const [offset = 0, length = whole.length] = numbers.length === 3 ? numbers : [];
     const from: From = { address: '127.0.0.1', port: this.#bound?.port ?? 0 };
     worldDatagrams().send(whole.subarray(offset, offset + length), from, numbers.at(-1) ?? 0);
-    if (onSent !== undefined) setImmediate(boundToProcess(() => onSent(null)));
+    if (onSent !== undefined) later(boundToProcess(() => onSent(null)));
   }
 
   address(): { readonly address: string; readonly family: string; readonly port: number } {
@@ -54,7 +55,7 @@ export class WorldDgramSocket extends EventEmitter {
     this.#isClosed = true;
     if (onClosed !== undefined) this.once('close', onClosed);
     this.#bound?.close();
-    setImmediate(boundToProcess(() => this.emit('close')));
+    later(boundToProcess(() => this.emit('close')));
     return this;
   }
 

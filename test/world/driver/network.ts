@@ -1,6 +1,7 @@
 import net from 'node:net';
 import { boundToProcess, currentProcess, type Possession } from './process.js';
 import { WorldSocket, type OnRead, type SocketAddress } from './socket.js';
+import { later } from './time.js';
 
 interface Listener extends Possession {
   readonly port: number;
@@ -47,7 +48,7 @@ export class WorldNetwork {
   }
 
   connect(client: WorldSocket, at: string, to: SocketAddress, from: string): void {
-    setImmediate(() => {
+    later(() => {
       if (client.destroyed) return;
       const fate = this.#fates.get(at) ?? 'connects';
       if (fate === 'mute') return;
@@ -147,12 +148,12 @@ export function listenInWorld(server: net.Server, given: readonly unknown[]): ne
       server.emit('connection', socket);
     });
   } catch (error) {
-    setImmediate(boundToProcess(() => server.emit('error', error)));
+    later(boundToProcess(() => server.emit('error', error)));
     return server;
   }
   listening.set(server, state);
   Object.defineProperty(server, 'listening', { value: true, configurable: true });
-  setImmediate(boundToProcess(() => server.emit('listening')));
+  later(boundToProcess(() => server.emit('listening')));
   return server;
 }
 
@@ -164,7 +165,7 @@ export function closeInWorld(server: net.Server, onClosed?: (error?: Error) => v
   const state = listening.get(server);
   if (state === undefined || state.isClosed) {
     const error = Object.assign(new Error('Server is not running.'), { code: 'ERR_SERVER_NOT_RUNNING' });
-    if (onClosed !== undefined) setImmediate(boundToProcess(() => onClosed(error)));
+    if (onClosed !== undefined) later(boundToProcess(() => onClosed(error)));
     return server;
   }
   if (onClosed !== undefined) server.once('close', onClosed);
@@ -177,5 +178,5 @@ export function closeInWorld(server: net.Server, onClosed?: (error?: Error) => v
 
 function endIfEmpty(server: net.Server, state: ListenState): void {
   if (!state.isClosed || state.sockets.size > 0) return;
-  setImmediate(boundToProcess(() => server.emit('close')));
+  later(boundToProcess(() => server.emit('close')));
 }

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import { currentProcess, type Possession, type WorldProcess } from './process.js';
+import { later } from './time.js';
 
 export interface SocketAddress {
   readonly address: string;
@@ -144,7 +145,7 @@ export class WorldSocket extends Socket implements Possession {
     clearTimeout(this.#timer);
     this.#owner?.closed(this);
     const other = this.#other;
-    if (other !== null && !this.#isCut) setImmediate(() => other.#gone());
+    if (other !== null && !this.#isCut) later(() => other.#gone());
     done(error);
     // Node's own sockets do so themselves, and not their stream.
     process.nextTick(() => this.#inOwner(() => this.emit('close', error !== null)));
@@ -156,14 +157,14 @@ export class WorldSocket extends Socket implements Possession {
     clearTimeout(this.#timer);
     const other = this.#other;
     this.#other = null;
-    if (other !== null) setImmediate(() => other.#gone());
+    if (other !== null) later(() => other.#gone());
   }
 
   /** In another turn, in the process of the other end; `done` once that one wants more, so that a reader that waits holds its writer up. */
   #deliver(bytes: Buffer | null, done: (error?: Error | null) => void): void {
     const other = this.#other;
-    if (other === null || this.#isCut) return void setImmediate(done);
-    setImmediate(() => {
+    if (other === null || this.#isCut) return void later(done);
+    later(() => {
       if (other.destroyed || other.#isCut) return done();
       other.#inOwner(() => {
         other.#touch();

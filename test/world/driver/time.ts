@@ -188,3 +188,8 @@ export class WorldTime {
 export function turn(): Promise<void> {
   return new Promise((resolve) => real.setImmediate(resolve));
 }
+
+/** In a later turn, whatever became of the process that asks: what it has sent arrives. */
+export function later(work: () => void): void {
+  real.setImmediate(work);
+}

@@ -227,7 +227,8 @@ class PlayedWorld {
 
   #hangUpAtTrunk(one: { readonly call: TakenCall; isTalking: boolean }): void {
     one.isTalking = false;
-    void one.call.dialog.request('BYE');
+    // Its connection may be gone.
+    void one.call.dialog.request('BYE').catch(() => undefined);
   }
 
   #kill(part: Part): void {
