@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { HANG_GUARD_MS } from '../../support/hang-guard.js';
+import { serveRedis } from '../../support/memory-redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { MemoryRedis } from '../../world/redis/memory-redis.js';
 import { describeAgentChanges } from '../gateway/store/agents-contract.js';
@@ -11,7 +12,6 @@ import { describeOutbox } from '../gateway/store/outbox-contract.js';
 import { describePages } from '../gateway/store/pages-contract.js';
 import { describeStores, TEST_RETENTION } from '../gateway/store/store-contract.js';
 import { describeThroughput } from '../gateway/store/throughput-contract.js';
-import { serveRedis } from './memory-redis-host.js';
 
 // What holds for the stores on a redis-server (test/redis/store) holds on a Redis in memory.
 

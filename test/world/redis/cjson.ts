@@ -9,24 +9,27 @@ export const JSON_NULL: unique symbol = Symbol('null');
 export type LuaTable = Map<string | number, LuaValue>;
 export type LuaValue = string | number | boolean | typeof JSON_NULL | LuaTable;
 
+const ESCAPE = /\\(?:u(d[89ab]..)\\u(d[c-f]..)|u(....)|.)/gis;
+
 export function decodeJson(text: string): LuaValue | RedisError {
   // An escape may name a letter that has several bytes.
-  const hasEscapes = text.includes('\\u');
+  const bytes = text.replace(ESCAPE, (escape, high?: string, low?: string, one?: string) => {
+    const units = [high, low, one].flatMap((hex) => (hex === undefined ? [] : [Number.parseInt(hex, 16)]));
+    return (units[0] ?? 0) < 0x80 ? escape : Buffer.from(String.fromCharCode(...units)).toString('latin1');
+  });
   try {
-    const decoded: unknown = JSON.parse(hasEscapes ? Buffer.from(text, 'latin1').toString() : text);
-    return toLua(decoded, hasEscapes ? (letters) => Buffer.from(letters).toString('latin1') : (letters) => letters);
+    return toLua(JSON.parse(bytes));
   } catch {
     // cjson names the place, too.
     return new RedisError('Expected value but found invalid token');
   }
 }
 
-function toLua(value: unknown, toBytes: (text: string) => string): LuaValue {
-  if (typeof value === 'string') return toBytes(value);
-  if (typeof value === 'number' || typeof value === 'boolean') return value;
+function toLua(value: unknown): LuaValue {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
   if (typeof value !== 'object' || value === null) return JSON_NULL;
-  if (Array.isArray(value)) return new Map(value.map((item, at) => [at + 1, toLua(item, toBytes)]));
-  return new Map(Object.entries(value).map(([key, item]) => [toBytes(key), toLua(item, toBytes)]));
+  if (Array.isArray(value)) return new Map(value.map((item, at) => [at + 1, toLua(item)]));
+  return new Map(Object.entries(value).map(([key, item]) => [key, toLua(item)]));
 }
 
 const SPARSE_RATIO = 2;

@@ -16,19 +16,30 @@ interface Found {
 }
 
 const OUT_OF_MEMORY = "OOM command not allowed when used memory > 'maxmemory'.";
-const READ_ONLY = "READONLY You can't write against a read only replica.";
-const CANNOT_SAVE =
-  "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.";
+/** Why a Redis takes no writes, and how it says so. */
+const REFUSALS = {
+  READONLY: "READONLY You can't write against a read only replica.",
+  NOREPLICAS: 'NOREPLICAS Not enough good replicas to write.',
+  MISCONF:
+    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.",
+};
+export type Refusal = keyof typeof REFUSALS;
 const NOT_QUEUED = new Set(['multi', 'exec', 'discard', 'quit']);
 const OF_SUBSCRIBERS = new Set(['subscribe', 'unsubscribe', 'ping', 'quit']);
 
 /** Runs one command to its end. Returns also errors. */
 export function execute(redis: MemoryRedis, words: readonly string[], connection: Connection): Reply {
   const { transaction } = connection;
-  const reply = answered(() => {
-    const found = find(words);
-    const { name, command } = found;
-    refuse(redis, found, command.effect === 'grow');
+  return answered(() => {
+    let found: Found;
+    try {
+      found = find(words);
+      refuse(redis, found, found.command.effect === 'grow');
+    } catch (error) {
+      if (transaction !== null) transaction.isBroken = true;
+      throw error;
+    }
+    const { name } = found;
     if (connection.isSubscriber && !OF_SUBSCRIBERS.has(name))
       throw new RedisError(
         `ERR Can't execute '${name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
@@ -37,8 +48,6 @@ export function execute(redis: MemoryRedis, words: readonly string[], connection
     transaction.queued.push(() => answered(() => run(redis, found, connection)));
     return new Status('QUEUED');
   });
-  if (transaction !== null && connection.transaction === transaction && reply instanceof RedisError) transaction.isBroken = true;
-  return reply;
 }
 
 /** As `execute`, of a script's command. */
@@ -74,7 +83,8 @@ function answered(work: () => Reply): Reply {
   }
 }
 
-function run(redis: MemoryRedis, { command, args }: Found, connection: Connection): Reply {
+function run(redis: MemoryRedis, { name, command, args }: Found, connection: Connection): Reply {
+  redis.counts.set(name, (redis.counts.get(name) ?? 0) + 1);
   return command.run({ args, keys: redis.keys, redis, connection });
 }
 
@@ -101,6 +111,7 @@ function find(words: readonly string[]): Found {
 function refuse(redis: MemoryRedis, { name, command }: Found, needsMemory: boolean): void {
   const { usedBytes, maxBytes } = redis.memory;
   if (needsMemory && maxBytes > 0 && usedBytes > maxBytes) throw new RedisError(OUT_OF_MEMORY);
-  if (redis.cannotSave && (command.effect !== undefined || name === 'ping')) throw new RedisError(CANNOT_SAVE);
-  if (redis.isReadOnly && command.effect !== undefined) throw new RedisError(READ_ONLY);
+  const { refusal } = redis;
+  if (refusal !== null && (command.effect !== undefined || (refusal === 'MISCONF' && name === 'ping')))
+    throw new RedisError(REFUSALS[refusal]);
 }

@@ -17,7 +17,9 @@ interface LuaModule {
   _luaL_openlibs(L: number): void;
   _luaL_loadbuffer(L: number, at: number, bytes: number, name: number): number;
   _luaL_ref(L: number, table: number): number;
+  _luaL_where(L: number, level: number): void;
   _lua_checkstack(L: number, more: number): number;
+  _lua_concat(L: number, texts: number): void;
   _lua_createtable(L: number, items: number, fields: number): void;
   _lua_error(L: number): number;
   _lua_gettop(L: number): number;
@@ -51,6 +53,7 @@ const lua = (await lua51.LuaApi.initialize()).module as unknown as LuaModule;
 const state = lua._luaL_newstate();
 lua._luaL_openlibs(state);
 
+const WORD = 32;
 let scratch = 0;
 let scratchBytes = 0;
 
@@ -61,7 +64,10 @@ function place(text: string): number {
     scratchBytes = Math.max(4_096, 2 * text.length);
     scratch = lua._malloc(scratchBytes);
   }
-  heap().write(text, scratch, 'latin1');
+  const bytes = heap();
+  // A call of Node's takes longer than to copy a word.
+  if (text.length > WORD) bytes.write(text, scratch, 'latin1');
+  else for (let at = 0; at < text.length; at += 1) bytes[scratch + at] = text.charCodeAt(at);
   return scratch;
 }
 
@@ -117,11 +123,16 @@ function fieldText(L: number, name: string): string | null {
   return text;
 }
 
+/** As C casts a number to 64 bits; what they do not hold becomes the least that they do. */
+function toInteger(value: number): number {
+  return Math.abs(value) < 2 ** 63 ? Math.trunc(value) : -(2 ** 63);
+}
+
 /** What a script returned, at the top of the stack, as an answer. */
 function takeReply(L: number): Reply {
   const type = lua._lua_type(L, -1);
   if (type === TYPE.string) return textAt(L, -1);
-  if (type === TYPE.number) return Math.trunc(lua._lua_tonumber(L, -1));
+  if (type === TYPE.number) return toInteger(lua._lua_tonumber(L, -1));
   if (type === TYPE.boolean) return lua._lua_toboolean(L, -1) === 1 ? 1 : null;
   if (type !== TYPE.table) return null;
   const error = fieldText(L, 'err');
@@ -213,7 +224,9 @@ function pushJsonFunction(convert: (L: number) => LuaValue | RedisError): void {
     const value = convert(L);
     lua._lua_settop(L, 0);
     if (value instanceof RedisError) {
+      lua._luaL_where(L, 1);
       pushText(L, value.message);
+      lua._lua_concat(L, 2);
       return lua._lua_error(L);
     }
     pushValue(L, value);

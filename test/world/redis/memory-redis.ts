@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../src/lib/clock.js';
 import { Connection } from './connection.js';
-import { execute } from './execute.js';
+import { execute, type Refusal } from './execute.js';
 import { Keyspace } from './keyspace.js';
 import { Push, RedisError } from './reply.js';
 import { Scripts } from './scripts.js';
@@ -15,12 +15,12 @@ export class MemoryRedis {
   readonly scripts = new Scripts(this);
   /** As INFO tells it. Above `maxBytes` (0: no limit) it takes no writes that need memory. */
   memory = { usedBytes: 1 << 20, maxBytes: 0, policy: 'noeviction' };
-  /** It is a replica now, and takes no writes. */
-  isReadOnly = false;
-  /** It takes no writes, because it cannot save its data. */
-  cannotSave = false;
+  /** Why it takes no writes: it is a replica now, lacks one, or cannot save its data. `null`: it takes them. */
+  refusal: Refusal | null = null;
   /** How many replicas have what was written. */
   replicas = 0;
+  /** How often each command came, those of scripts among them. */
+  readonly counts = new Map<string, number>();
   readonly #connections = new Set<Connection>();
   /** Those with answers that are not sent yet. */
   readonly #unsent = new Set<Connection>();
@@ -59,10 +59,14 @@ export class MemoryRedis {
     for (const { connection, chunk } of waiting) if (this.#connections.has(connection)) this.#receive(connection, chunk);
   }
 
-  dropConnections(): void {
-    for (const connection of this.#connections) connection.destroy();
-    this.#connections.clear();
-    this.#unsent.clear();
+  /** @param name only those that have this name */
+  dropConnections(name?: string): void {
+    for (const connection of this.#connections) {
+      if (name !== undefined && connection.name !== name) continue;
+      this.#connections.delete(connection);
+      this.#unsent.delete(connection);
+      connection.destroy();
+    }
   }
 
   /** Ends at once, and begins again with its data, or without. It has no scripts then. */

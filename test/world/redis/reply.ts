@@ -68,7 +68,7 @@ const encodeAll = (replies: readonly Reply[], protocol: 2 | 3): string => replie
 /** The answer's bytes in RESP2 or RESP3. */
 export function encode(reply: Reply, protocol: 2 | 3): string {
   if (typeof reply === 'string') return `$${reply.length}\r\n${reply}\r\n`;
-  if (typeof reply === 'number') return `:${reply}\r\n`;
+  if (typeof reply === 'number') return `:${Number.isSafeInteger(reply) ? reply : BigInt(reply).toString()}\r\n`;
   if (reply === null) return protocol === 3 ? '_\r\n' : '$-1\r\n';
   if (reply instanceof Status) return `+${reply.text.replace(/[\r\n]/g, ' ')}\r\n`;
   if (reply instanceof RedisError) return `-${reply.message.replace(/[\r\n]/g, ' ')}\r\n`;

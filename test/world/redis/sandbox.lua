@@ -1,7 +1,7 @@
 -- What a script finds beside Lua's own: `redis` and `cjson`; and what it does not find, because Redis has taken it away or MemoryRedis lacks it.
 -- Called with the functions of lua-vm.ts; returns what an error of a script goes through.
 local call, pcall_command, decode, encode, null = ...
-local getinfo, find, sub, gsub = debug.getinfo, string.find, string.sub, string.gsub
+local getinfo, find, gsub = debug.getinfo, string.find, string.gsub
 
 redis = { call = call, pcall = pcall_command }
 
@@ -43,15 +43,17 @@ setmetatable(_G, {
 })
 
 return function(err)
-  local place = getinfo(2, 'nSl')
-  if place and place.what == 'C' then
-    place = getinfo(3, 'nSl')
+  local level = 2
+  local place = getinfo(level, 'Sl')
+  while place and (place.what == 'C' or place.source == '@sandbox') do
+    level = level + 1
+    place = getinfo(level, 'Sl')
   end
   if type(err) ~= 'table' then
     err = { err = 'ERR ' .. tostring(err) }
   end
   if place then
-    err.source, err.line = sub(place.source, 2), place.currentline
+    err.source, err.line = place.source, place.currentline
   end
   return err
 end

@@ -16,9 +16,11 @@ export class SortedSet {
     return this.#scores.get(member);
   }
 
-  set(member: string, score: number): void {
+  set(member: string, given: number): void {
+    // Redis has no -0 in a small set.
+    const score = given === 0 ? 0 : given;
     const before = this.#scores.get(member);
-    if (Object.is(before, score)) return;
+    if (before === score) return;
     if (before !== undefined) this.#order.splice(this.#place(member, before), 1);
     this.#scores.set(member, score);
     this.#order.splice(this.#place(member, score), 0, { member, score });

@@ -40,6 +40,13 @@ export function integer(text: string): number {
   return value;
 }
 
+/** How many are taken. */
+export function positive(text: string): number {
+  const value = parseInteger(text);
+  if (value === undefined || value < 0) throw new RedisError('ERR value is out of range, must be positive');
+  return value;
+}
+
 export function double(text: string, message = 'ERR value is not a valid float'): number {
   const value = parseDouble(text);
   if (value === undefined) throw new RedisError(message);

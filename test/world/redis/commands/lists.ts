@@ -1,5 +1,6 @@
 import { LIST } from '../keyspace.js';
-import { integer, placesOf, word, type Commands } from './command.js';
+import { NULL_ARRAY, RedisError } from '../reply.js';
+import { integer, placesOf, positive, word, type Commands } from './command.js';
 
 export const LIST_COMMANDS: Commands = {
   rpush: {
@@ -12,19 +13,24 @@ export const LIST_COMMANDS: Commands = {
     },
   },
   lpop: {
-    arity: 2,
+    arity: -2,
     effect: 'write',
     run: ({ args, keys }) => {
-      const value = keys.find(word(args, 0), LIST)?.shift() ?? null;
-      keys.dropEmpty(word(args, 0));
-      return value;
+      const [key = '', countText, ...more] = args;
+      if (more.length > 0) throw new RedisError("ERR wrong number of arguments for 'lpop' command");
+      const count = countText === undefined ? null : positive(countText);
+      const list = keys.find(key, LIST);
+      if (list === undefined) return count === null ? null : NULL_ARRAY;
+      const values = list.splice(0, count ?? 1);
+      keys.dropEmpty(key);
+      return count === null ? (values[0] ?? null) : values;
     },
   },
   lindex: {
     arity: 3,
     run: ({ args, keys }) => {
-      const at = integer(word(args, 1));
-      return keys.find(word(args, 0), LIST)?.at(at) ?? null;
+      const list = keys.find(word(args, 0), LIST);
+      return list?.at(integer(word(args, 1))) ?? null;
     },
   },
   lrange: {

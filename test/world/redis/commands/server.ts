@@ -1,3 +1,4 @@
+import { parseInteger } from '../number-text.js';
 import { OK, Pairs, RedisError, Status, Text, type Reply } from '../reply.js';
 import { integer, word, type Call, type Commands } from './command.js';
 
@@ -29,7 +30,7 @@ function info({ args, redis }: Call): Reply {
     Server: [`redis_version:${VERSION}`, 'redis_mode:standalone'],
     Memory: [`used_memory:${usedBytes}`, `maxmemory:${maxBytes}`, `maxmemory_policy:${policy}`],
     Persistence: ['loading:0'],
-    Replication: [`role:${redis.isReadOnly ? 'slave' : 'master'}`, `connected_slaves:${redis.replicas}`],
+    Replication: [`role:${redis.refusal === 'READONLY' ? 'slave' : 'master'}`, `connected_slaves:${redis.replicas}`],
   };
   const asked = args.map((section) => section.toLowerCase());
   const texts = Object.entries(sections)
@@ -90,7 +91,9 @@ export const SERVER_COMMANDS: Commands = {
     noScript: true,
     run: ({ args, redis }) => {
       integer(word(args, 0));
-      if (integer(word(args, 1)) < 0) throw new RedisError('ERR timeout is negative');
+      const timeoutMs = parseInteger(word(args, 1));
+      if (timeoutMs === undefined) throw new RedisError('ERR timeout is not an integer or out of range');
+      if (timeoutMs < 0) throw new RedisError('ERR timeout is negative');
       return redis.replicas;
     },
   },

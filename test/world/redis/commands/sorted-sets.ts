@@ -1,62 +1,44 @@
-import { SORTED_SET, type Keyspace } from '../keyspace.js';
+import { SORTED_SET } from '../keyspace.js';
 import { Double, Pairs, RedisError, syntaxError, type Reply } from '../reply.js';
 import type { ScoredMember, SortedSet } from '../sorted-set.js';
-import { double, inPairs, integer, placesOf, word, type Call, type Command, type Commands } from './command.js';
+import { double, inPairs, integer, placesOf, positive, word, type Call, type Command, type Commands } from './command.js';
 
 type By = 'place' | 'score' | 'lex';
 
-interface RangeQuery {
-  readonly by: By;
-  readonly isReversed: boolean;
-  readonly start: string;
-  readonly stop: string;
-  /** How many are left out, and how many taken; below 0: all. */
-  readonly limit: readonly [offset: number, count: number] | null;
-  readonly withScores: boolean;
-}
+/** The indexes of a range in a set, for `slice`. */
+type Range = (set: SortedSet) => readonly [from: number, to: number];
 
-const NOT_A_SCORE = 'ERR min or max is not a float';
+/** Where a bound lies in a set: how many members are before it. */
+type Bound = (set: SortedSet) => number;
 
-/** Where a bound lies: how many members are before it. `isMax`: members at it are before it, unless it is exclusive. */
-function scoreBound(set: SortedSet, text: string, isMax: boolean): number {
+/** @param isMax members at the bound are before it, unless it is exclusive */
+function scoreBound(text: string, isMax: boolean): Bound {
   const isExclusive = text.startsWith('(');
-  const bound = double(isExclusive ? text.slice(1) : text, NOT_A_SCORE);
-  return set.countWhile(isMax === isExclusive ? ({ score }) => score < bound : ({ score }) => score <= bound);
+  const number = isExclusive ? text.slice(1) : text;
+  const bound = number === '' ? 0 : double(number, 'ERR min or max is not a float');
+  return (set) => set.countWhile(isMax === isExclusive ? ({ score }) => score < bound : ({ score }) => score <= bound);
 }
 
-function lexBound(set: SortedSet, text: string, isMax: boolean): number {
-  if (text === '-') return 0;
-  if (text === '+') return set.size;
+function lexBound(text: string, isMax: boolean): Bound {
+  if (text === '-') return () => 0;
+  if (text === '+') return ({ size }) => size;
   if (!/^[([]/.test(text)) throw new RedisError('ERR min or max not valid string range item');
   const bound = text.slice(1);
-  return set.countWhile(isMax === text.startsWith('(') ? ({ member }) => member < bound : ({ member }) => member <= bound);
+  return (set) => set.countWhile(isMax === text.startsWith('(') ? ({ member }) => member < bound : ({ member }) => member <= bound);
 }
 
-/** The indexes of a range, for `slice`. */
-function range(set: SortedSet, by: By, min: string, max: string): readonly [from: number, to: number] {
-  if (by === 'place') return placesOf(integer(min), integer(max), set.size);
-  const bound = by === 'score' ? scoreBound : lexBound;
-  const [from, to] = [bound(set, min, false), bound(set, max, true)];
-  return [from, Math.max(from, to)];
+/** Throws for what are no bounds. */
+function parseRange(by: By, min: string, max: string): Range {
+  if (by === 'place') {
+    const [start, stop] = [integer(min), integer(max)];
+    return ({ size }) => placesOf(start, stop, size);
+  }
+  const parse = by === 'score' ? scoreBound : lexBound;
+  const [from, to] = [parse(min, false), parse(max, true)];
+  return (set) => [from(set), Math.max(from(set), to(set))];
 }
 
 const EMPTY = SORTED_SET.create();
-
-function query(keys: Keyspace, key: string, { by, isReversed, start, stop, limit, withScores }: RangeQuery): Reply {
-  const found = keys.find(key, SORTED_SET);
-  const set = found ?? EMPTY;
-  let items: readonly ScoredMember[];
-  if (by === 'place' && isReversed) {
-    const [from, to] = range(set, by, start, stop);
-    items = set.slice(Math.max(0, set.size - to), Math.max(0, set.size - from));
-  } else items = set.slice(...(isReversed ? range(set, by, stop, start) : range(set, by, start, stop)));
-  if (isReversed) items = items.toReversed();
-  if (limit !== null) {
-    const [offset, count] = limit;
-    items = offset < 0 ? [] : items.slice(offset, count < 0 ? undefined : offset + count);
-  }
-  return withScores ? scored(items) : items.map(({ member }) => member);
-}
 
 function scored(items: readonly ScoredMember[]): Pairs {
   return new Pairs(
@@ -78,12 +60,12 @@ function rangeCommand(form: RangeForm): Command {
     run: ({ args, keys }) => {
       const [key = '', start = '', stop = ''] = args;
       let { by, isReversed } = form;
-      let limit: RangeQuery['limit'] = null;
+      let limit: readonly [offset: number, count: number] = [0, -1];
       let withScores = false;
       for (let at = 3; at < args.length; at += 1) {
         const option = word(args, at).toUpperCase();
         if (option === 'WITHSCORES' && form.by !== 'lex') withScores = true;
-        else if (option === 'LIMIT' && (form.takesAll || form.by !== 'place')) {
+        else if (option === 'LIMIT' && at + 2 < args.length && (form.takesAll || form.by !== 'place')) {
           limit = [integer(word(args, at + 1)), integer(word(args, at + 2))];
           at += 2;
         } else if (form.takesAll && option === 'REV') isReversed = true;
@@ -91,10 +73,17 @@ function rangeCommand(form: RangeForm): Command {
         else if (form.takesAll && option === 'BYLEX' && by !== 'score') by = 'lex';
         else throw syntaxError();
       }
-      if (limit !== null && by === 'place')
+      const [offset, count] = limit;
+      if (count !== -1 && by === 'place')
         throw new RedisError('ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX');
       if (withScores && by === 'lex') throw new RedisError('ERR syntax error, WITHSCORES not supported in combination with BYLEX');
-      return query(keys, key, { by, isReversed, start, stop, limit, withScores });
+      const range = isReversed && by !== 'place' ? parseRange(by, stop, start) : parseRange(by, start, stop);
+      const set = keys.find(key, SORTED_SET) ?? EMPTY;
+      const [from, to] = range(set);
+      let items = isReversed && by === 'place' ? set.slice(Math.max(0, set.size - to), Math.max(0, set.size - from)) : set.slice(from, to);
+      if (isReversed) items = items.toReversed();
+      if (by !== 'place') items = offset < 0 ? [] : items.slice(offset, count < 0 ? undefined : offset + count);
+      return withScores ? scored(items) : items.map(({ member }) => member);
     },
   };
 }
@@ -105,8 +94,9 @@ function removeRange(by: By): Command {
     effect: 'write',
     run: ({ args, keys }) => {
       const [key = '', min = '', max = ''] = args;
+      const range = parseRange(by, min, max);
       const set = keys.find(key, SORTED_SET) ?? EMPTY;
-      const items = set.slice(...range(set, by, min, max));
+      const items = set.slice(...range(set));
       for (const { member } of items) set.delete(member);
       keys.dropEmpty(key);
       return items.length;
@@ -118,7 +108,8 @@ function countRange(by: By): Command {
   return {
     arity: 4,
     run: ({ args, keys }) => {
-      const [from, to] = range(keys.find(word(args, 0), SORTED_SET) ?? EMPTY, by, word(args, 1), word(args, 2));
+      const range = parseRange(by, word(args, 1), word(args, 2));
+      const [from, to] = range(keys.find(word(args, 0), SORTED_SET) ?? EMPTY);
       return to - from;
     },
   };
@@ -142,9 +133,10 @@ function add({ args, keys }: Call): Reply {
   let incremented: number | null = null;
   for (const [given, member] of scores) {
     const before = set.score(member);
-    const score = has('INCR') ? given + (before ?? 0) : given;
+    if (before === undefined ? has('XX') : has('NX')) continue;
+    const score = has('INCR') && before !== undefined ? before + given : given;
     if (Number.isNaN(score)) throw new RedisError('ERR resulting score is not a number (NaN)');
-    if (before === undefined ? has('XX') : has('NX') || (has('GT') && score <= before) || (has('LT') && score >= before)) continue;
+    if (before !== undefined && ((has('GT') && score <= before) || (has('LT') && score >= before))) continue;
     set.set(member, score);
     incremented = score;
     if (before === undefined) added += 1;
@@ -161,8 +153,7 @@ function pop(isMax: boolean): Command {
     run: ({ args, keys }) => {
       const [key = '', countText, ...more] = args;
       if (more.length > 0) throw syntaxError();
-      const count = countText === undefined ? 1 : integer(countText);
-      if (count < 0) throw new RedisError('ERR value is out of range, must be positive');
+      const count = countText === undefined ? 1 : positive(countText);
       const set = keys.find(key, SORTED_SET) ?? EMPTY;
       const items = isMax ? set.slice(Math.max(0, set.size - count), set.size).toReversed() : set.slice(0, count);
       for (const { member } of items) set.delete(member);

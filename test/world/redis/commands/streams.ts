@@ -14,11 +14,13 @@ function parseId(text: string, sequence: number): StreamId {
 }
 
 /** One end of a range, and whether an entry there is outside. */
-function parseBound(text: string, sequence: number): { readonly id: StreamId; readonly isExclusive: boolean } {
+function parseBound(text: string, isMin: boolean): { readonly id: StreamId; readonly isExclusive: boolean } {
   if (text === '-') return { id: FIRST, isExclusive: false };
   if (text === '+') return { id: LAST, isExclusive: false };
   const isExclusive = text.startsWith('(');
-  return { id: parseId(isExclusive ? text.slice(1) : text, sequence), isExclusive };
+  const id = parseId(isExclusive ? text.slice(1) : text, isMin ? 0 : Infinity);
+  if (isExclusive && !isMin && compareIds(id, FIRST) === 0) throw new RedisError('ERR invalid end ID for the interval');
+  return { id, isExclusive };
 }
 
 function add({ args, keys }: Call): Reply {
@@ -53,12 +55,14 @@ function range(isReversed: boolean): Command {
   return {
     arity: -4,
     run: ({ args, keys }) => {
-      const [key = '', first = '', second = '', option, countText, ...more] = args;
-      const [min, max] = isReversed
-        ? [parseBound(second, 0), parseBound(first, Infinity)]
-        : [parseBound(first, 0), parseBound(second, Infinity)];
-      if (option !== undefined && (option.toUpperCase() !== 'COUNT' || countText === undefined || more.length > 0)) throw syntaxError();
-      const count = countText === undefined ? Infinity : Math.max(0, integer(countText));
+      const [key = '', first = '', second = '', ...options] = args;
+      const min = parseBound(isReversed ? second : first, true);
+      const max = parseBound(isReversed ? first : second, false);
+      let count = Infinity;
+      for (let at = 0; at < options.length; at += 2) {
+        if (word(options, at).toUpperCase() !== 'COUNT') throw syntaxError();
+        count = Math.max(0, integer(word(options, at + 1)));
+      }
       const stream = keys.find(key, STREAM);
       if (stream === undefined) return [];
       if (count === 0) return NULL_ARRAY;

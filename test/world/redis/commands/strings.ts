@@ -2,49 +2,38 @@ import { STRING } from '../keyspace.js';
 import { OK, RedisError, syntaxError, type Reply } from '../reply.js';
 import { integer, word, type Call, type Commands } from './command.js';
 
-interface SetOptions {
-  readonly only: 'NX' | 'XX' | null;
-  readonly returnsOld: boolean;
-  readonly keepsTtl: boolean;
-  readonly expiresMs: number | null;
-}
-
-/** In milliseconds, and whether it counts from now. */
-const UNITS: Readonly<Record<string, readonly [unitMs: number, isRelative: boolean]>> = {
+/** Its options, and the milliseconds of one unit of their time, and whether that counts from now. */
+const TIMES: Readonly<Record<string, readonly [unitMs: number, isRelative: boolean]>> = {
   EX: [1_000, true],
   PX: [1, true],
   EXAT: [1_000, false],
   PXAT: [1, false],
 };
 
-function setOptions(words: readonly string[], nowMs: number): SetOptions {
-  let only: SetOptions['only'] = null;
-  let [returnsOld, keepsTtl] = [false, false];
-  let expiresMs: number | null = null;
-  for (let at = 0; at < words.length; at += 1) {
-    const option = word(words, at).toUpperCase();
-    const unit = UNITS[option];
-    if ((option === 'NX' || option === 'XX') && only === null) only = option;
-    else if (option === 'GET') returnsOld = true;
-    else if (option === 'KEEPTTL' && expiresMs === null) keepsTtl = true;
-    else if (unit !== undefined && expiresMs === null && !keepsTtl) {
-      at += 1;
-      const [unitMs, isRelative] = unit;
-      const amount = integer(word(words, at));
-      if (amount <= 0) throw new RedisError("ERR invalid expire time in 'set' command");
-      expiresMs = amount * unitMs + (isRelative ? nowMs : 0);
-    } else throw syntaxError();
-  }
-  return { only, returnsOld, keepsTtl, expiresMs };
-}
-
 function set({ args, keys }: Call): Reply {
   const [key, value] = [word(args, 0), word(args, 1)];
-  const { only, returnsOld, keepsTtl, expiresMs } = setOptions(args.slice(2), keys.nowMs);
-  const old = returnsOld ? (keys.find(key, STRING) ?? null) : null;
-  if ((only === 'NX' && keys.has(key)) || (only === 'XX' && !keys.has(key))) return old;
-  keys.setString(key, value, keepsTtl ? (keys.expiresMs(key) ?? null) : expiresMs);
-  return returnsOld ? old : OK;
+  const flags = new Set<string>();
+  let time: readonly [option: string, amount: string] | null = null;
+  for (let at = 2; at < args.length; at += 1) {
+    const option = word(args, at).toUpperCase();
+    const isSecondTime = time !== null || flags.has('KEEPTTL');
+    if (option in TIMES && !isSecondTime) time = [option, word(args, (at += 1))];
+    else if (option === 'GET' || (option === 'KEEPTTL' && time === null)) flags.add(option);
+    else if ((option === 'NX' && !flags.has('XX')) || (option === 'XX' && !flags.has('NX'))) flags.add(option);
+    else throw syntaxError();
+  }
+  const expiresMs = time === null ? null : momentOf(time, keys.nowMs);
+  const old = flags.has('GET') ? (keys.find(key, STRING) ?? null) : null;
+  if ((flags.has('NX') && keys.has(key)) || (flags.has('XX') && !keys.has(key))) return old;
+  keys.setString(key, value, flags.has('KEEPTTL') ? (keys.expiresMs(key) ?? null) : expiresMs);
+  return flags.has('GET') ? old : OK;
+}
+
+function momentOf([option, amount]: readonly [option: string, amount: string], nowMs: number): number {
+  const [unitMs, isRelative] = TIMES[option] ?? [1, false];
+  const units = integer(amount);
+  if (units <= 0) throw new RedisError("ERR invalid expire time in 'set' command");
+  return units * unitMs + (isRelative ? nowMs : 0);
 }
 
 export const STRING_COMMANDS: Commands = {
