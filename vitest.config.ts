@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// `npm test` runs the projects unit and redis, `npm run test:system` the project system (docs/testing.md).
+// `npm test` runs the projects unit, redis and smoke, `npm run test:system` the project system (docs/testing.md).
 
 /** A limit finds a test that hangs, and no more: nothing that a slow machine does reaches it. */
 const HANG_GUARD_MS = 120_000;
@@ -50,13 +50,21 @@ export default defineConfig({
       {
         test: {
           ...guarded,
+          name: 'smoke',
+          include: ['test/smoke/**/*.test.ts'],
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...guarded,
           name: 'system',
           include: ['test/system/**/*.test.ts'],
           setupFiles: ['test/support/seed.ts', 'test/support/carriers-closed.ts'],
           // Each file starts servers of its own, and waits for them a part of its time: three at a time keep two cores busy, and a fourth
           // would make its neighbours' callers late.
           maxWorkers: 3,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

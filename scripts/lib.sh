@@ -263,7 +263,6 @@ build_typescript() {
 # What the build needs; what the product starts; what else each test run and tool needs.
 BUILD_PACKAGES=(libsrtp2-dev g++ make python3 pkg-config)
 RUNTIME_PACKAGES=("${BUILD_PACKAGES[@]}" redis-server rtpengine-daemon espeak-ng openssl)
-TEST_PACKAGES=(redis-server espeak-ng openssl)
 LOAD_PACKAGES=(sip-tester stunnel4)
 BALANCER_PACKAGES=(kamailio kamailio-tls-modules)
 SYSTEM_TEST_PACKAGES=("${LOAD_PACKAGES[@]}" "${BALANCER_PACKAGES[@]}" baresip chromium prometheus)

@@ -76,6 +76,7 @@ export const configSchema = z
       .refine((text) => text !== '0.0.0.0' && text !== '::', 'must be one address of this machine'),
     public_address: address.nullable(),
     spare_processes: z.boolean(),
+    start_timeout_ms: milliseconds,
     log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error']) }),
     sip: z
       .strictObject({

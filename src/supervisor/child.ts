@@ -45,7 +45,6 @@ export type Facts = Readonly<Record<string, unknown>>;
 /** `unready`: it is there, but still starting, however long that takes, or without a file handle to answer with. `silent`: no answer. */
 export type Readiness = Facts | 'unready' | 'silent';
 
-const READY_TIMEOUT_MS = 20_000;
 const POLL_MS = 20;
 const LOADING_TOLD_EACH_MS = 5_000;
 const LEAST_BACKOFF_MS = 200;
@@ -106,11 +105,13 @@ export class SupervisedChild {
   #cancelHandover: CancelTimer | undefined;
   #spec: ChildSpec;
 
+  /** @param startTimeoutMs a start that is silent for longer has failed */
   constructor(
     spec: ChildSpec,
     directory: string,
     private readonly clock: Clock,
     private readonly log: Log,
+    private readonly startTimeoutMs: number,
   ) {
     this.#spec = spec;
     const logs = join(directory, 'logs');
@@ -219,7 +220,7 @@ export class SupervisedChild {
     this.#writeFile(this.#followerFile, follower.pid, this.#fingerprint());
     try {
       if (followerReadiness === null) throw new Error('it cannot follow another');
-      await this.#whenReady(follower, READY_TIMEOUT_MS, followerReadiness);
+      await this.#whenReady(follower, this.startTimeoutMs, followerReadiness);
       this.#isFollowerLoaded = true;
       return follower;
     } catch (error) {
@@ -317,7 +318,7 @@ export class SupervisedChild {
 
   async #becomeReady(running: RunningProcess): Promise<Facts> {
     try {
-      const facts = await this.#whenReady(running, READY_TIMEOUT_MS);
+      const facts = await this.#whenReady(running, this.startTimeoutMs);
       this.#serve(running);
       return facts;
     } catch (error) {

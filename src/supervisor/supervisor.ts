@@ -83,7 +83,7 @@ export class Supervisor {
   #children(): { readonly children: SupervisedChild[]; readonly isAwaited: boolean }[] {
     const { config, configFlags, clock, log } = this.options;
     return childStages(config, this.#directory, configFlags).map(({ specs, isAwaited }) => ({
-      children: specs.map((spec) => new SupervisedChild(spec, this.#directory, clock, log)),
+      children: specs.map((spec) => new SupervisedChild(spec, this.#directory, clock, log, config.start_timeout_ms)),
       isAwaited,
     }));
   }
@@ -140,7 +140,8 @@ export class Supervisor {
     const other = place === undefined ? undefined : { ...place, index: otherPlace(place) };
     const isFree = other !== undefined && !stage.some(({ spec, isGone }) => spec.name === workerName(other.index) && !isGone);
     if (place === undefined || !isFree || handoverMs === 0) return child.replace();
-    const next = new SupervisedChild(gatewaySpec(config, this.#directory, configFlags, other), this.#directory, clock, log);
+    const spec = gatewaySpec(config, this.#directory, configFlags, other);
+    const next = new SupervisedChild(spec, this.#directory, clock, log, config.start_timeout_ms);
     try {
       await next.start(['--succeeds', child.spec.name]);
     } catch (error) {

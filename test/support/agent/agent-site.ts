@@ -21,10 +21,13 @@ export class AgentCall {
     private readonly isLate: boolean,
   ) {}
 
-  /** The 200 came; its ACK has not gone out. */
+  /** The 200 came; its ACK has not gone out. A refusal closes the connection and the sockets, and rejects with its text. */
   async answered(): Promise<void> {
     this.ok = await this.signalling.final();
-    if (this.ok.status !== 200) throw new Error(`refused: ${this.ok.text}`);
+    if (this.ok.status !== 200) {
+      await this.close();
+      throw new Error(`refused: ${this.ok.text}`);
+    }
     this.end.connect(this.ok.body);
   }
 

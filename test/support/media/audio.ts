@@ -8,3 +8,8 @@ export function voiceLikeNoise(samples: number, seed: number, amplitude = 8_000)
     return low * amplitude * 2;
   });
 }
+
+/** A pure tone: 16-bit linear at 8 kHz. */
+export function tone(hertz: number, milliseconds: number): Int16Array {
+  return Int16Array.from({ length: 8 * milliseconds }, (_, n) => Math.round(8_000 * Math.sin((2 * Math.PI * hertz * n) / 8_000)));
+}

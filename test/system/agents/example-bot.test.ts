@@ -6,6 +6,7 @@ import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
 import { until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { tone } from '../../support/media/audio.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { freePorts } from '../../support/ports.js';
 import { SipPeer } from '../../support/sip-peer.js';
@@ -29,9 +30,6 @@ afterAll(async () => {
   await gateway.destroy();
   bot.kill();
 });
-
-const tone = (hertz: number, milliseconds: number): Int16Array =>
-  Int16Array.from({ length: 8 * milliseconds }, (_, n) => Math.round(8_000 * Math.sin((2 * Math.PI * hertz * n) / 8_000)));
 
 describe('the bot of docs/agents.md', () => {
   it('is all that a test call looks for: heard, echoes, hangs up on #', async () => {

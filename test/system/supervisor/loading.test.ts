@@ -34,7 +34,7 @@ function starting(readiness: () => Readiness, mustAnswer = false) {
     readiness: () => Promise.resolve(readiness()),
     stopTimeoutMs: 1_000,
   };
-  return { clock, log, child: new SupervisedChild(spec, directory, clock, log) };
+  return { clock, log, child: new SupervisedChild(spec, directory, clock, log, 20_000) };
 }
 
 /** Whether a promise is settled yet; who waits for its outcome still gets it. */

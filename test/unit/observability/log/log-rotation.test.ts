@@ -56,7 +56,7 @@ describe('a process that runs for long', () => {
       readiness: () => Promise.resolve({}),
       stopTimeoutMs: 1_000,
     };
-    const child = new SupervisedChild(spec, directory, clock, silentLog);
+    const child = new SupervisedChild(spec, directory, clock, silentLog, 20_000);
     const started = child.start();
     await clock.advanceAsync(100);
     await started;
