@@ -3,11 +3,14 @@ import { expect } from 'vitest';
 import type { CallRecord } from '../../src/gateway/model/call-record.js';
 import { AgentSite, type AgentCall } from './agent/agent-site.js';
 import { TestBot } from './agent/test-bot.js';
+import { until } from './carrier-call.js';
+import { RunningGateway } from './gateway.js';
 import { answerWith } from './invite.js';
 import { CarrierEnd } from './media/carrier-end.js';
 import { OutboundSite, TO } from './outbound-site.js';
 import type { TakenCall } from './outbound-trunk.js';
 import { respond } from './peer-dialog.js';
+import type { Product, StartProduct } from './product.js';
 
 export const NUMBER = '+15550100777';
 export const PACKETS = 25;
@@ -21,17 +24,24 @@ export interface Transfer {
 }
 
 /** A gateway whose agent is a bot, with a number that may dial +49 through a carrier of the test's. */
-export class TransferSite {
+export class TransferSite<P extends Product = RunningGateway> {
   private constructor(
-    readonly outbound: OutboundSite,
+    readonly outbound: OutboundSite<P>,
     readonly bot: TestBot,
-    readonly agents: AgentSite,
+    readonly agents: AgentSite<P>,
   ) {}
 
-  static async start(settings: Readonly<Record<string, string>> = {}): Promise<TransferSite> {
+  static start(settings: Readonly<Record<string, string>> = {}): Promise<TransferSite> {
+    return TransferSite.startOn((all) => RunningGateway.start(all), settings);
+  }
+
+  static async startOn<P extends Product>(
+    start: StartProduct<P>,
+    settings: Readonly<Record<string, string>> = {},
+  ): Promise<TransferSite<P>> {
     const bot = await TestBot.start();
     const own = { TRUNKLINE_AGENTS_URL: bot.url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true', TRUNKLINE_CALLS_TRANSFER_PREFIXES: '[+81]' };
-    const outbound = await OutboundSite.start(false, { ...own, ...settings });
+    const outbound = await OutboundSite.startOn(start, false, { ...own, ...settings });
     const directions = ['inbound', { type: 'outbound', sip_endpoint: outbound.trunk.endpoint }];
     const answer = await outbound.gateway.api('POST', '/sip/attach', { phone_number: NUMBER, directions, service: 'sip' });
     expect(answer.status, JSON.stringify(answer.json)).toBe(200);
@@ -117,15 +127,10 @@ export async function hearEachOther(one: CarrierEnd, other: CarrierEnd): Promise
     [other, one],
   ] as const) {
     const before = to.voiced;
-    await expect
-      .poll(
-        async () => {
-          await from.peer.speak(FRAMES(5_000));
-          return to.voiced - before;
-        },
-        { interval: 20 },
-      )
-      .toBeGreaterThan(PACKETS - 5);
+    await until(async () => {
+      await from.peer.speak(FRAMES(5_000));
+      return to.voiced - before > PACKETS - 5;
+    }, 'nothing is heard');
   }
 }
 
@@ -140,13 +145,8 @@ export function heardBy(call: Pick<AgentCall, 'bot'>, sample: number): number {
 
 export async function botHears(call: Pick<AgentCall, 'bot'>, from: CarrierEnd, sample: number): Promise<void> {
   const before = heardBy(call, sample);
-  await expect
-    .poll(
-      async () => {
-        await from.peer.speak(FRAMES(sample));
-        return heardBy(call, sample) - before;
-      },
-      { interval: 20 },
-    )
-    .toBeGreaterThan(PACKETS - 10);
+  await until(async () => {
+    await from.peer.speak(FRAMES(sample));
+    return heardBy(call, sample) - before > PACKETS - 10;
+  }, 'the bot hears nothing');
 }

@@ -56,6 +56,8 @@ export interface WorldOptions {
   readonly relays?: number;
   /** False: the test starts its gateways. */
   readonly hasGateway?: boolean;
+  /** The time of the wall clock at the start, in ms since 1970. */
+  readonly startsMs?: number;
 }
 
 interface RunningPart<T> {
@@ -102,7 +104,7 @@ export class World implements Product {
     ];
     await Promise.all([loadThreads(), loadHttpClient(), ...modules.map((module) => import(module))]);
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-world-'));
-    const [time, network] = [new WorldTime(), worldNetwork()];
+    const [time, network] = [new WorldTime(options.startsMs), worldNetwork()];
     const world = new World(time, network, directory, settings, options);
     try {
       for (const rtpengine of world.rtpengines) rtpengine.start();
@@ -201,9 +203,9 @@ export class World implements Product {
     process_.kill();
   }
 
-  /** A carrier's connection. */
-  carrier(): Promise<SipPeer> {
-    return SipPeer.connect(this.sipPort, this.ca);
+  /** A carrier's connection. @param localAddress where it comes from */
+  carrier(localAddress = '127.0.0.1'): Promise<SipPeer> {
+    return SipPeer.connect(this.sipPort, this.ca, { localAddress });
   }
 
   /** A request to the control API, with the demo organization's key unless another one is given. */
@@ -243,8 +245,8 @@ export class World implements Product {
   }
 
   /** Time passes until it is so. */
-  async until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-    while (!(await isSo())) await this.pass(20);
+  until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+    return this.time.until(isSo);
   }
 
   log(name: string): Promise<string> {

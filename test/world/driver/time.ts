@@ -98,13 +98,15 @@ class WorldTimer {
  * what it expects, and time passes until it is there.
  */
 export class WorldTime {
-  readonly clock = new VirtualClock();
+  readonly clock: VirtualClock;
   #isOpen = true;
   /** Told when nothing is under way any more, before time goes on. */
   readonly #waiting: (() => void)[] = [];
   readonly #ended: Promise<void>;
 
-  constructor() {
+  /** @param startsMs the time of the wall clock, in ms since 1970 */
+  constructor(startsMs?: number) {
+    this.clock = new VirtualClock(startsMs);
     this.#replaceGlobals();
     this.#ended = this.#pump();
   }
@@ -116,6 +118,11 @@ export class WorldTime {
   /** Time passes, and everything that it makes happen has happened. */
   pass(ms: number): Promise<void> {
     return new Promise((resolve) => this.clock.setTimer(ms, () => this.#waiting.push(resolve)));
+  }
+
+  /** Time passes until it is so. */
+  async until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+    while (!(await isSo())) await this.pass(20);
   }
 
   /** Everything that can happen without time has happened. */

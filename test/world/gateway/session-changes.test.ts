@@ -1,21 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
-import type { NgProxy } from '../../support/ng-proxy.js';
-import type { RunningRtpengine } from '../../support/rtpengine.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
-import { withProxiedGateway } from '../../support/with-gateway.js';
+import { withWorld } from '../with-world.js';
+import type { World } from '../world.js';
 
 const NUMBER = '+15550100100';
 const SAME = offerSdp();
 const HELD = offerSdp({ direction: 'sendonly' });
 const T38 = SAME.replace(/m=audio[\s\S]*/, 'm=image 40030 udptl t38\r\na=T38FaxVersion:0\r\n');
 
-let rtpengine: RunningRtpengine;
-let proxy: NgProxy;
+let gateway: World;
 let peer: SipPeer;
-withProxiedGateway((site) => ({ rtpengine, proxy, peer } = site));
+withWorld((site) => ({ gateway, peer } = site));
 
 async function answered(sdp = SAME): Promise<{ call: HandMadeCall; ok: WireMessage }> {
   const call = new HandMadeCall(peer, NUMBER);
@@ -78,8 +76,7 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
     end.connect(ok.body);
     await end.hearsAgent();
     expect((await change(method, call, ok, end.sdp({ address: '0.0.0.0' }))).status).toBe(200);
-    // What was on its way has come when the peer has spoken for 100 ms.
-    await end.peer.speak(new Int16Array(5 * 160));
+    await gateway.time.settle();
     const before = end.peer.received.length;
     await end.peer.speak(new Int16Array(15 * 160));
     expect(end.peer.received.length).toBe(before);
@@ -151,9 +148,9 @@ describe('UPDATE without SDP', () => {
 describe('a change that rtpengine has not answered yet', () => {
   /** A re-INVITE or UPDATE that waits for rtpengine. */
   async function waiting(method: 'INVITE' | 'UPDATE', call: HandMadeCall, ok: WireMessage): Promise<{ final: Promise<WireMessage> }> {
-    proxy.holding = 'offer';
+    gateway.rtpengine.hold('offer');
     const final = call.request(method, ok, HELD);
-    await expect.poll(() => proxy.heldCount).toBe(1);
+    await gateway.until(() => gateway.rtpengine.heldCount === 1);
     return { final };
   }
 
@@ -171,7 +168,7 @@ describe('a change that rtpengine has not answered yet', () => {
       expect(second.status).toBe(500);
       expect(Number(second.header('Retry-After'))).toBeLessThanOrEqual(10);
       expect(second.header('Retry-After')).toMatch(/^\d+$/);
-      proxy.release();
+      gateway.rtpengine.goOn();
       const first = await final;
       expect([first.status, /^a=recvonly\r$/m.test(first.body)]).toEqual([200, true]);
       if (one === 'INVITE') call.ack(first);
@@ -184,12 +181,8 @@ describe('a change that rtpengine has not answered yet', () => {
     const { final } = await waiting('INVITE', call, ok);
     await call.hangUp(ok);
     expect((await final).status).toBe(487);
-    proxy.release();
-    const node = rtpengine.node();
-    try {
-      await expect.poll(async () => (await node.command('list'))['calls']).toEqual([]);
-    } finally {
-      node.close();
-    }
+    gateway.rtpengine.goOn();
+    await gateway.record(call.callId);
+    expect(gateway.rtpengine.sessions.size).toBe(0);
   });
 });

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import type { RunningGateway } from '../../support/gateway.js';
+import type { World } from '../world.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
-import { withGateway } from '../../support/with-gateway.js';
+import { withWorld } from '../with-world.js';
 
 const NUMBER = '+15550100100';
 
-let gateway: RunningGateway;
+let gateway: World;
 let peer: SipPeer;
 
-const takenFrom = (from: string): void => withGateway((site) => ({ gateway, peer } = site), { TRUNKLINE_SIP_CALLED_NUMBER_FROM: from });
+const takenFrom = (from: string): void => withWorld((site) => ({ gateway, peer } = site), { TRUNKLINE_SIP_CALLED_NUMBER_FROM: from });
 
 /** The answer, and the number that its record names. */
 async function called(

@@ -3,6 +3,11 @@ import { answerOk, answerWith, HandMadeCall } from '../../support/invite.js';
 import { PlayedGateway } from '../../support/played-gateway.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { WireMessage } from '../../support/sip-peer.js';
+import type { WorldTime } from '../driver/time.js';
+import { withWorldTime } from '../with-world-time.js';
+
+let time: WorldTime;
+withWorldTime((started) => (time = started));
 
 const TARGET = '+15550100300';
 
@@ -22,7 +27,7 @@ afterEach(async () => {
 
 /** The agent asks for a transfer, and the carrier gets this. */
 async function referred(to = TARGET): Promise<WireMessage> {
-  await expect.poll(() => gateway.started).toBe(1);
+  await time.until(() => gateway.started === 1);
   gateway.agentSays({ type: 'transfer', requestId: 't1', to });
   return call.incoming('REFER');
 }
@@ -47,7 +52,8 @@ describe('a transfer on the wire', () => {
     expect(refer.header('Contact')).toBe(ok.header('Contact'));
     expect(refer.header('From')).toBe(ok.header('To'));
     answerWith(gateway.peer, refer, '202 Accepted');
-    await expect.poll(() => gateway.told).toEqual([progress('accepted', 202)]);
+    await time.settle();
+    expect(gateway.told).toEqual([progress('accepted', 202)]);
     expect((await notify('100 Trying')).status).toBe(200);
     expect((await notify('200 OK', 'terminated;reason=noresource')).status).toBe(200);
     const bye = await call.incoming('BYE');
@@ -60,7 +66,8 @@ describe('a transfer on the wire', () => {
     const refer = await referred('sip:sales@pbx.example;transport=tcp');
     expect(refer.header('Refer-To')).toBe('<sip:sales@pbx.example;transport=tcp>');
     answerWith(gateway.peer, refer, '603 Decline');
-    await expect.poll(() => gateway.told).toEqual([progress('failed', 603)]);
+    await time.settle();
+    expect(gateway.told).toEqual([progress('failed', 603)]);
     await call.hangUp(ok);
     await ended('CALLER_HANGUP');
     expect(gateway.records[0]?.signalling_error).toBe('REFER: answered with 603');
@@ -68,22 +75,25 @@ describe('a transfer on the wire', () => {
 
   it('whose target is busy is told to the agent, and the call goes on: the next one is a REFER again', async () => {
     answerWith(gateway.peer, await referred(), '202 Accepted');
-    await expect.poll(() => gateway.told).toHaveLength(1);
+    await time.until(() => gateway.told.length === 1);
     expect((await notify('486 Busy Here', 'terminated;reason=noresource')).status).toBe(200);
-    await expect.poll(() => gateway.told).toEqual([progress('accepted', 202), progress('failed', 486)]);
+    await time.settle();
+    expect(gateway.told).toEqual([progress('accepted', 202), progress('failed', 486)]);
     // A refresh shows that the call is whole.
     const again = await call.request('INVITE', ok, offerSdp());
     expect(again.status).toBe(200);
     call.ack(again);
     answerWith(gateway.peer, await referred(), '603 Decline');
-    await expect.poll(() => gateway.told.at(-1)).toEqual(progress('failed', 603));
+    await time.settle();
+    expect(gateway.told.at(-1)).toEqual(progress('failed', 603));
     await call.hangUp(ok);
     await ended('CALLER_HANGUP');
   });
 
   it('that the carrier accepted ends as TRANSFERRED when the carrier hangs up', async () => {
     answerWith(gateway.peer, await referred(), '202 Accepted');
-    await expect.poll(() => gateway.told).toEqual([progress('accepted', 202)]);
+    await time.settle();
+    expect(gateway.told).toEqual([progress('accepted', 202)]);
     await call.hangUp(ok);
     await ended('TRANSFERRED');
   });

@@ -8,6 +8,9 @@ import { INSIDE } from '../../support/call-machine.js';
 import { HandMadeServer, sentResponse, shown } from '../../support/hand-made-server.js';
 import { playedInbound } from '../../support/played-services.js';
 import { offerSdp } from '../../support/sdp.js';
+import { withWorldTime } from '../with-world-time.js';
+
+withWorldTime();
 
 // No server can be made to put the echo of a 200, its ACK and a BYE into one read at will: this one, written by hand, does nothing else.
 

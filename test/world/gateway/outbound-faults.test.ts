@@ -3,14 +3,15 @@ import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { FROM, OutboundSite } from '../../support/outbound-site.js';
 import { TakenCall } from '../../support/outbound-trunk.js';
 import { respond } from '../../support/peer-dialog.js';
-import { childPid } from '../../support/processes.js';
-import { SipPeer } from '../../support/sip-peer.js';
-import { isKept, killGateway, nothingLeft } from '../../support/trunk.js';
+import { isKept } from '../../support/trunk.js';
+import { World } from '../world.js';
 
-let site: OutboundSite;
+let site: OutboundSite<World>;
+let world: World;
 
 beforeEach(async () => {
-  site = await OutboundSite.start();
+  site = await OutboundSite.startOn((settings) => World.start(settings));
+  world = site.gateway;
 });
 afterEach(() => site.destroy());
 
@@ -21,11 +22,12 @@ describe('a SIP server that is killed', () => {
   it('[3261 §13.2.2.4] while a number rings, which is answered meanwhile: ACK and BYE within a second of the answer', async () => {
     const { callId, call } = await site.placed();
     call.respond('180 Ringing');
-    await expect.poll(async () => (await site.callOf(callId)).state).toBe('ringing');
-    process.kill(childPid(site.gateway.ready.pid, 'sip-server'), 'SIGKILL');
+    await world.until(async () => (await site.callOf(callId)).state === 'ringing');
+    world.killSipServer();
     await call.peer.whenClosed();
+    await world.startSipServer();
     // RFC 3261 §18.2.2: over a connection to what the Via says.
-    const answered = new TakenCall(await SipPeer.connect(site.gateway.sipPort, site.gateway.ca), call.invite);
+    const answered = new TakenCall(await world.carrier(), call.invite);
     const end = await CarrierEnd.open();
     await answered.answer(end.sdp());
     respond(answered.peer, await answered.request('BYE'), '200 OK');
@@ -40,20 +42,22 @@ describe('a gateway that is killed', () => {
   it('[3261 §9.1] while a number rings dials no second time: CANCEL, and a record that says so', async () => {
     const { callId, call } = await site.placed();
     call.respond('180 Ringing');
-    await expect.poll(async () => (await site.callOf(callId)).state).toBe('ringing');
-    await killGateway(site.gateway);
+    await world.until(async () => (await site.callOf(callId)).state === 'ringing');
+    world.killGateway();
+    await world.startGateway();
     await call.cancelled();
     expect(await site.ended(callId)).toMatchObject({ reason: 'DIAL_AMBIGUOUS', direction: 'outbound', answered_at: null });
     expect(invites()).toBe(1);
-    await nothingLeft(Number(site.gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
+    expect(world.rtpengine.sessions.size).toBe(0);
   });
 
   it('[3262 §4] while a number rings reliably: the same, and the early dialog is gone', async () => {
     const { callId, call } = await site.placed();
     call.respond('180 Ringing', { extra: ['Require: 100rel', 'RSeq: 1'] });
     respond(call.peer, await call.request('PRACK'), '200 OK');
-    await expect.poll(async () => (await site.callOf(callId)).state).toBe('ringing');
-    await killGateway(site.gateway);
+    await world.until(async () => (await site.callOf(callId)).state === 'ringing');
+    world.killGateway();
+    await world.startGateway();
     await call.cancelled();
     expect(await site.ended(callId)).toMatchObject({ reason: 'DIAL_AMBIGUOUS', answered_at: null });
     expect(call.peer.received.filter(({ startLine }) => startLine.startsWith('BYE '))).toEqual([]);
@@ -63,8 +67,9 @@ describe('a gateway that is killed', () => {
   it('[3261 §13.2.2.4] while it is answered: ACK and BYE within a second', async () => {
     const { callId, call } = await site.placed();
     call.respond('180 Ringing');
-    await expect.poll(async () => (await site.callOf(callId)).state).toBe('ringing');
-    await killGateway(site.gateway);
+    await world.until(async () => (await site.callOf(callId)).state === 'ringing');
+    world.killGateway();
+    await world.startGateway();
     respond(call.peer, await call.request('CANCEL'), '200 OK', { tag: call.tag });
     const end = await CarrierEnd.open();
     await call.answer(end.sdp());
@@ -77,20 +82,19 @@ describe('a gateway that is killed', () => {
   it('[3261 §13.2.2.4] between its ACK and what it keeps of the call ends it: BYE from its successor', async () => {
     const { callId, call } = await site.placed();
     call.respond('180 Ringing');
-    await isKept(site.gateway, `${call.callId};from-tag=`);
-    // Redis is away until the gateway is: nothing brings it back meanwhile.
-    process.kill(site.gateway.ready.pid, 'SIGSTOP');
-    process.kill(childPid(site.gateway.ready.pid, 'redis-server'), 'SIGKILL');
+    await isKept(world, `${call.callId};from-tag=`);
+    world.killRedis();
     const end = await CarrierEnd.open();
     await call.answer(end.sdp());
-    await killGateway(site.gateway);
-    process.kill(site.gateway.ready.pid, 'SIGCONT');
+    world.killGateway();
+    world.startRedis();
+    await world.startGateway();
     const bye = await call.request('BYE');
     respond(call.peer, bye, '200 OK');
     expect(bye.header('Reason')).toContain('DIAL_AMBIGUOUS');
     expect(await site.ended(callId)).toMatchObject({ reason: 'DIAL_AMBIGUOUS', resumed: 1 });
     expect(invites()).toBe(1);
-    await nothingLeft(Number(site.gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
+    expect(world.rtpengine.sessions.size).toBe(0);
     await end.close();
   });
 
@@ -103,8 +107,9 @@ describe('a gateway that is killed', () => {
     call.respond('200 OK', { body: end.sdp(), extra: ['Allow: INVITE, ACK, BYE, UPDATE', timer] });
     await call.request('ACK');
     await end.hearsAgent();
-    await isKept(site.gateway, call.callId);
-    await killGateway(site.gateway);
+    await isKept(world, call.callId);
+    world.killGateway();
+    await world.startGateway();
     respond(call.peer, await call.request('OPTIONS'), '200 OK');
     const update = await call.request('UPDATE');
     expect(update.header('Session-Expires')).toBe('1800;refresher=uac');
@@ -123,12 +128,12 @@ describe('a gateway that is killed', () => {
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     await end.hearsAgent();
-    await isKept(site.gateway, call.callId);
-    await killGateway(site.gateway);
+    await isKept(world, call.callId);
+    world.killGateway();
+    await world.startGateway();
     respond(call.peer, await call.request('OPTIONS'), '200 OK');
     await end.hearsEcho(4_000, 20);
-    const shown = { state: 'in_progress', direction: 'outbound', resumed: 1 };
-    await expect.poll(() => site.callOf(callId)).toMatchObject(shown);
+    expect(await site.callOf(callId)).toMatchObject({ state: 'in_progress', direction: 'outbound', resumed: 1 });
     expect((await call.dialog.ask('BYE')).status).toBe(200);
     expect(await site.ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1, direction: 'outbound' });
     await end.close();

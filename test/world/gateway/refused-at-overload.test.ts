@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
-import type { RunningGateway } from '../../support/gateway.js';
+import type { World } from '../world.js';
 import { HandMadeCall } from '../../support/invite.js';
 import type { SipPeer } from '../../support/sip-peer.js';
 import { offerSdp } from '../../support/sdp.js';
 import { parseExposition } from '../../support/prometheus-text.js';
-import { withGateway } from '../../support/with-gateway.js';
+import { withWorld } from '../with-world.js';
 
 // What the SIP server refuses without the gateway leaves counters, and one record a second and organization.
 
-let gateway: RunningGateway;
+let gateway: World;
 let peer: SipPeer;
 
-withGateway(
+withWorld(
   (site) => {
     ({ gateway, peer } = site);
   },
@@ -35,16 +35,15 @@ it('calls that the SIP server has no room for are counted, and summed in one rec
   );
   expect(statuses).toEqual([503, 503, 503, 503, 503]);
   await gateway.logged('sip-server', 'sip_server.calls.refused');
-  await expect
-    .poll(async () => (await gateway.log('gateway')).split('\n').filter((line) => line.includes('call.refused.summed')).length)
-    .toBe(2);
-  await expect.poll(async () => (await refusals()).length).toBe(1);
-  const [summed] = await refusals();
+  await gateway.until(() => gateway.events('call.refused.summed').length === 2);
+  const [summed, ...others] = await refusals();
+  expect(others).toEqual([]);
   expect(summed).toMatchObject({ reason_detail: 'calls in progress: 1, limit 1' });
   expect(summed).toMatchObject({ summed_calls: 3, to: ATTACHED, sip_status: 503, reason: 'OVERLOADED', answered_at: null, from: '' });
   const metrics = parseExposition(await (await fetch(`${gateway.ready.http}/metrics`)).text());
   expect(metrics.sum('trunkline_calls_refused_total', { reason: 'OVERLOADED' })).toBe(5);
-  await expect.poll(throughput).toEqual({ begun: 4, refused: 3 });
+  await gateway.until(async () => (await throughput()).refused === 3);
+  expect(await throughput()).toEqual({ begun: 4, refused: 3 });
   await held.hangUp(ok);
 });
 

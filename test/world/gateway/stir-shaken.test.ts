@@ -1,39 +1,38 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { HandMadeCall } from '../../support/invite.js';
 import { offerSdp } from '../../support/sdp.js';
-import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
+import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
 import { identityHeader, StirAuthority, type Said, type Signer } from '../../support/stir.js';
+import { startWorld, type World } from '../world.js';
 
 const NUMBER = '+15550100100';
 
 let authority: StirAuthority;
 let signer: Signer;
-let gateway: RunningGateway;
+let gateway: World;
 let peer: SipPeer;
 
-beforeAll(async () => {
-  authority = await StirAuthority.create();
-  signer = await authority.signer();
-  // The certificates of a moment ago are valid.
-  authority.serve((path) => (path === '/cert.pem' ? { status: 200, body: signer.chain } : { status: 404, body: '' }));
-});
+let strange: Signer;
 
-afterAll(() => authority.close());
-
+/** A gateway that trusts one authority, which serves certificates of its own and of another one. */
 async function start(refuse: string): Promise<void> {
-  gateway = await RunningGateway.start({
+  const [stranger, own] = [await StirAuthority.create(), await StirAuthority.create()];
+  [authority, signer, strange] = [own, await own.signer(), await stranger.signer()];
+  const served: Readonly<Record<string, string>> = { '/cert.pem': signer.chain, '/strange.pem': strange.chain };
+  authority.serve((path) => {
+    const body = served[path];
+    return body === undefined ? { status: 404, body: '' } : { status: 200, body };
+  });
+  const settings = {
     TRUNKLINE_STIR_ROOTS_FILE: authority.rootsFile,
     TRUNKLINE_STIR_ALLOW_PRIVATE: 'true',
     TRUNKLINE_STIR_REFUSE: refuse,
-  });
-  peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
+  };
+  // OpenSSL has made certificates that are valid from now on.
+  gateway = await startWorld(settings, { startsMs: Date.now() });
+  onTestFinished(() => Promise.all([stranger, own].map((one) => one.close())).then(() => undefined));
+  peer = await gateway.carrier();
 }
-
-afterEach(async () => {
-  peer.close();
-  await gateway.destroy();
-});
 
 const identity = (said: Said = {}, url = authority.url('cert.pem'), atMs = Date.now(), by = signer): string =>
   identityHeader(by.key, url, atMs, said);
@@ -52,15 +51,6 @@ async function called(header: string | null): Promise<{ answer: WireMessage; rec
 describe('STIR/SHAKEN on the wire', () => {
   it('[8224 §6.2.2] with all of it refused, each failure has its status, and a valid identity is answered', async () => {
     await start('[missing, stale, bad-info, credential, invalid]');
-    const stranger = await StirAuthority.create();
-    const strange = await stranger.signer();
-    authority.serve((path) =>
-      path === '/cert.pem'
-        ? { status: 200, body: signer.chain }
-        : path === '/strange.pem'
-          ? { status: 200, body: strange.chain }
-          : { status: 404, body: '' },
-    );
     const cases: readonly (readonly [string | null, number, string, string])[] = [
       [null, 428, 'Use Identity Header', 'IDENTITY_REQUIRED'],
       [`Identity: ${identity({}, undefined, Date.now() - 120_000)}`, 403, 'Stale Date', 'IDENTITY_STALE'],
@@ -79,7 +69,6 @@ describe('STIR/SHAKEN on the wire', () => {
       expect(answer.header('Warning')).toContain(reason);
       expect(record).toMatchObject({ reason, sip_status: status });
     }
-    await stranger.close();
     const good = await called(`Identity: ${identity()}`);
     expect(good.answer.status).toBe(200);
     expect(good.record).toMatchObject({

@@ -3,6 +3,11 @@ import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
 import { ConnectionLostError, type DialogSnapshot, type SrfApp, type SrfDialog } from '../../../src/gateway/ports/signalling.js';
 import { HandMadeServer, refused, sentResponse, shown } from '../../support/hand-made-server.js';
 import { offerSdp } from '../../support/sdp.js';
+import type { WorldTime } from '../driver/time.js';
+import { withWorldTime } from '../with-world-time.js';
+
+let time: WorldTime;
+withWorldTime((started) => (time = started));
 
 const ANSWER = offerSdp({ port: 30_000 });
 const DIALOG = 'c1;from-tag=f1';
@@ -139,9 +144,10 @@ describe('a dialog that another process restores', () => {
       shown(inDialog('INVITE', BODY), 't4', DIALOG),
     ];
     await connect(second);
-    await expect.poll(() => heard.toSorted()).toEqual(['ACK 0', `INVITE ${String(BODY.length)}`, `UPDATE ${String(BODY.length)}`]);
+    await time.settle();
+    expect(heard.toSorted()).toEqual(['ACK 0', `INVITE ${String(BODY.length)}`, `UPDATE ${String(BODY.length)}`]);
     server.write(shown(inDialog('BYE'), 't5', DIALOG));
-    await expect.poll(() => heard).toContain('destroy');
+    await time.until(() => heard.includes('destroy'));
   });
 
   it('cannot be made of what is no INVITE: that is said at once', async () => {
@@ -156,7 +162,8 @@ describe('a request in a dialog', () => {
     for (const method of ['INVITE', 'OPTIONS', 'BYE'] as const) second.request(DIALOG, { method }, (error) => errors.push(error));
     expect(errors.map((error) => error instanceof ConnectionLostError)).toEqual([true, true, true]);
     await connect(second);
-    await expect.poll(() => server.frames.map(({ text, dialog }) => [text.split(' ', 1)[0], dialog])).toEqual([['BYE', DIALOG]]);
+    await time.settle();
+    expect(server.frames.map(({ text, dialog }) => [text.split(' ', 1)[0], dialog])).toEqual([['BYE', DIALOG]]);
   });
 
   it('that the SIP server does not send, for another host may have the dialog, counts as one without a connection', async () => {

@@ -4,29 +4,27 @@ import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { FROM, OutboundSite, TO } from '../../support/outbound-site.js';
 import type { TakenCall } from '../../support/outbound-trunk.js';
 import { respond } from '../../support/peer-dialog.js';
-import { RunningRtpengine } from '../../support/rtpengine.js';
 import type { WireMessage } from '../../support/sip-peer.js';
 import { botHears } from '../../support/transfer-site.js';
-import { nothingLeft, sessionsOf } from '../../support/trunk.js';
+import { World } from '../world.js';
 
 // Requests of ours in a call that we placed, which the trunk does not take at once.
 
-let site: OutboundSite;
+let site: OutboundSite<World>;
+let world: World;
 let bot: TestBot;
-let relays: RunningRtpengine[];
 let agent: BotCall;
 let callId: string;
 let call: TakenCall;
 let end: CarrierEnd;
 
 beforeEach(async () => {
-  relays = [await RunningRtpengine.start(100), await RunningRtpengine.start(100)];
   bot = await TestBot.start();
-  site = await OutboundSite.start(false, {
-    TRUNKLINE_RTPENGINE: relays.map(({ name }) => name).join(','),
+  site = await OutboundSite.startOn((settings) => World.start(settings, { relays: 2 }), false, {
     TRUNKLINE_AGENTS_URL: bot.url,
     TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true',
   });
+  world = site.gateway;
   const directions = [{ type: 'outbound', sip_endpoint: site.trunk.endpoint, username: 'acme', password: 'p4ss' }];
   expect((await site.gateway.api('POST', '/sip/attach', { phone_number: FROM, directions, service: 'sip' })).status).toBe(200);
   await site.allow();
@@ -41,7 +39,6 @@ afterEach(async () => {
   await end.close();
   await site.destroy();
   await bot.stop();
-  for (const relay of relays) await relay.stop();
 });
 
 /** A second of what nobody else says. */
@@ -58,11 +55,12 @@ function challenge(request: WireMessage, nonce: string): void {
 
 /** The rtpengine of the call dies: the re-INVITE that it gets. */
 async function reinvited(): Promise<WireMessage> {
-  const [one, other] = relays as [RunningRtpengine, RunningRtpengine];
-  const busy = (await sessionsOf(one.port)) === 0 ? other : one;
-  await busy.kill();
-  relays = relays.filter((relay) => relay !== busy);
+  world.rtpengines.find(({ sessions }) => sessions.size > 0)?.kill();
   return call.request('INVITE');
+}
+
+function nothingLeft(): void {
+  expect(world.rtpengines.map(({ sessions }) => sessions.size)).toEqual([0, 0]);
 }
 
 /** The callee follows the re-INVITE to the other rtpengine: the agent and they hear each other. Then nothing is left. */
@@ -76,7 +74,7 @@ async function follows(reinvite: WireMessage): Promise<void> {
   await end.heard(SAID.subarray(0, 1_600));
   expect((await call.dialog.ask('BYE')).status).toBe(200);
   expect(await site.ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', sip_status: 200 });
-  await nothingLeft(relays[0]!.port);
+  nothingLeft();
 }
 
 describe('a re-INVITE of ours', () => {
@@ -153,6 +151,6 @@ describe('a REFER of ours', () => {
     expect(nonceOf(last)).toBe('f2');
     respond(call.peer, last, '200 OK');
     expect(await site.ended(callId)).toMatchObject({ reason: 'TRANSFERRED', sip_status: 200 });
-    for (const { port } of relays) await nothingLeft(port);
+    nothingLeft();
   });
 });

@@ -10,6 +10,11 @@ import { HandMadeServer, refused, sentRequest, sentResponse, shown, type AppFram
 import { ROUTE } from '../../support/route.js';
 import { playedInbound, type Played } from '../../support/played-services.js';
 import { offerSdp } from '../../support/sdp.js';
+import type { WorldTime } from '../driver/time.js';
+import { withWorldTime } from '../with-world-time.js';
+
+let time: WorldTime;
+withWorldTime((started) => (time = started));
 
 const DIALOG = 'c1;from-tag=f1';
 const TAGGED = '<sip:b@gw>;tag=ours';
@@ -104,7 +109,7 @@ const bodyOf = (text: string): string => text.slice(text.indexOf('\r\n\r\n') + 4
 
 /** The next message that the application wants sent. */
 async function next(what: string): Promise<AppFrame & { connection: number }> {
-  await expect.poll(() => server.frames.some(({ text }) => text.startsWith(what))).toBe(true);
+  await time.until(() => server.frames.some(({ text }) => text.startsWith(what)));
   const index = server.frames.findIndex(({ text }) => text.startsWith(what));
   const [frame] = server.frames.splice(index, 1);
   if (frame === undefined) throw new Error(what);
@@ -119,7 +124,7 @@ async function answered(): Promise<void> {
     sentResponse(id, message(startLine(text), '1 INVITE', TAGGED, bodyOf(text)), 't1', DIALOG),
     shown(message('ACK sip:b@gw SIP/2.0', '1 ACK', TAGGED), 't1', DIALOG),
   );
-  await expect.poll(() => JSON.stringify([...kept.values()])).toContain('"name":"Talking"');
+  await time.until(() => JSON.stringify([...kept.values()]).includes('"name":"Talking"'));
 }
 
 /** The server sends a request of the application's, and its answer comes. */

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningGateway } from '../../support/gateway.js';
+import type { World } from '../world.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
-import { withGateway } from '../../support/with-gateway.js';
+import { withWorld } from '../with-world.js';
 
-let gateway: RunningGateway;
+let gateway: World;
 let peer: SipPeer;
 let elsewhere: SipPeer;
 let serial = 0;
-withGateway((site) => ({ gateway, peer } = site));
+withWorld((site) => ({ gateway, peer } = site));
 
 beforeAll(async () => {
   elsewhere = await SipPeer.connect(gateway.sipPort, gateway.ca, { localAddress: '127.0.0.2' });

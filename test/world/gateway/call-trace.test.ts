@@ -3,6 +3,11 @@ import { answerOk, answerWith, HandMadeCall } from '../../support/invite.js';
 import { PlayedGateway } from '../../support/played-gateway.js';
 import { ROUTE } from '../../support/route.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
+import type { WorldTime } from '../driver/time.js';
+import { withWorldTime } from '../with-world-time.js';
+
+let time: WorldTime;
+withWorldTime((started) => (time = started));
 
 let gateway: PlayedGateway;
 let call: HandMadeCall;
@@ -24,14 +29,14 @@ const messages = (): string[] =>
 
 it('has every message of a call, with its text, and the rest that happened', async () => {
   await call.answered(offerSdp());
-  await expect.poll(() => gateway.started).toBe(1);
+  await time.until(() => gateway.started === 1);
   const [callId = ''] = gateway.callIds;
   expect(gateway.inbound.trace(callId)?.map(({ source }) => source)).toContain('agent');
   gateway.agentSays({ type: 'tool', requestId: 't', name: 'none', input: {} });
-  await expect.poll(() => gateway.told).toHaveLength(1);
+  await time.until(() => gateway.told.length === 1);
   gateway.agentSays({ type: 'transfer', requestId: 'r', to: '+15550100300' });
   answerOk(gateway.peer, await call.incoming('REFER'));
-  await expect.poll(() => gateway.told).toHaveLength(2);
+  await time.until(() => gateway.told.length === 2);
   gateway.inbound.stop(callId, 'API_STOPPED');
   answerOk(gateway.peer, await call.incoming('BYE'));
   await gateway.inbound.whenIdle();
@@ -86,7 +91,7 @@ it('has a refusal as it was sent, and a caller’s BYE with our answer', async (
 
 it('has what changes a call: re-INVITE, UPDATE, INFO and its digit', async () => {
   const ok = await call.answered(offerSdp());
-  await expect.poll(() => gateway.started).toBe(1);
+  await time.until(() => gateway.started === 1);
   const again = await call.request('INVITE', ok, offerSdp());
   expect(again.status).toBe(200);
   call.ack(again);
@@ -105,7 +110,7 @@ it('has what changes a call: re-INVITE, UPDATE, INFO and its digit', async () =>
 describe('a re-INVITE of ours', () => {
   it('has its answer and the ACK as it was sent', async () => {
     const ok = await call.answered(offerSdp());
-    await expect.poll(() => gateway.started).toBe(1);
+    await time.until(() => gateway.started === 1);
     gateway.inbound.relayLost(gateway.callIds);
     answerWith(gateway.peer, await call.incoming('INVITE'), '200 OK', offerSdp());
     const ack = await call.incoming('ACK');
@@ -117,7 +122,7 @@ describe('a re-INVITE of ours', () => {
 
   it('[3261 §17.1.1.3] that is refused gets the one ACK of its transaction, whose text is not known', async () => {
     await call.answered(offerSdp());
-    await expect.poll(() => gateway.started).toBe(1);
+    await time.until(() => gateway.started === 1);
     gateway.inbound.relayLost(gateway.callIds);
     const invite = await call.incoming('INVITE');
     answerWith(gateway.peer, invite, '488 Not Acceptable Here');
@@ -136,7 +141,7 @@ it('has a CANCEL, and the 487', async () => {
   });
   const cancelled = new HandMadeCall(waiting.peer, '+15550100100');
   cancelled.invite(offerSdp());
-  await expect.poll(() => waiting.inbound.callCount).toBe(1);
+  await time.until(() => waiting.inbound.callCount === 1);
   cancelled.cancel();
   expect((await cancelled.final()).status).toBe(487);
   await waiting.inbound.whenIdle();

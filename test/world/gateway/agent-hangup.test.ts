@@ -1,18 +1,21 @@
 import { expect, it } from 'vitest';
 import { DEFAULT_AGENT_SETTINGS } from '../../../src/gateway/model/agent-record.js';
-import type { Clock } from '../../../src/lib/clock.js';
-import { systemClock } from '../../../src/lib/system-clock.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { PlayedGateway } from '../../support/played-gateway.js';
 import { ROUTE } from '../../support/route.js';
 import { offerSdp } from '../../support/sdp.js';
+import type { WorldTime } from '../driver/time.js';
+import { withWorldTime } from '../with-world-time.js';
+
+let time: WorldTime;
+withWorldTime((started) => (time = started));
 
 it('a call that is ended on behalf of its agent gets BYE with AGENT_HANGUP', async () => {
   const gateway = await PlayedGateway.start();
   try {
     const call = new HandMadeCall(gateway.peer, '+15550100100');
     await call.answered(offerSdp());
-    await expect.poll(() => gateway.started).toBe(1);
+    await time.until(() => gateway.started === 1);
     const [callId = ''] = gateway.callIds;
     expect(gateway.inbound.find(callId)).toMatchObject({ callId, orgId: 'o', from: '+15550100999', to: '+15550100100' });
     expect(gateway.inbound.stop(callId, 'AGENT_HANGUP')).toBe(true);
@@ -28,28 +31,14 @@ it('a call that is ended on behalf of its agent gets BYE with AGENT_HANGUP', asy
 });
 
 it('a call that lasts for as long as its agent may talk gets BYE with MAX_DURATION', async () => {
-  const minutes: (() => void)[] = [];
-  let skippedMs = 0;
-  const clock: Clock = {
-    ...systemClock,
-    nowMs: () => systemClock.nowMs() + skippedMs,
-    // The minute is over when the test says so.
-    setTimer: (delayMs, callback) => {
-      if (delayMs !== 60_000) return systemClock.setTimer(delayMs, callback);
-      minutes.push(callback);
-      return () => undefined;
-    },
-  };
   const agent = { ...DEFAULT_AGENT_SETTINGS, agent_id: 'a', org_id: 'o', name: '', max_duration: 1, created_at: '', updated_at: '' };
-  const gateway = await PlayedGateway.start({ ...ROUTE, agent }, { clock });
+  const gateway = await PlayedGateway.start({ ...ROUTE, agent });
   try {
     const call = new HandMadeCall(gateway.peer, '+15550100100');
     await call.answered(offerSdp());
-    await expect.poll(() => gateway.started).toBe(1);
-    expect(minutes).toHaveLength(1);
-    skippedMs = 60_000;
-    minutes[0]?.();
+    const startedMs = time.nowMs;
     const bye = await call.incoming('BYE');
+    expect(time.nowMs - startedMs).toBe(60_000);
     expect(bye.header('Reason')).toContain('text="MAX_DURATION"');
     answerOk(gateway.peer, bye);
     await gateway.inbound.whenIdle();

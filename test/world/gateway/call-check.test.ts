@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RunningGateway } from '../../support/gateway.js';
+import { World } from '../world.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { KEY, offerSdp } from '../../support/sdp.js';
 import { SipPeer } from '../../support/sip-peer.js';
@@ -12,11 +12,11 @@ const AWAY = '+15550103009';
 const DTLS = offerSdp({ profile: 'UDP/TLS/RTP/SAVP', crypto: [] });
 const MKI = offerSdp({ crypto: [`5 AES_CM_128_HMAC_SHA1_80 inline:${KEY}|2^31|1:4`] });
 
-let gateway: RunningGateway;
+let gateway: World;
 const peers = new Map<string, SipPeer>();
 
 beforeAll(async () => {
-  gateway = await RunningGateway.start();
+  gateway = await World.start();
   for (const localAddress of ['127.0.0.1', '127.0.0.2'])
     peers.set(localAddress, await SipPeer.connect(gateway.sipPort, gateway.ca, { localAddress }));
   for (const [number, options] of [

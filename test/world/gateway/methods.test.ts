@@ -2,20 +2,20 @@ import { mulaw } from 'alawmulaw';
 import { describe, expect, it } from 'vitest';
 import { digitPhrase } from '../../../src/gateway/agents/languages.js';
 import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
-import type { RunningGateway } from '../../support/gateway.js';
+import type { World } from '../world.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
 import { addressed } from '../../support/wire-peer.js';
-import { withGateway } from '../../support/with-gateway.js';
+import { withWorld } from '../with-world.js';
 
 const NUMBER = '+15550100100';
 const ALLOWED = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK';
 
-let gateway: RunningGateway;
+let gateway: World;
 let peer: SipPeer;
-withGateway((site) => ({ gateway, peer } = site));
+withWorld((site) => ({ gateway, peer } = site));
 
 /** A request outside any dialog (`tag`: within one that nobody has), and its final answer. */
 function alone(method: string, extra: readonly string[] = [], tag?: string, body = ''): Promise<WireMessage> {

@@ -1,3 +1,5 @@
+import type { SrvRecord } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CallTrace } from '../../../src/gateway/call/call-trace.js';
 import { PlacedInvite } from '../../../src/gateway/call/placed-invite.js';
@@ -9,9 +11,14 @@ import { PUBLIC_ONLY_HEADER, TRUNK_TLS_HEADER, writeTrunkTls } from '../../../sr
 import { systemClock } from '../../../src/lib/system-clock.js';
 import { DnsNames } from '../../../src/sip/transport/dns-names.js';
 import { publicTrunks } from '../../../src/gateway/wiring/public-trunks.js';
-import { DnsServer } from '../../support/dns-server.js';
 import { HandMadeServer, refused, sentRequest, shown, type AppFrame } from '../../support/hand-made-server.js';
 import { offerSdp } from '../../support/sdp.js';
+import { worldNames } from '../driver/builtins.js';
+import type { WorldTime } from '../driver/time.js';
+import { withWorldTime } from '../with-world-time.js';
+
+let time: WorldTime;
+withWorldTime((started) => (time = started));
 
 // The frames of drachtio-server v0.9.10, as its transcripts have them: tags, CSeq and dialog ids are the server's.
 
@@ -69,7 +76,7 @@ const respond = (status: string, transaction: string, headers: readonly string[]
 };
 
 const frame = async (count: number): Promise<AppFrame> => {
-  await expect.poll(() => server.frames.length).toBeGreaterThanOrEqual(count);
+  await time.until(() => server.frames.length >= count);
   return server.frames[count - 1]!;
 };
 
@@ -101,10 +108,11 @@ describe('an INVITE of ours through drachtio-server', () => {
     const placed = invite();
     expect((await frame(1)).text).toMatch(new RegExp(`^INVITE ${URI.replaceAll('+', '\\+')} SIP/2.0\r\n`));
     // Whoever comes after us ends the call by it.
-    await expect.poll(() => sentAs).toBe(DIALOG);
+    await time.until(() => sentAs === DIALOG);
     respond('180 Ringing', 't1');
     respond('200 OK', 't1', ['Content-Type: application/sdp'], SDP);
-    await expect.poll(() => seen).toEqual(['proceeding 180', `answered ${String(SDP.length)}`]);
+    await time.settle();
+    expect(seen).toEqual(['proceeding 180', `answered ${String(SDP.length)}`]);
     expect([dialog?.id, dialog?.sip.localTag, dialog?.sip.remoteTag]).toEqual([DIALOG, 'server1', 'callee']);
     expect(server.frames).toHaveLength(1);
     placed.acknowledge();
@@ -120,7 +128,8 @@ describe('an INVITE of ours through drachtio-server', () => {
     ['the store is away', () => Promise.reject(new Error('away')), 'away'],
   ])('does not leave when %s', async (_what, confirm, why) => {
     invite(null, confirm);
-    await expect.poll(() => seen).toEqual([`withdrawn ${why}`]);
+    await time.settle();
+    expect(seen).toEqual([`withdrawn ${why}`]);
     invite(null, () => Promise.resolve(true));
     await frame(1);
     expect(server.frames).toHaveLength(1);
@@ -133,7 +142,8 @@ describe('an INVITE of ours through drachtio-server', () => {
       end(placed);
       answer(true);
     }
-    await expect.poll(() => seen).toEqual(['withdrawn late', 'withdrawn late']);
+    await time.settle();
+    expect(seen).toEqual(['withdrawn late', 'withdrawn late']);
     invite();
     expect((await frame(1)).text).toMatch(/^INVITE /);
     expect(server.frames).toHaveLength(1);
@@ -151,7 +161,8 @@ describe('an INVITE of ours through drachtio-server', () => {
       /^Proxy-Authorization: Digest username="u", realm="r", nonce="n", uri="sip:\+4930123456@trunk\.example;transport=tls", /m,
     );
     respond('200 OK', 't2', ['Content-Type: application/sdp'], SDP);
-    await expect.poll(() => seen).toEqual([`answered ${String(SDP.length)}`]);
+    await time.settle();
+    expect(seen).toEqual([`answered ${String(SDP.length)}`]);
     placed.acknowledge();
     expect((await frame(3)).text).toMatch(/^Proxy-Authorization: Digest /im);
   });
@@ -183,7 +194,8 @@ describe('an INVITE of ours through drachtio-server', () => {
     ];
     expect(answers((await frame(3)).text)).toEqual(all);
     respond('200 OK', 't3', ['Content-Type: application/sdp'], SDP);
-    await expect.poll(() => seen).toEqual([`answered ${String(SDP.length)}`]);
+    await time.settle();
+    expect(seen).toEqual([`answered ${String(SDP.length)}`]);
     placed.acknowledge();
     expect(answers((await frame(4)).text)).toEqual(all);
   });
@@ -199,7 +211,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     respond('180 Ringing', 't1', ['Require: 100rel', 'RSeq: 4712']);
     expect((await frame(3)).text).toMatch(/^RAck: 4712 100 INVITE\r$/im);
     respond('486 Busy Here', 't1');
-    await expect.poll(() => seen).toContain('refused 486 by the trunk');
+    await time.until(() => seen.includes('refused 486 by the trunk'));
     expect(server.frames).toHaveLength(3);
   });
 
@@ -228,18 +240,20 @@ describe('an INVITE of ours through drachtio-server', () => {
   });
 
   describe('where trunks are at public addresses alone', () => {
-    let dns: DnsServer;
+    const hosts: Readonly<Record<string, readonly string[]>> = {
+      '_sips._tcp.mixed.test': ['sip.public.test', 'sip.private.test'],
+      '_sips._tcp.public.test': ['sip.public.test'],
+    };
+    worldNames.set('sip.public.test', ['8.8.8.8']).set('sip.private.test', ['10.0.0.1']);
+    const resolveSrv = (name: string): Promise<SrvRecord[]> => {
+      const found = hosts[name];
+      if (found === undefined) return Promise.reject(Object.assign(new Error(`querySrv ENOTFOUND ${name}`), { code: 'ENOTFOUND' }));
+      return Promise.resolve(found.map((host, index) => ({ name: host, port: 5061, priority: index + 1, weight: 0 })));
+    };
 
     beforeEach(async () => {
-      dns = await DnsServer.start({
-        'SRV _sips._tcp.mixed.test': ['1 0 5061 sip.public.test', '2 0 5061 sip.private.test'],
-        'SRV _sips._tcp.public.test': ['1 0 5061 sip.public.test'],
-        'A sip.public.test': ['8.8.8.8'],
-        'A sip.private.test': ['10.0.0.1'],
-      });
-      srf = await connected(server.port, publicTrunks(systemClock, new DnsNames(dns.resolver())));
+      srf = await connected(server.port, publicTrunks(systemClock, new DnsNames(Object.assign(new Resolver(), { resolveSrv }))));
     });
-    afterEach(() => dns.close());
 
     const headers = { [PUBLIC_ONLY_HEADER]: '1', Reason: 'x' };
     const outcomeOf = (host: string): Promise<string> =>
@@ -274,12 +288,13 @@ describe('an INVITE of ours through drachtio-server', () => {
     const placed = invite();
     await frame(1);
     respond('180 Ringing', 't1');
-    await expect.poll(() => seen).toEqual(['proceeding 180']);
+    await time.settle();
+    expect(seen).toEqual(['proceeding 180']);
     placed.cancel('NO_ANSWER');
     const cancel = await frame(2);
     expect([cancel.text.split(' ')[0], cancel.transaction]).toEqual(['CANCEL', 't1']);
     respond('487 Request Terminated', 't1');
-    await expect.poll(() => seen).toContain('refused 487 by the trunk');
+    await time.until(() => seen.includes('refused 487 by the trunk'));
   });
 
   it('gets the server’s own 503 without a connection to the trunk, but also when one breaks: it is in doubt; without a transport its NOK is not', async () => {
@@ -297,20 +312,24 @@ describe('an INVITE of ours through drachtio-server', () => {
     const made = shown(text.join('\r\n'), 't1', DIALOG);
     // A response that the stack made up has neither size nor address.
     server.write(made.replace(/\|network\|\d+\|tls\|[^|]*\|\d+\|/, '|network|0|tls||0|'));
-    await expect.poll(() => seen).toEqual(['refused 408 by the server']);
+    await time.settle();
+    expect(seen).toEqual(['refused 408 by the server']);
     server.onFrame = ({ id }) => server.write(refused(id, 'requested protocol/transport not available'));
     invite();
-    await expect.poll(() => seen).toEqual(['refused 408 by the server', 'refused 503 by the server']);
+    await time.settle();
+    expect(seen).toEqual(['refused 408 by the server', 'refused 503 by the server']);
   });
 
   it('whose connection to the server breaks is in doubt', async () => {
     invite();
     await frame(1);
     respond('180 Ringing', 't1');
-    await expect.poll(() => seen).toEqual(['proceeding 180']);
+    await time.settle();
+    expect(seen).toEqual(['proceeding 180']);
     const back = new Promise<void>((resolve) => srf.onConnect(() => resolve()));
     server.drop();
-    await expect.poll(() => seen).toEqual(['proceeding 180', 'refused 408 by the server']);
+    await time.settle();
+    expect(seen).toEqual(['proceeding 180', 'refused 408 by the server']);
     await back;
   });
 
@@ -323,7 +342,8 @@ describe('an INVITE of ours through drachtio-server', () => {
     server.drop();
     await lost;
     invite();
-    await expect.poll(() => seen).toEqual(['refused 408 by the server', 'refused 503 by the server']);
+    await time.settle();
+    expect(seen).toEqual(['refused 408 by the server', 'refused 503 by the server']);
     expect(server.frames).toHaveLength(1);
     await back;
   });
@@ -332,7 +352,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     const placed = invite();
     await frame(1);
     respond('200 OK', 't1', ['Content-Type: application/sdp'], SDP);
-    await expect.poll(() => dialog).toBeDefined();
+    await time.until(() => dialog !== undefined);
     const back = new Promise<void>((resolve) => srf.onConnect(() => resolve()));
     server.drop();
     await back;
@@ -343,7 +363,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     const placed = invite();
     await frame(1);
     respond('200 OK', 't1', ['Content-Type: application/sdp'], SDP);
-    await expect.poll(() => dialog).toBeDefined();
+    await time.until(() => dialog !== undefined);
     const kept = srf.snapshot(dialog!, placed.text);
     const other = createSrfApp();
     const restored = other.restore(JSON.parse(JSON.stringify(kept)) as typeof kept);

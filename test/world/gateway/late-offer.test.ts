@@ -1,20 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import type { RunningGateway } from '../../support/gateway.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
-import type { NgProxy } from '../../support/ng-proxy.js';
-import type { RunningRtpengine } from '../../support/rtpengine.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
-import { withProxiedGateway } from '../../support/with-gateway.js';
+import { withWorld } from '../with-world.js';
+import type { World } from '../world.js';
 
 const NUMBER = '+15550100100';
 
-let rtpengine: RunningRtpengine;
-let proxy: NgProxy;
-let gateway: RunningGateway;
+let gateway: World;
 let peer: SipPeer;
-withProxiedGateway((site) => ({ rtpengine, proxy, gateway, peer } = site));
+withWorld((site) => ({ gateway, peer } = site));
 
 /** An INVITE without SDP, and its 200. */
 async function offered(): Promise<{ call: HandMadeCall; ok: WireMessage }> {
@@ -91,20 +87,15 @@ describe('an INVITE without SDP', () => {
   });
 
   it('[3261 §9.2] is cancelled while rtpengine makes the offer: 487, and nothing is left there', async () => {
-    proxy.holding = 'offer';
+    gateway.rtpengine.hold('offer');
     const call = new HandMadeCall(peer, NUMBER);
     call.invite('');
-    await expect.poll(() => proxy.heldCount).toBe(1);
+    await gateway.until(() => gateway.rtpengine.heldCount === 1);
     call.cancel();
     expect((await call.final()).status).toBe(487);
-    proxy.release();
+    gateway.rtpengine.goOn();
     expect(await gateway.record(call.callId)).toMatchObject({ reason: 'CALLER_CANCELLED', sip_status: 487, answered_at: null });
-    const node = rtpengine.node();
-    try {
-      await expect.poll(async () => (await node.command('list'))['calls']).toEqual([]);
-    } finally {
-      node.close();
-    }
+    expect(gateway.rtpengine.sessions.size).toBe(0);
   });
 
   it('[5407 §3.1.4] a re-INVITE before the ACK gets 491: our offer is not answered yet', async () => {

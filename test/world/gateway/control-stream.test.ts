@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Inbound } from '../../../src/gateway/drachtio/inbound.js';
 import { createSrfApp } from '../../../src/gateway/drachtio/srf-facade.js';
 import type { SrfApp } from '../../../src/gateway/ports/signalling.js';
@@ -7,6 +7,11 @@ import { HandMadeServer, shown } from '../../support/hand-made-server.js';
 import { playedInbound } from '../../support/played-services.js';
 import { EventLog } from '../../support/event-log.js';
 import { offerSdp } from '../../support/sdp.js';
+import type { WorldTime } from '../driver/time.js';
+import { withWorldTime } from '../with-world-time.js';
+
+let time: WorldTime;
+withWorldTime((started) => (time = started));
 
 // What a drachtio-server 0.9.10 does to its control connection when it is under pressure, and what no stranger's message may do to it.
 
@@ -16,7 +21,6 @@ let inbound: Inbound;
 let log: EventLog;
 
 beforeEach(async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   server = await HandMadeServer.listen();
   log = new EventLog();
   srf = createSrfApp();
@@ -28,7 +32,6 @@ beforeEach(async () => {
 afterEach(async () => {
   srf.disconnect();
   await server.close();
-  vi.useRealTimers();
 });
 
 let serial = 0;
@@ -52,7 +55,7 @@ function invite({ headers = [], sdp = offerSdp() }: { readonly headers?: readonl
   return shown(text.join('\r\n'), `t-${call}`, '');
 }
 
-const isAnswered = (): Promise<void> => expect.poll(() => server.frames.length).toBeGreaterThan(0);
+const isAnswered = (): Promise<void> => time.until(() => server.frames.length > 0);
 
 describe('a control connection that cannot be read any more', () => {
   it.each([
@@ -62,8 +65,8 @@ describe('a control connection that cannot be read any more', () => {
     ['a frame whose length is a gigabyte', () => `1000000000#${'x'.repeat(1_100_000)}`],
   ])('is dropped at %s, said once in the log, and opened anew: the process lives, and takes calls', async (_what, bytes) => {
     server.writeBytes(bytes());
-    await expect.poll(() => server.connections).toBe(2);
-    await expect.poll(() => inbound.isConnected).toBe(true);
+    await time.until(() => server.connections === 2);
+    await time.until(() => inbound.isConnected);
     expect(log.named('gateway.sip_server.lost')).toMatchObject([
       { fields: { error: expect.stringMatching(/^the control connection cannot be read any more; it went on with "/) as unknown } },
     ]);
@@ -84,18 +87,17 @@ describe('a control connection that cannot be read any more', () => {
 
 it('a SIP server that answers no pings is left: the gateway is not connected until another connection stands', async () => {
   for (let ping = 1; ping <= 4; ping += 1) {
-    vi.advanceTimersByTime(5_000);
-    await expect.poll(() => server.pings).toBe(ping);
+    await time.pass(5_000);
+    expect(server.pings).toBe(ping);
     // Behind the answer to the ping.
     server.write(invite());
-    await expect.poll(() => server.frames.length).toBe(ping);
+    await time.until(() => server.frames.length === ping);
   }
   expect(server.connections).toBe(1);
   server.answersPings = false;
-  for (let ping = 0; ping < 3; ping += 1) vi.advanceTimersByTime(5_000);
-  await expect.poll(() => log.named('gateway.sip_server.lost').length).toBe(1);
+  await time.pass(15_000);
   expect(log.named('gateway.sip_server.lost')).toMatchObject([{ fields: { error: 'the SIP server has answered no ping for 10 s' } }]);
-  await expect.poll(() => server.connections).toBe(2);
+  await time.until(() => server.connections === 2);
 });
 
 describe('what a stranger sends comes back bounded', () => {

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { HandMadeCall } from '../../support/invite.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
-import { withGateway } from '../../support/with-gateway.js';
+import { withWorld } from '../with-world.js';
 
 const NUMBER = '+15550100100';
 
 let peer: SipPeer;
-withGateway((site) => ({ peer } = site));
+withWorld((site) => ({ peer } = site));
 
 type Sender = (extra: readonly string[]) => Promise<WireMessage>;
 

@@ -5,11 +5,12 @@ import { TakenCall } from '../../support/outbound-trunk.js';
 import { respond } from '../../support/peer-dialog.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { WireMessage } from '../../support/sip-peer.js';
+import { World } from '../world.js';
 
-let site: OutboundSite;
+let site: OutboundSite<World>;
 
 beforeAll(async () => {
-  site = await OutboundSite.start();
+  site = await OutboundSite.startOn((settings) => World.start(settings));
   return () => site.destroy();
 });
 
