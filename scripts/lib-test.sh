@@ -59,6 +59,26 @@ run_project() { # PROJECT
   failed=$((failed + ${counts#* }))
 }
 
+# CPU seconds of what this script has run so far, in `cpu_seconds`. Not in a subshell, which would know only its own.
+read_cpu_seconds() {
+  local file
+  file=$(mktemp)
+  times >"$file"
+  cpu_seconds=$(awk -F'[ms ]' 'NR == 2 { printf "%d", $1 * 60 + $2 + $4 * 60 + $5 }' "$file")
+  rm -f "$file"
+}
+
+start_cpu_seconds() {
+  read_cpu_seconds
+  cpu_before=$cpu_seconds
+}
+
+print_cpu_seconds() {
+  read_cpu_seconds
+  echo
+  echo "CPU seconds after the set-up: $((cpu_seconds - cpu_before))"
+}
+
 # Properties take their seed from here (test/support/seed.ts).
 print_seed() { echo "Seed of the properties: ${SEED:-1} (SEED=… tries others)"; }
 

@@ -47,7 +47,8 @@ export async function testEnvironment(
     TRUNKLINE_SPARE_PROCESSES: 'false',
     // One gateway process, whatever the machine: tests of several say so.
     TRUNKLINE_GATEWAY_WORKERS: '1',
-    // A gateway that waits for the processor is not overloaded by calls.
+    // A process that waits for the processor is not a dead one, and a gateway not overloaded by calls.
+    TRUNKLINE_START_TIMEOUT_MS: '110000',
     TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: '60000',
     TRUNKLINE_ADMISSION_MAX_MEDIA_DELAY_MS: '60000',
     TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: '1000',

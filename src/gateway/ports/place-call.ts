@@ -41,6 +41,6 @@ export interface PlaceCall {
   fromRefusal(from: { readonly org: OrgRecord; readonly number: NumberRecord }): string | null;
   /** Begins the call; everything else stands in its record. */
   place(call: PlaceRequest): Result<string, Reason>;
-  /** Resolves once Redis has a call that was begun, or its record is written: from then on there is a record, whoever dies. */
+  /** Resolves once Redis has a call that was begun, or its record is written: whatever dies then, the call has a record. */
   kept(callId: string): Promise<void>;
 }

@@ -63,7 +63,14 @@ const movedTo = ({ address }: TestPeer): LegChange => ({
   format: { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: 101 },
 });
 
-const LINE: AgentDescription = { kind: 'test-line', accountSid: '', firstSentence: GREETING, language: 'ENG', voice: null, pronunciationGuide: [] };
+const LINE: AgentDescription = {
+  kind: 'test-line',
+  accountSid: '',
+  firstSentence: GREETING,
+  language: 'ENG',
+  voice: null,
+  pronunciationGuide: [],
+};
 
 async function openCall(service: MediaService, callId: string, changes: Partial<LegDescription> = {}, agent = LINE): Promise<Call> {
   const peer = await TestPeer.open({ codec: changes.codec ?? 'PCMU', srtp: changes.srtp ?? null });
