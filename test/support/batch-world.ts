@@ -136,6 +136,12 @@ export class BatchGateway {
   }
 }
 
+interface BatchOptions {
+  /** Of its numbers. */
+  readonly zone?: string;
+  readonly batchId?: string;
+}
+
 /** An organization that may dial, numbers, a trunk that counts INVITEs, and gateways. */
 export class BatchWorld {
   readonly invites = new Map<E164, number>();
@@ -169,8 +175,7 @@ export class BatchWorld {
     return new BatchGateway(this, instance, death);
   }
 
-  async batch(count: number, plan: Partial<BatchPlan> = {}, zone?: string): Promise<string> {
-    const batchId = newUuid();
+  async batch(count: number, plan: Partial<BatchPlan> = {}, { zone, batchId = newUuid() }: BatchOptions = {}): Promise<string> {
     const given = Array.from({ length: count }, (_, row) => ({ row, phone_number: numberAt(row), time_zone: zone }));
     const batch = { orgId: this.orgId, batchId, name: 'Batch', plan: { ...PLAN, ...plan }, given: [given], count };
     await makeBatch(this.stores, { ...batch, keep: () => Promise.resolve(true) });

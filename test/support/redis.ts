@@ -1,14 +1,35 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { RedisScript } from '../../src/gateway/store/redis/redis.js';
 import { freePorts } from './ports.js';
+import type { VirtualClock } from './virtual-clock.js';
+
+/** A redis-server or a Redis Cluster, whose time a test can move on. */
+export interface AnyRedis {
+  readonly url: string;
+  readonly isCluster: boolean;
+  readonly nodes: readonly Pick<TestRedis, 'command'>[];
+  /** Sends one command in inline form; resolves with the raw answer, of a cluster that of the node which has the key. */
+  command(text: string): Promise<string>;
+  /** For the stores on this Redis: a script in its time. */
+  inTime(script: RedisScript): RedisScript;
+  /** The time of scripts, in ms. */
+  now(): number;
+  /** When a key expires by the server's own clock, in ms; -1: it does not, -2: there is no such key. */
+  expiresMs(key: string): Promise<number>;
+  /** Moves the time of scripts on, every key as much nearer to its expiry, and then these clocks. */
+  advance(ms: number, ...clocks: readonly VirtualClock[]): Promise<void>;
+  /** Empties it, and its time is the server's own again. */
+  clear(): Promise<void>;
+}
 
 /** A real redis-server with an append-only file, on a free port and in a directory of its own. */
-export interface TestRedis {
-  readonly url: string;
+export interface TestRedis extends AnyRedis {
   readonly port: number;
   isRunning(): boolean;
   /** Ends the server as an operator does; what it acknowledged is on disk. */
@@ -20,37 +41,30 @@ export interface TestRedis {
   /** Freezes the server: connections stay open and nothing answers. */
   freeze(): void;
   thaw(): void;
-  /** Sends one command in inline form; resolves with the raw answer. */
-  command(text: string): Promise<string>;
   /** Ends the server and removes its directory. */
   close(): Promise<void>;
+  /** As `close`, at once. */
+  discard(): void;
 }
 
-export async function startRedis(): Promise<TestRedis> {
+/** @param more of the configuration, which has the last word */
+export async function startRedis(more: readonly string[] = []): Promise<TestRedis> {
   const [port = 0] = await freePorts(1);
-  return startNode(port, []);
+  return startNode(port, more);
 }
 
-export interface TestRedisCluster extends Pick<TestRedis, 'url' | 'close' | 'command' | 'stopServer' | 'startServer'> {
+export interface TestRedisCluster extends AnyRedis, Pick<TestRedis, 'close' | 'discard' | 'stopServer' | 'startServer'> {
   readonly nodes: readonly TestRedis[];
 }
 
 /** A cluster of three nodes, each with a third of the slots. */
-export async function startRedisCluster(): Promise<TestRedisCluster> {
+export async function startRedisCluster(more: readonly string[] = []): Promise<TestRedisCluster> {
   const ports = await freePorts(2 * CLUSTER_NODES);
   const nodes = await Promise.all(
     Array.from({ length: CLUSTER_NODES }, (_, index) => {
       const [port = 0, bus = 0] = ports.slice(2 * index);
-      return startNode(port, [
-        '--cluster-enabled',
-        'yes',
-        '--cluster-port',
-        String(bus),
-        '--cluster-node-timeout',
-        '2000',
-        '--cluster-require-full-coverage',
-        'no',
-      ]);
+      const args = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '2000'];
+      return startNode(port, [...args, '--cluster-require-full-coverage', 'no', ...more]);
     }),
   );
   const [first] = nodes;
@@ -59,13 +73,16 @@ export async function startRedisCluster(): Promise<TestRedisCluster> {
     if (node !== first) await first?.command(`CLUSTER MEET 127.0.0.1 ${String(node.port)} ${String(ports[2 * index + 1])}`);
   }
   await isFormed(nodes);
+  const command = async (text: string): Promise<string> => {
+    const answers = await Promise.all(nodes.map((node) => node.command(text)));
+    return answers.find((answer) => !answer.startsWith('-MOVED')) ?? '';
+  };
   return {
     url: nodes.map(({ url }) => url).join(','),
+    isCluster: true,
     nodes,
-    command: async (text) => {
-      const answers = await Promise.all(nodes.map((node) => node.command(text)));
-      return answers.find((answer) => !answer.startsWith('-MOVED')) ?? '';
-    },
+    command,
+    ...movable(nodes),
     stopServer: async () => {
       await Promise.all(nodes.map((node) => node.stopServer()));
     },
@@ -75,6 +92,9 @@ export async function startRedisCluster(): Promise<TestRedisCluster> {
     },
     close: async () => {
       await Promise.all(nodes.map((node) => node.close()));
+    },
+    discard: () => {
+      for (const node of nodes) node.discard();
     },
   };
 }
@@ -126,13 +146,16 @@ async function startSentinel(port: number, name: string, primaryPort: number): P
 }
 
 async function answers(node: TestRedis, command: string, expected: RegExp): Promise<void> {
-  while (!expected.test(await node.command(command))) await new Promise((resolve) => setImmediate(resolve));
+  while (!expected.test(await node.command(command))) await pause();
 }
+
+/** Between two questions: nodes take seconds to find one another, and would serve nothing but these. */
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
 async function isFormed(nodes: readonly TestRedis[]): Promise<void> {
   for (const node of nodes) {
     for (let info = ''; !info.includes('cluster_state:ok') || !info.includes(`cluster_known_nodes:${String(CLUSTER_NODES)}`);) {
-      await new Promise((resolve) => setImmediate(resolve));
+      await pause();
       info = await node.command('CLUSTER INFO');
     }
   }
@@ -145,8 +168,8 @@ const slotsBefore = (index: number): number => Math.round((index * SLOTS) / CLUS
 /** @param sentinel configuration of a Sentinel; without it the node keeps data */
 async function startNode(port: number, more: readonly string[], sentinel: readonly string[] | null = null): Promise<TestRedis> {
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-redis-'));
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, ...more];
-  if (sentinel === null) args.push('--save', '', '--appendonly', 'yes', '--appendfsync', 'always');
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory];
+  if (sentinel === null) args.push('--save', '', '--appendonly', 'yes', '--appendfsync', 'always', ...more);
   else {
     await writeFile(join(directory, 'sentinel.conf'), `${sentinel.join('\n')}\n`);
     args.unshift(join(directory, 'sentinel.conf'), '--sentinel');
@@ -174,19 +197,66 @@ async function startNode(port: number, more: readonly string[], sentinel: readon
     await gone;
   };
   await startServer();
+  const command = (text: string): Promise<string> => send(port, text);
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    isCluster: false,
+    nodes: [{ command }],
+    command,
+    ...movable([{ command }]),
     isRunning: () => server !== undefined,
     startServer,
     stopServer,
     killServer,
     freeze: () => void server?.kill('SIGSTOP'),
     thaw: () => void server?.kill('SIGCONT'),
-    command: (text) => send(port, text),
     close: async () => {
       await stopServer();
       await rm(directory, { recursive: true, force: true });
+    },
+    discard: () => {
+      server?.kill('SIGKILL');
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+const EXPIRE_SOONER = [
+  `for _, key in ipairs(redis.call('KEYS', '*')) do`,
+  `local expires = redis.call('PEXPIRETIME', key)`,
+  `if expires > 0 then redis.call('PEXPIREAT', key, expires - ARGV[1]) end`,
+  `end return 'moved'`,
+].join(' ');
+
+const nowMovedBy = (ms: number): string =>
+  `local function now_ms() local time = redis.call('TIME') return time[1] * 1000 + math.floor(time[2] / 1000) + ${String(ms)} end\n`;
+
+/** The time of a Redis, and what is asked of all its nodes. */
+function movable(nodes: AnyRedis['nodes']): Pick<AnyRedis, 'inTime' | 'now' | 'expiresMs' | 'advance' | 'clear'> {
+  let movedMs = 0;
+  /** The scripts in the time of now. */
+  const moved = new Map<RedisScript, RedisScript>();
+  const ofAll = (text: string): Promise<readonly string[]> => Promise.all(nodes.map(({ command }) => command(text)));
+  return {
+    inTime: (script) => {
+      const known = moved.get(script) ?? new RedisScript(script.name, nowMovedBy(movedMs));
+      moved.set(script, known);
+      return known;
+    },
+    now: () => Date.now() + movedMs,
+    expiresMs: async (key) => Number((await ofAll(`PEXPIRETIME ${key}`)).find((answer) => answer.startsWith(':'))?.slice(1)),
+    advance: async (ms, ...clocks) => {
+      movedMs += ms;
+      moved.clear();
+      for (const answer of await ofAll(`EVAL "${EXPIRE_SOONER}" 0 ${String(ms)}`))
+        if (!answer.includes('moved')) throw new Error(`the keys of Redis expire as before: ${answer}`);
+      for (const clock of clocks) await clock.advanceAsync(ms);
+    },
+    clear: async () => {
+      movedMs = 0;
+      moved.clear();
+      for (const text of ['FLUSHALL', 'SCRIPT FLUSH', 'CONFIG RESETSTAT']) await ofAll(text);
     },
   };
 }
@@ -215,19 +285,14 @@ export function send(port: number, text: string, host = '127.0.0.1'): Promise<st
   });
 }
 
-/** The lease of a member of a sorted set ends, as it would by the clock of Redis. */
-export async function endLease(redis: Pick<TestRedis, 'command'>, key: string, member: string): Promise<void> {
-  const changed = await redis.command(`ZADD ${key} XX CH 1 ${member}`);
-  if (!changed.startsWith(':1')) throw new Error(`${member} has no lease in ${key}: ${changed}`);
-}
-
-/** When that lease ends, in ms of the clock of Redis; 0: there is none. */
+/** When the lease of a member of a sorted set ends, in ms of the time of scripts; 0: there is none. */
 export async function leaseEnd(redis: Pick<TestRedis, 'command'>, key: string, member: string): Promise<number> {
   return Number(/\r\n(\d+)/.exec(await redis.command(`ZSCORE ${key} ${member}`))?.[1] ?? 0);
 }
 
-/** Keeps what a sorted set counts of the last second in it, however long the test takes: by the clock of Redis each of them comes in an hour. */
-export async function holdSecond(redis: Pick<TestRedis, 'command'>, key: string): Promise<void> {
+/** Keeps what a sorted set counts of the last second, however long the test takes: by the clock of Redis each of them comes in an hour. */
+export async function holdSecond(redis: Pick<AnyRedis, 'command' | 'now'>, key: string): Promise<void> {
   const members = (await redis.command(`ZRANGE ${key} 0 -1`)).split('\r\n').filter((line) => !/^[*$]|^$/.test(line));
-  for (const member of members) await redis.command(`ZADD ${key} XX ${String(Date.now() + 3_600_000)} ${member}`);
+  for (const member of members) await redis.command(`ZADD ${key} XX ${String(redis.now() + 3_600_000)} ${member}`);
+  await redis.command(`PERSIST ${key}`);
 }

@@ -1,24 +1,19 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorEnvelope } from '../../../src/gateway/api/schemas/api-error.js';
-import { startRedis, type TestRedis } from '../../support/redis.js';
+import { workerRedis } from '../../support/worker-redis.js';
 import { freshNumber } from '../../unit/gateway/store/store-contract.js';
 import { openHttpApi, type HttpApi } from './http-fixture.js';
 
 describe('the API over HTTP with a real Redis', () => {
-  let redis: TestRedis;
   let api: HttpApi;
   let key: string;
   let otherKey: string;
   beforeAll(async () => {
-    redis = await startRedis();
-    api = await openHttpApi(redis.url);
+    api = await openHttpApi((await workerRedis()).url);
     [key, otherKey] = [await newKey('one'), await newKey('two')];
   });
-  afterAll(async () => {
-    await api.close();
-    await redis.close();
-  });
+  afterAll(() => api.close());
 
   async function newKey(name: string, sip_enabled = true): Promise<string> {
     const org = await api.stores.orgs.create({ name, sip_enabled });

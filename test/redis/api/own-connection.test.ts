@@ -7,7 +7,7 @@ import { newUuid } from '../../../src/lib/ids.js';
 import { API_CONNECTION, CALLS_CONNECTION } from '../../../src/gateway/store/redis/redis-stores.js';
 import { gatewayCallsKey } from '../../../src/gateway/store/redis/keys.js';
 import { ANSWERED, begun, snapshotOf } from '../../support/begun-call.js';
-import { startRedis, type TestRedis } from '../../support/redis.js';
+import { workerRedis, type WorkerRedis } from '../../support/worker-redis.js';
 import { toolOf } from '../../support/tool.js';
 import { agentOf, callOf, endedCall, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { openHttpApi, eventually, type HttpApi } from './http-fixture.js';
@@ -18,7 +18,7 @@ interface Operation {
 }
 
 describe('the Redis connection of calls', () => {
-  let redis: TestRedis;
+  let redis: WorkerRedis;
   let api: HttpApi;
   let monitor: Socket;
   let monitored = '';
@@ -27,7 +27,7 @@ describe('the Redis connection of calls', () => {
   const number = freshNumber();
   const tool = toolOf('');
   beforeAll(async () => {
-    redis = await startRedis();
+    redis = await workerRedis();
     api = await openHttpApi(redis.url, {
       instance: 'gw',
       checkOf: (stores) =>
@@ -42,6 +42,8 @@ describe('the Redis connection of calls', () => {
           },
         ),
     });
+    // The gateway that has a call answers at once what the API asks of it.
+    api.stores.bus.onRequest(() => null);
     ({ org_id: orgId } = await api.stores.orgs.create({ name: 'one', sip_enabled: true }));
     ({ key } = await api.stores.keys.create(orgId, 'k'));
     await api.stores.agents.put(agentOf(orgId, { agent_id: agentId }));
@@ -60,7 +62,6 @@ describe('the Redis connection of calls', () => {
   afterAll(async () => {
     monitor.destroy();
     await api.close();
-    await redis.close();
   });
 
   /** Commands that came over the connection of this name. */

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newApiKey } from '../../../src/gateway/store/new-records.js';
 import { HOSTILE } from '../../support/hostile.js';
-import { startRedis, type TestRedis } from '../../support/redis.js';
+import { workerRedis, type WorkerRedis } from '../../support/worker-redis.js';
 import { agentOf, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { openHttpApi, type HttpApi } from './http-fixture.js';
 
@@ -12,14 +12,14 @@ import { openHttpApi, type HttpApi } from './http-fixture.js';
 const HEADER_LIMIT = 16_384;
 
 describe('the API against hostile clients, over HTTP with a real Redis', () => {
-  let redis: TestRedis;
+  let redis: WorkerRedis;
   /** Two gateways over one Redis: nothing is shared between them but that. */
   let one: HttpApi;
   let other: HttpApi;
   let orgId: string;
   let key: string;
   beforeAll(async () => {
-    redis = await startRedis();
+    redis = await workerRedis();
     [one, other] = [await openHttpApi(redis.url), await openHttpApi(redis.url)];
     orgId = (await one.stores.orgs.create({ name: 'one', sip_enabled: true })).org_id;
     key = (await one.stores.keys.create(orgId, 'k')).key;
@@ -27,7 +27,6 @@ describe('the API against hostile clients, over HTTP with a real Redis', () => {
   afterAll(async () => {
     await one.close();
     await other.close();
-    await redis.close();
   });
 
   const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -3,24 +3,23 @@ import { brokenLimit } from '../../../src/gateway/admission/admission.js';
 import type { E164 } from '../../../src/gateway/model/e164.js';
 import { StoreUnavailableError, type Lookup } from '../../../src/gateway/ports/ports.js';
 import { CHANGES_CHANNEL, GATEWAYS_KEY, numberAheadKey, numberKey, numberLeasesKey } from '../../../src/gateway/store/redis/keys.js';
-import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/gateway/store/redis/redis-stores.js';
-import type { Clock } from '../../../src/lib/clock.js';
+import type { RedisStores, RedisStoresOptions } from '../../../src/gateway/store/redis/redis-stores.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/lib/system-clock.js';
 import { begun } from '../../support/begun-call.js';
-import { startRedis, startRedisCluster, type TestRedis, type TestRedisCluster } from '../../support/redis.js';
+import { startRedis, type AnyRedis, type TestRedis } from '../../support/redis.js';
+import { openStores } from '../../support/redis-stores.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { workerRedis, workerRedisCluster } from '../../support/worker-redis.js';
 import { agentOf, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
-import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
+/** For how long Redis keeps a slot that is leased ahead. */
+const AHEAD_MS = 500;
 const opened: RedisStores[] = [];
 
-async function openStores(url: string, options: Partial<RedisStoresOptions> & { readonly clock: Clock }): Promise<RedisStores> {
-  const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url, log: silentLog, ...options });
+async function open(redis: Pick<AnyRedis, 'url' | 'isCluster' | 'inTime'>, options: Partial<RedisStoresOptions>): Promise<RedisStores> {
+  const stores = await openStores(redis, options);
   opened.push(stores);
-  await stores.ready(HANG_GUARD_MS);
   return stores;
 }
 
@@ -53,22 +52,23 @@ async function isRemembered(stores: RedisStores, number: E164, clock?: VirtualCl
 }
 
 describe('a route that is remembered', () => {
-  let redis: TestRedis;
+  let redis: AnyRedis;
   let clock: VirtualClock;
   let stores: RedisStores;
   let orgId: string;
   let number: E164;
   beforeEach(async () => {
-    redis = await startRedis();
+    await begin(await workerRedis());
+  });
+  afterEach(closeAll);
+
+  async function begin(on: AnyRedis): Promise<void> {
+    redis = on;
     clock = new VirtualClock(Date.now());
-    stores = await openStores(redis.url, { clock, instance: 'gw-1' });
+    stores = await open(redis, { clock, instance: 'gw-1' });
     orgId = (await stores.orgs.create({ name: 'one', sip_enabled: true })).org_id;
     number = await attached();
-  });
-  afterEach(async () => {
-    await closeAll();
-    await redis.close();
-  });
+  }
 
   /** Lets the stores' time pass, a second at a time, until then. */
   const afterSeconds = (holds: () => boolean): Promise<unknown> =>
@@ -85,33 +85,6 @@ describe('a route that is remembered', () => {
     await stores.numbers.attach(orgId, made, { inbound: inboundSetting(options, agentId) });
     return made;
   }
-
-  it('needs no Redis while the heartbeat is younger than 0.5 s; then the number is read', async () => {
-    const agent = agentOf(orgId);
-    await stores.agents.put(agent);
-    const known = await attached({}, agent.agent_id);
-    // As long as a call waits for Redis.
-    const gateway = await openStores(redis.url, { clock, instance: 'gw-2', commandTimeoutMs: 500 });
-    await eventually(
-      () =>
-        isRemembered(gateway, known, clock).then(
-          () => true,
-          () => false,
-        ),
-      (isThere) => isThere,
-    );
-    redis.freeze();
-    clock.advance(499);
-    const looked = await lookUp(gateway, known);
-    expect(looked).toMatchObject({ staleMs: null, route: { number: { phone_number: known }, org: { org_id: orgId } } });
-    expect(looked.route?.agent).toEqual(agent);
-    clock.advance(1);
-    // It is asked, and does not answer.
-    expect((await lookUp(gateway, known)).staleMs).toBe(1);
-    redis.thaw();
-    clock.advance(200);
-    await isRemembered(stores, known, clock);
-  });
 
   it('leaves the slots of its calls, and its call in the list, in Redis', async () => {
     await isRemembered(stores, number, clock);
@@ -155,7 +128,7 @@ describe('a route that is remembered', () => {
 
   it('is read again when the channel was cut, and each time while it is', async () => {
     await redis.command('ACL SETUSER gw on >pw ~* +@all allchannels');
-    const gateway = await openStores(redis.url.replace('//', '//gw:pw@'), { clock, instance: 'gw-2' });
+    const gateway = await open({ ...redis, url: redis.url.replace('//', '//gw:pw@') }, { clock, instance: 'gw-2' });
     await isRemembered(gateway, number, clock);
     // The channel is cut, and cannot be opened again.
     await redis.command('ACL SETUSER gw resetchannels');
@@ -173,6 +146,8 @@ describe('a route that is remembered', () => {
     expect((await lookUp(gateway, number)).route).not.toBeNull();
     await redis.command(`DEL ${numberKey(number)}`);
     expect((await lookUp(gateway, number)).route).toBeNull();
+    await gateway.close();
+    await redis.command('ACL DELUSER gw');
   });
 
   it('what was read before the channel was cut is read again when it is back', async () => {
@@ -186,7 +161,7 @@ describe('a route that is remembered', () => {
   });
 
   it('a change of a program without a channel, as the CLI, is answered after 1 s while a gateway lives', async () => {
-    const cli = await openStores(redis.url, { clock });
+    const cli = await open(redis, { clock });
     await isRemembered(stores, number, clock);
     let isAnswered = false;
     const disabled = cli.orgs.change(orgId, { disabled: true }).then(() => (isAnswered = true));
@@ -204,7 +179,7 @@ describe('a route that is remembered', () => {
   });
 
   it('a change is answered when every gateway that lives has confirmed it, or after 1 s', async () => {
-    await redis.command(`ZADD ${GATEWAYS_KEY} ${String(Date.now() + 60_000)} hangs`);
+    await redis.command(`ZADD ${GATEWAYS_KEY} ${String(redis.now() + 60_000)} hangs`);
     let isAnswered = false;
     const detached = stores.numbers.detach(orgId, number, ['inbound']).then(() => (isAnswered = true));
     await eventually(
@@ -224,7 +199,7 @@ describe('a route that is remembered', () => {
 
   it('two gateways take a slot each beyond a limit at most', async () => {
     const limited = await attached({ max_concurrent_calls: 40 });
-    const gateways = await Promise.all(['gw-3', 'gw-4'].map((instance) => openStores(redis.url, { clock: systemClock, instance })));
+    const gateways = await Promise.all(['gw-3', 'gw-4'].map((instance) => open(redis, { instance })));
     const [first, second] = [gateways[0]!, gateways[1]!];
     const admitted = async (gateway: RedisStores, calls: number): Promise<number> => {
       const looked = await Promise.all(Array.from({ length: calls }, () => lookUp(gateway, limited)));
@@ -240,52 +215,87 @@ describe('a route that is remembered', () => {
 
   it('slots that a gateway leased ahead are others’ again when it was killed', async () => {
     const limited = await attached({ max_concurrent_calls: 40 });
-    const dying = await openStores(redis.url, { clock: systemClock, instance: 'gw-3', leaseMs: 1_000 });
-    await eventually(
+    const dying = await open(redis, { instance: 'gw-3' });
+    const expiresMs = await eventually(
       async () => {
         await isRemembered(dying, limited);
-        return redis.command(`ZCARD ${numberAheadKey(limited)}`);
+        return redis.expiresMs(numberAheadKey(limited));
       },
-      (answer) => Number(answer.slice(1)) > 0,
+      (ms) => ms > 0,
     );
+    expect(expiresMs).toBeLessThanOrEqual(Date.now() + AHEAD_MS);
     await dying.close();
-    await eventually(
-      () => stores.routes.lookup(limited, null),
-      ({ load }) => load.numberCalls === 0,
-    );
-    const gateway = await openStores(redis.url, { clock: systemClock, instance: 'gw-4' });
+    await redis.advance(AHEAD_MS);
+    expect((await stores.routes.lookup(limited, null)).load.numberCalls).toBe(0);
+    const gateway = await open(redis, { instance: 'gw-4' });
     const looked = await Promise.all(Array.from({ length: 60 }, () => lookUp(gateway, limited)));
     expect(looked.filter(({ route, load }) => route !== null && brokenLimit(route, load) === null)).toHaveLength(40);
   });
 
-  it('is stale when Redis is away, as old as its last proof', async () => {
-    await isRemembered(stores, number, clock);
-    clock.advance(300);
-    await isRemembered(stores, number, clock);
-    await redis.stopServer();
-    clock.advance(5_000);
-    expect((await lookUp(stores, number)).staleMs).toBe(5_000);
-    clock.advance(595_000);
-    await expect(lookUp(stores, number)).rejects.toBeInstanceOf(StoreUnavailableError);
+  describe('of a Redis that goes away', () => {
+    let own: TestRedis;
+    beforeEach(async () => {
+      await closeAll();
+      own = await startRedis();
+      await begin(own);
+    });
+    afterEach(async () => {
+      await closeAll();
+      await own.close();
+    });
+
+    it('needs no Redis while the heartbeat is younger than 0.5 s; then the number is read', async () => {
+      const agent = agentOf(orgId);
+      await stores.agents.put(agent);
+      const known = await attached({}, agent.agent_id);
+      // As long as a call waits for Redis.
+      const gateway = await open(own, { clock, instance: 'gw-2', commandTimeoutMs: 500 });
+      await eventually(
+        () =>
+          isRemembered(gateway, known, clock).then(
+            () => true,
+            () => false,
+          ),
+        (isThere) => isThere,
+      );
+      own.freeze();
+      clock.advance(499);
+      const looked = await lookUp(gateway, known);
+      expect(looked).toMatchObject({ staleMs: null, route: { number: { phone_number: known }, org: { org_id: orgId } } });
+      expect(looked.route?.agent).toEqual(agent);
+      clock.advance(1);
+      // It is asked, and does not answer.
+      expect((await lookUp(gateway, known)).staleMs).toBe(1);
+      own.thaw();
+      clock.advance(200);
+      await isRemembered(stores, known, clock);
+    });
+
+    it('is stale when Redis is away, as old as its last proof', async () => {
+      await isRemembered(stores, number, clock);
+      clock.advance(300);
+      await isRemembered(stores, number, clock);
+      await own.stopServer();
+      clock.advance(5_000);
+      expect((await lookUp(stores, number)).staleMs).toBe(5_000);
+      clock.advance(595_000);
+      await expect(lookUp(stores, number)).rejects.toBeInstanceOf(StoreUnavailableError);
+    });
   });
 });
 
 for (const cluster of [false, true]) {
   describe(`changes and two gateways, ${cluster ? 'a Redis Cluster of three nodes' : 'redis-server'}`, () => {
-    let redis: TestRedis | TestRedisCluster;
     let orgId: string;
     let one: RedisStores;
     let two: RedisStores;
     beforeEach(async () => {
-      redis = cluster ? await startRedisCluster() : await startRedis();
-      one = await openStores(redis.url, { clock: systemClock, cluster, instance: 'gw-1' });
-      two = await openStores(redis.url, { clock: systemClock, cluster, instance: 'gw-2' });
+      const redis = cluster ? await workerRedisCluster() : await workerRedis();
+      one = await open(redis, { instance: 'gw-1' });
+      two = await open(redis, { instance: 'gw-2' });
       orgId = (await one.orgs.create({ name: 'one', sip_enabled: true })).org_id;
     });
-    afterEach(async () => {
-      await closeAll();
-      await redis.close();
-    });
+    afterEach(closeAll);
 
     it('no call meets the route of before, once a detach, a disabling or a list of sources was answered', async () => {
       for (let round = 0; round < 10; round += 1) {

@@ -5,6 +5,7 @@ import { silentLog } from '../../../src/lib/log.js';
 import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
 import { startRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { workerRedis } from '../../support/worker-redis.js';
 
 it('closes at once while it waits to connect again to a Redis that is gone', async () => {
   const redis = await startRedis();
@@ -19,13 +20,12 @@ it('closes at once while it waits to connect again to a Redis that is gone', asy
 });
 
 it('closes an open connection once it has ended, and again without waiting', async () => {
-  const redis = await startRedis();
+  const redis = await workerRedis();
   const connection = new RedisConnection({ url: redis.url, clock: new VirtualClock(), log: silentLog });
   await connection.ready(5000);
   await connection.close();
   expect(connection.client.status).toBe('end');
   await connection.close();
-  await redis.close();
 });
 
 it('takes an answer that came while this process stood still, however long that was', async () => {

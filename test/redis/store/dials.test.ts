@@ -1,24 +1,29 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { limitedTrunk, type Dialling, type DialLimits, type DialPermit } from '../../../src/gateway/model/dialling.js';
+import { limitedTrunk, type Dialling, type DialLimits } from '../../../src/gateway/model/dialling.js';
 import { parseE164, type E164 } from '../../../src/gateway/model/e164.js';
 import type { DialHeadroom } from '../../../src/gateway/ports/batches.js';
 import { StoreUnavailableError, type DialRefusal, type PermittedDial } from '../../../src/gateway/ports/ports.js';
 import { placementKey } from '../../../src/gateway/store/redis/dials/redis-placements.js';
-import { orgDialsKey, orgRecentDialsKey } from '../../../src/gateway/store/redis/keys.js';
-import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { orgDialDayKey, orgDialsKey, orgRecentDialsKey } from '../../../src/gateway/store/redis/keys.js';
+import type { RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import type { Clock } from '../../../src/lib/clock.js';
+import { isoNow, type Clock } from '../../../src/lib/clock.js';
 import type { Result } from '../../../src/lib/result.js';
-import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import { begun } from '../../support/begun-call.js';
+import { expectExpiry } from '../../support/expiry.js';
+import { holdSecond, startRedis, type AnyRedis } from '../../support/redis.js';
+import { LEASE_MS, leasePasses } from '../../support/lease.js';
+import { openStores } from '../../support/redis-stores.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
-import { endLease, holdSecond, leaseEnd, startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
+import { workerRedis, workerRedisCluster } from '../../support/worker-redis.js';
 import { eventually } from '../api/http-fixture.js';
-import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 const TO = '+4930123456' as E164;
 const MINUTES = 5;
+const DAY_MS = 86_400_000;
+/** How long an idempotency key is claimed before there is a call. */
+const CLAIMED_MS = 60_000;
 const AMPLE: Dialling = {
   prices: { '+49': 0.02 },
   callers: [],
@@ -32,7 +37,7 @@ let serial = 0;
 
 for (const cluster of [false, true]) {
   describe(`placed calls over several gateways, ${cluster ? 'a Redis Cluster of three nodes' : 'redis-server'}`, () => {
-    let redis: Omit<TestRedisCluster, 'nodes'>;
+    let redis: AnyRedis;
     let one: RedisStores;
     let other: RedisStores;
     let orgId: string;
@@ -40,26 +45,12 @@ for (const cluster of [false, true]) {
     /** Of numbers whose trunk is not a.example. */
     const endpoints = new Map<E164, string>();
 
-    async function open(instance: string, clock: Clock = systemClock): Promise<RedisStores> {
-      const stores = openRedisStores({
-        commandTimeoutMs: HANG_GUARD_MS,
-        url: redis.url,
-        cluster,
-        clock,
-        log: silentLog,
-        instance,
-      });
-      await stores.ready(HANG_GUARD_MS);
-      return stores;
-    }
+    const open = (instance: string, clock: Clock = systemClock): Promise<RedisStores> => openStores(redis, { instance, clock });
 
     beforeAll(async () => {
-      redis = cluster ? await startRedisCluster() : await startRedis();
+      redis = cluster ? await workerRedisCluster() : await workerRedis();
       [one, other] = await Promise.all([open('gw-1'), open('gw-2')]);
-      return async () => {
-        await Promise.all([one.close(), other.close()]);
-        await redis.close();
-      };
+      return () => Promise.all([one.close(), other.close()]);
     });
     beforeEach(async () => {
       orgId = (await one.orgs.create({ name: 'one', sip_enabled: true })).org_id;
@@ -224,17 +215,19 @@ for (const cluster of [false, true]) {
 
     it('the slot of a gateway that died is free after its lease, its cost stays for the day', async () => {
       await allow({ max_concurrent_calls: 1, max_cost_per_day: 0.15 });
-      const dying = await open('gw-dying');
+      const clock = new VirtualClock(Date.now());
+      const dying = await open('gw-dying', clock);
       // Connected to every node.
       await eventually(
         () => dying.numbers.get(orgId, from).catch(() => null),
         (number) => number !== null,
       );
-      const callId = newUuid();
-      expect((await reserve(dying, callId)).ok).toBe(true);
+      const today = orgDialDayKey(orgId, isoNow(clock).slice(0, 10));
+      const reserved = () => expectExpiry(redis, [orgDialsKey(orgId)], LEASE_MS, () => reserve(dying, newUuid()));
+      expect((await expectExpiry(redis, [today], 3 * DAY_MS, reserved)).ok).toBe(true);
       await dying.close();
       expect(errorOf(await reserve(one, newUuid()))).toMatch(/in progress/);
-      await endLease(redis, orgDialsKey(orgId), callId);
+      await redis.advance(LEASE_MS);
       expect(errorOf(await reserve(one, newUuid()))).toMatch(/cost/);
     });
 
@@ -252,12 +245,7 @@ for (const cluster of [false, true]) {
       const clock = new VirtualClock(Date.now());
       const next = await open('gw-killed', clock);
       expect((await next.ofCalls.snapshots.orphaned()).map(({ call_id: id }) => id)).toEqual([callId]);
-      await endLease(redis, orgDialsKey(orgId), callId);
-      clock.advance(10_000);
-      await eventually(
-        () => leaseEnd(redis, orgDialsKey(orgId), callId),
-        (ms) => ms > 1,
-      );
+      await expectExpiry(redis, [orgDialsKey(orgId)], LEASE_MS, () => leasePasses(redis, next, clock));
       expect(await one.live.get(orgId, callId)).toMatchObject({ to: TO, direction: 'outbound', answer: null });
       expect(errorOf(await reserve(one, newUuid()))).toMatch(/in progress/);
       next.ofCalls.dials.settle(callId, 0);
@@ -354,12 +342,10 @@ for (const cluster of [false, true]) {
           () => dying.numbers.get(orgId, from).catch(() => null),
           (number) => number !== null,
         );
-        const [callId, lost] = [newUuid(), newUuid()];
+        const callId = newUuid();
         const outcome = await reserveFrom(from, dying, callId);
-        const ofOther = await reserveFrom(otherTrunk, dying, lost);
+        const ofOther = await reserveFrom(otherTrunk, dying);
         if (!outcome.ok || !ofOther.ok) throw new Error(errorOf(outcome) + errorOf(ofOther));
-        const ends = (id: string, { trunk }: DialPermit): Promise<unknown> =>
-          Promise.all([orgDialsKey(orgId), orgDialsKey(orgId, trunk)].map((key) => endLease(redis, key, id)));
         const dial = { permit: outcome.value.permit, to: TO };
         const call = begun(callId, { direction: 'outbound' });
         dying.ofCalls.snapshots.persist({ call_id: callId, org_id: orgId, phone_number: from, call, dial, answer: null, state: {} });
@@ -369,12 +355,7 @@ for (const cluster of [false, true]) {
         const next = await open('gw-trunk', clock);
         expect((await next.ofCalls.snapshots.orphaned()).map(({ call_id: id }) => id)).toEqual([callId]);
         expect((await reserveFrom(otherTrunk, one)).ok).toBe(false);
-        await Promise.all([ends(callId, outcome.value.permit), ends(lost, ofOther.value.permit)]);
-        clock.advance(10_000);
-        await eventually(
-          () => leaseEnd(redis, orgDialsKey(orgId, outcome.value.permit.trunk), callId),
-          (ms) => ms > 1,
-        );
+        await leasePasses(redis, next, clock);
         // The other trunk's slot had the same lease, and nobody renews it.
         expect((await reserveFrom(otherTrunk, one)).ok).toBe(true);
         expect((await room({ per_trunk: { max_concurrent_calls: 1 } }, 'a.example')).calls).toBe(0);
@@ -399,7 +380,7 @@ for (const cluster of [false, true]) {
     });
 
     describe('the claim of an idempotency key', () => {
-      const secondsLeft = async (): Promise<number> => Number((await redis.command(`TTL ${placementKey(orgId, 'k')}`)).slice(1));
+      const expiresAfter = <T>(ms: number, work: () => Promise<T>): Promise<T> => expectExpiry(redis, [placementKey(orgId, 'k')], ms, work);
       const claimed = async (): Promise<string> => {
         const callId = newUuid();
         expect(await one.placements.claim(orgId, { key: 'k', digest: 'd', callId })).toBeNull();
@@ -418,11 +399,11 @@ for (const cluster of [false, true]) {
 
       it('lasts a minute, so that a retry after a crash places the call; with the call it is kept for a day', async () => {
         await allow({ per_trunk: { max_concurrent_calls: 9 } });
-        const callId = await claimed();
-        expect(await secondsLeft()).toBeLessThanOrEqual(60);
-        expect((await reserveFor(callId)).ok).toBe(true);
+        const callId = await expiresAfter(CLAIMED_MS, claimed);
+        expect((await expiresAfter(DAY_MS, () => reserveFor(callId))).ok).toBe(true);
         expect(await one.placements.find(orgId, 'k')).toEqual({ digest: 'd', callId, isKept: true });
-        expect(await secondsLeft()).toBeGreaterThan(86_000);
+        await redis.advance(DAY_MS);
+        expect(await one.placements.find(orgId, 'k')).toBeNull();
       });
 
       it('is kept with a call that a limit refuses, too: it has a record', async () => {
@@ -435,14 +416,13 @@ for (const cluster of [false, true]) {
       it('that has expired allows neither the call nor the batch that comes too late', async () => {
         await allow();
         const late = await claimed();
-        await one.placements.release(orgId, 'k');
+        await redis.advance(CLAIMED_MS);
         expect(errorOf(await reserveFor(late))).toMatch(/expired/);
         const again = await claimed();
         expect(errorOf(await reserveFor(late))).toMatch(/expired/);
         expect(await other.placements.keep(orgId, { key: 'k', callId: late })).toBe(false);
         expect(await live()).toEqual([]);
-        expect(await other.placements.keep(orgId, { key: 'k', callId: again })).toBe(true);
-        expect(await secondsLeft()).toBeGreaterThan(86_000);
+        expect(await expiresAfter(DAY_MS, () => other.placements.keep(orgId, { key: 'k', callId: again }))).toBe(true);
         expect(await one.placements.find(orgId, 'k')).toEqual({ digest: 'd', callId: again, isKept: true });
       });
     });
@@ -451,8 +431,7 @@ for (const cluster of [false, true]) {
 
 it('while Redis is away nothing is dialled', async () => {
   const redis = await startRedis();
-  const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock: systemClock, log: silentLog, instance: 'gw' });
-  await stores.ready(HANG_GUARD_MS);
+  const stores = await openStores(redis, { instance: 'gw' });
   await redis.close();
   const dial = { orgId: newUuid(), from: TO, to: TO, endpoint: 'a.example', call: begun('c', { direction: 'outbound' }), maxDurationMs: 1 };
   await expect(stores.ofCalls.dials.reserve(dial)).rejects.toBeInstanceOf(StoreUnavailableError);

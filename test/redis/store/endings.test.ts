@@ -1,26 +1,28 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { E164 } from '../../../src/gateway/model/e164.js';
+import { endingCallKey } from '../../../src/gateway/store/redis/keys.js';
 import { Endings } from '../../../src/gateway/store/redis/leases/endings.js';
-import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import type { RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import { silentLog } from '../../../src/lib/log.js';
 import { begun } from '../../support/begun-call.js';
-import { startRedis, type TestRedis } from '../../support/redis.js';
+import { expectExpiry } from '../../support/expiry.js';
+import { LEASE_MS } from '../../support/lease.js';
+import { openStores } from '../../support/redis-stores.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { workerRedis, type WorkerRedis } from '../../support/worker-redis.js';
 import { freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
-import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
-const LEASE_MS = 30_000;
+/** How long a call that has ended is known until its record is written. */
+const KEPT_MS = 30_000;
 const clock = new VirtualClock(Date.now());
-let redis: TestRedis;
+let redis: WorkerRedis;
 let stores: RedisStores;
 let orgId: string;
 let number: E164;
 beforeAll(async () => {
-  redis = await startRedis();
-  stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock, log: silentLog, instance: 'gw-1', leaseMs: LEASE_MS });
-  await stores.ready(HANG_GUARD_MS);
+  redis = await workerRedis();
+  stores = await openStores(redis, { clock, instance: 'gw-1' });
   orgId = (await stores.orgs.create({ name: 'one', sip_enabled: true })).org_id;
   number = freshNumber();
   const directions = { inbound: inboundSetting(), outbound: { sip_endpoint: 'a.example' } };
@@ -28,10 +30,8 @@ beforeAll(async () => {
   const limits = { max_calls_per_second: 10, max_concurrent_calls: 10, max_calls_per_day: 10, max_cost_per_day: 10 };
   await stores.orgs.change(orgId, { dialling: { prices: { '+49': 0.02 }, callers: [number], ...limits } });
 });
-afterAll(async () => {
-  await stores.close();
-  await redis.close();
-});
+afterEach(() => takeWrites());
+afterAll(() => stores.close());
 
 const KINDS: readonly (readonly [string, (callId: string) => Promise<unknown>, (callId: string) => void])[] = [
   ['that came in', (callId) => stores.routes.lookup(number, begun(callId)), (callId) => stores.routes.release(callId)],
@@ -83,10 +83,14 @@ it.each(KINDS)('a call %s, and ends while Redis takes nothing, is off the list a
   await takeWrites();
   expect(await stores.live.get(orgId, callId)).not.toBeNull();
   expect(await stores.live.ending(orgId, callId)).toBeNull();
-  clock.advance(1_000);
-  await isLive(callId, false);
+  await expectExpiry(redis, [endingCallKey(orgId, callId)], KEPT_MS, async () => {
+    clock.advance(1_000);
+    await isLive(callId, false);
+  });
   expect(await stores.live.ending(orgId, callId)).toMatchObject({ call_id: callId });
   expect((await stores.throughput.read(orgId)).inProgress).toBe(0);
+  await redis.advance(KEPT_MS, clock);
+  expect(await stores.live.ending(orgId, callId)).toBeNull();
 });
 
 it.each(KINDS)('a call %s is given up when its lease is over: it has expired', async (_kind, begin, end) => {

@@ -1,29 +1,23 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newUuid } from '../../../src/lib/ids.js';
-import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/lib/system-clock.js';
 import { inboundIdKey, numberKey, orgNumbersKey } from '../../../src/gateway/store/redis/keys.js';
-import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import type { RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { begun } from '../../support/begun-call.js';
-import { startRedis, type TestRedis } from '../../support/redis.js';
+import { openStores } from '../../support/redis-stores.js';
+import { workerRedis, type WorkerRedis } from '../../support/worker-redis.js';
 import { agentOf, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
-import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
-let redis: TestRedis;
+let redis: WorkerRedis;
 let stores: RedisStores;
 let orgId: string;
 beforeAll(async () => {
-  redis = await startRedis();
-  stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock: systemClock, log: silentLog, maxRememberedRoutes: 2 });
-  await stores.ready(HANG_GUARD_MS);
+  redis = await workerRedis();
+  stores = await openStores(redis, { maxRememberedRoutes: 2 });
 });
 beforeEach(async () => {
   orgId = (await stores.orgs.create({ name: 'one', sip_enabled: true })).org_id;
 });
-afterAll(async () => {
-  await stores.close();
-  await redis.close();
-});
+afterAll(() => stores.close());
 
 describe('indexes that a crash left behind', () => {
   const listed = async (take = 100, skip = 0) => (await stores.numbers.list(orgId, { take, skip })).map((record) => record.phone_number);

@@ -1,47 +1,50 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { E164 } from '../../../src/gateway/model/e164.js';
 import { brokenLimit, NO_USAGE } from '../../../src/gateway/admission/admission.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/lib/system-clock.js';
 import { numberLeasesKey, numberRecentKey, orgLeasesKey, orgLiveCallsKey, orgLiveKey } from '../../../src/gateway/store/redis/keys.js';
-import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/gateway/store/redis/redis-stores.js';
+import type { RedisStores, RedisStoresOptions } from '../../../src/gateway/store/redis/redis-stores.js';
 import { begun } from '../../support/begun-call.js';
-import { endLease, leaseEnd, startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
+import { expectExpiry } from '../../support/expiry.js';
+import { leaseEnd, startRedis, startRedisCluster, type AnyRedis } from '../../support/redis.js';
+import { LEASE_MS, leasePasses } from '../../support/lease.js';
+import { openStores } from '../../support/redis-stores.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { workerRedis, workerRedisCluster } from '../../support/worker-redis.js';
 import { freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
-import { HANG_GUARD_MS } from '../../support/hang-guard.js';
+
+/** Resolves when a ping is answered. */
+const answersAgain = (stores: RedisStores): Promise<boolean> =>
+  eventually(
+    () =>
+      stores.ping().then(
+        () => true,
+        () => false,
+      ),
+    Boolean,
+  );
+
+const what = (cluster: boolean): string => (cluster ? 'a Redis Cluster of three nodes' : 'redis-server');
 
 for (const cluster of [false, true]) {
-  describe(`places of calls over several gateways, ${cluster ? 'a Redis Cluster of three nodes' : 'redis-server'}`, () => {
-    let redis: Omit<TestRedisCluster, 'nodes'>;
+  describe(`places of calls over several gateways, ${what(cluster)}`, () => {
+    let redis: AnyRedis;
     let orgId: string;
     const opened: RedisStores[] = [];
     let gateways: readonly RedisStores[];
     beforeAll(async () => {
-      redis = cluster ? await startRedisCluster() : await startRedis();
+      redis = cluster ? await workerRedisCluster() : await workerRedis();
     });
     beforeEach(async () => {
       gateways = await Promise.all(['gw-1', 'gw-2'].map((instance) => gateway({ instance })));
       orgId = (await gateways[0]!.orgs.create({ name: 'one', sip_enabled: true })).org_id;
     });
-    afterAll(async () => {
-      await Promise.all(opened.map((stores) => stores.close()));
-      await redis.close();
-    });
+    afterEach(() => Promise.all(opened.splice(0).map((stores) => stores.close())));
 
     async function gateway(options: Partial<RedisStoresOptions>): Promise<RedisStores> {
-      const stores = openRedisStores({
-        commandTimeoutMs: HANG_GUARD_MS,
-        url: redis.url,
-        cluster,
-        clock: systemClock,
-        log: silentLog,
-        ...options,
-      });
+      const stores = await openStores(redis, options);
       opened.push(stores);
-      await stores.ready(HANG_GUARD_MS);
       return stores;
     }
 
@@ -65,15 +68,11 @@ for (const cluster of [false, true]) {
 
     /** What the refused calls of both gateways gave back of the other limit is through: a ping is answered behind it. */
     async function refusedGaveBack(): Promise<void> {
-      // On a busy machine the nodes of the cluster take one another for dead now and then; a ping says so.
-      const isAnswered = (stores: RedisStores): Promise<boolean> =>
-        stores.ping().then(
-          () => true,
-          () => false,
-        );
-      for (const stores of gateways) await eventually(() => isAnswered(stores), Boolean);
+      for (const stores of gateways) await stores.ping();
     }
 
+    const listOf = (): readonly string[] => [orgLiveKey(orgId), orgLiveCallsKey(orgId)];
+    const leasesOf = (number: E164): readonly string[] => [numberLeasesKey(number), orgLeasesKey(orgId)];
     const callsOf = async (number: E164): Promise<number> => (await gateways[1]!.routes.lookup(number, null)).load.numberCalls;
 
     it('of 200 calls at once 50 get the 50 places of a number, known to the gateways before or not', async () => {
@@ -108,87 +107,77 @@ for (const cluster of [false, true]) {
     it('the places of a gateway that died are free when its lease is over', async () => {
       const number = await attached();
       const dying = await gateway({ instance: 'gw-3' });
-      const callId = newUuid();
-      await dying.routes.lookup(number, begun(callId));
+      await expectExpiry(redis, [...leasesOf(number), ...listOf()], LEASE_MS, () => dying.routes.lookup(number, begun(newUuid())));
       await dying.close();
       expect(await callsOf(number)).toBe(1);
-      for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) await endLease(redis, key, callId);
+      await redis.advance(LEASE_MS);
       expect((await gateways[1]!.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 0, orgCalls: 0 });
     });
 
     it('a place is renewed, and taken again when Redis lost it with its scripts', async () => {
       const clock = new VirtualClock();
-      const stores = await gateway({ instance: 'gw-4', clock, leaseMs: 30_000 });
+      const stores = await gateway({ instance: 'gw-4', clock });
       const number = await attached();
       const callId = newUuid();
       await stores.routes.lookup(number, begun(callId));
-      for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) await endLease(redis, key, callId);
-      const renewedMs = Date.now();
-      clock.advance(10_000);
-      for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) {
-        const ends = await eventually(
-          () => leaseEnd(redis, key, callId),
-          (ms) => ms > 1,
-        );
-        // For 30 s more, from when it was renewed.
-        expect(ends).toBeGreaterThanOrEqual(renewedMs + 30_000);
-        expect(ends).toBeLessThanOrEqual(Date.now() + 30_000);
+      const begunMs = redis.now();
+      await expectExpiry(redis, [...leasesOf(number), ...listOf()], LEASE_MS, () => leasePasses(redis, stores, clock));
+      for (const key of leasesOf(number)) {
+        // For another lease, from when it was renewed.
+        const ends = await leaseEnd(redis, key, callId);
+        expect(ends).toBeGreaterThanOrEqual(begunMs + 2 * LEASE_MS);
+        expect(ends).toBeLessThanOrEqual(redis.now() + LEASE_MS);
       }
       await redis.command('SCRIPT FLUSH');
-      for (const key of [numberLeasesKey(number), orgLeasesKey(orgId)]) await redis.command(`DEL ${key}`);
-      clock.advance(10_000);
-      await eventually(
-        () => gateways[1]!.routes.lookup(number, null),
-        ({ load }) => load.numberCalls === 1 && load.orgCalls === 1,
-      );
+      for (const key of leasesOf(number)) await redis.command(`DEL ${key}`);
+      await redis.advance(LEASE_MS / 3, clock);
+      await stores.ping();
+      expect((await gateways[1]!.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 1, orgCalls: 1 });
       stores.routes.release(callId);
       await eventually(
         () => callsOf(number),
         (calls) => calls === 0,
       );
-      clock.advance(10_000);
-      // Answered behind the renewal that would have brought it back.
-      await stores.ping();
+      await leasePasses(redis, stores, clock);
       expect(await callsOf(number)).toBe(0);
     });
 
     it('a call of a gateway that died is taken off the list by whoever reads it', async () => {
       const number = await attached();
-      const dying = await gateway({ instance: 'gw-5' });
+      const clock = new VirtualClock();
+      const [living, dying] = [await gateway({ instance: 'gw-5', clock }), await gateway({ instance: 'gw-6', clock })];
       const [kept, lost] = [newUuid(), newUuid()];
       await dying.routes.lookup(number, begun(lost));
-      await gateways[0]!.routes.lookup(number, begun(kept));
+      await living.routes.lookup(number, begun(kept));
       const listed = async (): Promise<string[]> =>
         (await gateways[1]!.live.list(orgId, { limit: 10 })).calls.map(({ call_id: callId, gateway: name }) => `${callId} ${name}`);
       expect(await listed()).toHaveLength(2);
       await dying.close();
       expect(await listed()).toHaveLength(2);
-      await endLease(redis, orgLeasesKey(orgId), lost);
-      expect(await listed()).toEqual([`${kept} gw-1`]);
+      await leasePasses(redis, living, clock);
+      expect(await listed()).toEqual([`${kept} gw-5`]);
       for (const command of [`ZCARD ${orgLiveKey(orgId)}`, `HLEN ${orgLiveCallsKey(orgId)}`])
         expect(await redis.command(command)).toBe(':1\r\n');
     });
 
     it('a call that began while Redis was away, or that Redis lost, is listed at the next renewal', async () => {
       const clock = new VirtualClock();
-      const stores = await gateway({ instance: 'gw-6', clock, leaseMs: 30_000 });
+      const stores = await gateway({ instance: 'gw-7', clock });
       const number = await attached();
       const callId = newUuid();
       await stores.routes.lookup(number, begun(callId));
-      for (const key of [orgLiveKey(orgId), orgLiveCallsKey(orgId), orgLeasesKey(orgId)]) await redis.command(`DEL ${key}`);
+      for (const key of [...listOf(), orgLeasesKey(orgId)]) await redis.command(`DEL ${key}`);
       expect(await gateways[1]!.live.get(orgId, callId)).toBeNull();
-      clock.advance(10_000);
-      const found = await eventually(
-        () => gateways[1]!.live.get(orgId, callId),
-        (call) => call !== null,
-      );
-      expect(found).toMatchObject({ gateway: 'gw-6', to: number });
+      await redis.advance(LEASE_MS / 3, clock);
+      // Answered behind the renewal.
+      await stores.ping();
+      expect(await gateways[1]!.live.get(orgId, callId)).toMatchObject({ gateway: 'gw-7', to: number });
       stores.routes.release(callId);
       await eventually(
         () => gateways[1]!.live.list(orgId, { limit: 1 }),
         ({ calls }) => calls.length === 0,
       );
-      for (const key of [orgLiveKey(orgId), orgLiveCallsKey(orgId)]) expect(await redis.command(`EXISTS ${key}`)).toBe(':0\r\n');
+      for (const key of listOf()) expect(await redis.command(`EXISTS ${key}`)).toBe(':0\r\n');
     });
 
     it('keeps the calls of the last second only under a limit, and no more of them than that', async () => {
@@ -200,29 +189,26 @@ for (const cluster of [false, true]) {
       const kept = Number(/:(\d+)/.exec(await redis.command(`ZCARD ${numberRecentKey(rated)}`))?.[1]);
       expect(kept).toBeLessThanOrEqual(3);
     });
+  });
 
-    it('looks up after a restart of Redis, whose scripts and places are gone', async () => {
-      const number = await attached(1);
-      const [first, second] = [newUuid(), newUuid()];
-      await gateways[0]!.routes.lookup(number, begun(first));
-      await redis.command('SCRIPT FLUSH');
-      const { route, load } = await gateways[1]!.routes.lookup(number, begun(second));
-      expect(route === null || brokenLimit(route, load)).toBe('NUMBER_CALL_LIMIT');
-      await redis.stopServer();
-      await redis.startServer();
-      for (const stores of gateways) {
-        await eventually(
-          () =>
-            stores.ping().then(
-              () => true,
-              () => false,
-            ),
-          (isThere) => isThere,
-        );
-      }
-      gateways[0]!.routes.release(first);
-      await gateways[0]!.ping();
-      expect((await gateways[1]!.routes.lookup(number, begun(second))).load).toEqual(NO_USAGE);
-    });
+  it(`looks up after a restart of ${what(cluster)}, whose scripts and places are gone`, async () => {
+    const redis = cluster ? await startRedisCluster() : await startRedis();
+    const [first, second] = await Promise.all([openStores(redis, { instance: 'gw-1' }), openStores(redis, { instance: 'gw-2' })]);
+    const { org_id: orgId } = await first.orgs.create({ name: 'one', sip_enabled: true });
+    const number = freshNumber();
+    await first.numbers.attach(orgId, number, { inbound: inboundSetting({ max_concurrent_calls: 1 }) });
+    const [before, after] = [newUuid(), newUuid()];
+    await first.routes.lookup(number, begun(before));
+    await redis.command('SCRIPT FLUSH');
+    const { route, load } = await second.routes.lookup(number, begun(after));
+    expect(route === null || brokenLimit(route, load)).toBe('NUMBER_CALL_LIMIT');
+    await redis.stopServer();
+    await redis.startServer();
+    for (const stores of [first, second]) await answersAgain(stores);
+    first.routes.release(before);
+    await first.ping();
+    expect((await second.routes.lookup(number, begun(after))).load).toEqual(NO_USAGE);
+    await Promise.all([first.close(), second.close()]);
+    await redis.close();
   });
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { E164 } from '../../../src/gateway/model/e164.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import { startRedis, type TestRedis } from '../../support/redis.js';
+import { workerRedis, type WorkerRedis } from '../../support/worker-redis.js';
 import { agentOf, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { openHttpApi, type HttpApi } from '../api/http-fixture.js';
 
@@ -11,15 +11,13 @@ const NUMBERS = 10_000;
 const numberAt = (index: number): E164 => `+1555${String(1_000_000 + index)}` as E164;
 
 describe('ten thousand numbers over one Redis', () => {
-  let redis: TestRedis;
+  let redis: WorkerRedis;
   let api: HttpApi;
   let orgId: string;
   let key: string;
   const agentId = newUuid();
   beforeAll(async () => {
-    redis = await startRedis();
-    // What is counted is the same, and comes sooner.
-    await redis.command('CONFIG SET appendfsync no');
+    redis = await workerRedis();
     api = await openHttpApi(redis.url);
     orgId = (await api.stores.orgs.create({ name: 'many', sip_enabled: true })).org_id;
     key = (await api.stores.keys.create(orgId, 'k')).key;
@@ -31,10 +29,7 @@ describe('ten thousand numbers over one Redis', () => {
     const setting = (index: number) => ({ inbound: inboundSetting({}, index === NUMBERS / 2 ? agentId : null) });
     await inLanes(all, 64, (index) => api.stores.numbers.attach(orgId, numberAt(index), setting(index)));
   });
-  afterAll(async () => {
-    await api.close();
-    await redis.close();
-  });
+  afterAll(() => api.close());
 
   /** Calls of each command since the last time. Commands within scripts count too. */
   async function commands(): Promise<Record<string, number>> {

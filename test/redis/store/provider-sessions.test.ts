@@ -1,46 +1,34 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { OrgChange } from '../../../src/gateway/ports/stores.js';
-import { orgProviderSessionsKey } from '../../../src/gateway/store/redis/keys.js';
-import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { orgProviderDayKey, orgProviderSessionsKey } from '../../../src/gateway/store/redis/keys.js';
+import type { RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { isoNow } from '../../../src/lib/clock.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import type { Clock } from '../../../src/lib/clock.js';
-import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/lib/system-clock.js';
-import { endLease, leaseEnd, startRedis, startRedisCluster, type TestRedisCluster } from '../../support/redis.js';
-import { eventually } from '../api/http-fixture.js';
+import { expectExpiry } from '../../support/expiry.js';
+import { startRedis, type AnyRedis } from '../../support/redis.js';
+import { LEASE_MS, leasePasses } from '../../support/lease.js';
+import { openStores } from '../../support/redis-stores.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
-import { HANG_GUARD_MS } from '../../support/hang-guard.js';
+import { workerRedis, workerRedisCluster } from '../../support/worker-redis.js';
+import { eventually } from '../api/http-fixture.js';
+
+/** How long the use of a day is kept. */
+const DAY_KEPT_MS = 2 * 86_400_000;
 
 for (const cluster of [false, true]) {
   describe(`sessions at providers over several gateways, ${cluster ? 'a Redis Cluster of three nodes' : 'redis-server'}`, () => {
-    let redis: Omit<TestRedisCluster, 'nodes'>;
+    let redis: AnyRedis;
     let orgId: string;
     let one: RedisStores;
     let other: RedisStores;
     beforeAll(async () => {
-      redis = cluster ? await startRedisCluster() : await startRedis();
-      [one, other] = await Promise.all([open('gw-1'), open('gw-2')]);
+      redis = cluster ? await workerRedisCluster() : await workerRedis();
+      [one, other] = await Promise.all([openStores(redis, { instance: 'gw-1' }), openStores(redis, { instance: 'gw-2' })]);
     });
     beforeEach(async () => {
       orgId = (await one.orgs.create({ name: 'one', sip_enabled: true })).org_id;
     });
-    afterAll(async () => {
-      await Promise.all([one.close(), other.close()]);
-      await redis.close();
-    });
-
-    async function open(instance: string, clock: Clock = systemClock): Promise<RedisStores> {
-      const stores = openRedisStores({
-        commandTimeoutMs: HANG_GUARD_MS,
-        url: redis.url,
-        cluster,
-        clock,
-        log: silentLog,
-        instance,
-      });
-      await stores.ready(HANG_GUARD_MS);
-      return stores;
-    }
+    afterAll(() => Promise.all([one.close(), other.close()]));
 
     async function limited(change: OrgChange) {
       const org = await one.orgs.change(orgId, change);
@@ -86,20 +74,17 @@ for (const cluster of [false, true]) {
 
     it('renews slots and counts their time while calls last; those of a gateway that died are free again', async () => {
       const org = await limited({ max_provider_sessions: 1 });
-      const clock = new VirtualClock(Date.now());
-      const dying = await open('gw-3', clock);
+      const clock = new VirtualClock();
+      const dying = await openStores(redis, { instance: 'gw-3', clock });
       const key = orgProviderSessionsKey(orgId);
-      expect(await dying.ofCalls.sessions.begin(org, 'a')).toBe(null);
-      await endLease(redis, key, 'a');
-      clock.advance(10_000);
-      await eventually(
-        () => leaseEnd(redis, key, 'a'),
-        (ms) => ms > 1,
-      );
-      expect((await usage()).milliseconds).toBe(10_000);
+      expect(await expectExpiry(redis, [key], LEASE_MS, () => dying.ofCalls.sessions.begin(org, 'a'))).toBe(null);
+      const today = orgProviderDayKey(orgId, isoNow(clock).slice(0, 10));
+      const renews = () => expectExpiry(redis, [key], LEASE_MS, () => leasePasses(redis, dying, clock));
+      await expectExpiry(redis, [today], DAY_KEPT_MS, renews);
+      expect((await dying.providerUsage.usage(orgId)).milliseconds).toBe(LEASE_MS);
       expect(await other.ofCalls.sessions.begin(org, 'b')).toBe('ORG_SESSION_LIMIT');
       await dying.close();
-      await endLease(redis, key, 'a');
+      await redis.advance(LEASE_MS);
       expect(await other.ofCalls.sessions.begin(org, 'b')).toBe(null);
       other.ofCalls.sessions.end('b');
       expect(key).toContain(`{${orgId}}`);
@@ -110,8 +95,7 @@ for (const cluster of [false, true]) {
 describe('while Redis is away', () => {
   it('the sessions of this process count', async () => {
     const redis = await startRedis();
-    const stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock: systemClock, log: silentLog, instance: 'gw' });
-    await stores.ready(HANG_GUARD_MS);
+    const stores = await openStores(redis, { instance: 'gw' });
     const made = await stores.orgs.create({ name: 'one', sip_enabled: true });
     const org = { ...made, max_provider_sessions: 1, max_provider_tokens_per_day: 0 };
     await redis.stopServer();

@@ -3,53 +3,49 @@ import { deflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/gateway/model/call-record.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import { silentLog } from '../../../src/lib/log.js';
-import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
-import { startRedis, startRedisCluster, type TestRedis } from '../../support/redis.js';
+import type { RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { snapshotOf } from '../../support/begun-call.js';
+import { expectExpiry } from '../../support/expiry.js';
+import type { AnyRedis } from '../../support/redis.js';
+import { openStores } from '../../support/redis-stores.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
-import { callDetailKey, callKey, traceKey } from '../../../src/gateway/store/redis/keys.js';
+import {
+  callDetailKey,
+  callKey,
+  gatewayAnswersKey,
+  gatewayCallsKey,
+  orgThroughputKey,
+  traceKey,
+} from '../../../src/gateway/store/redis/keys.js';
 import { describeAgentChanges } from '../../unit/gateway/store/agents-contract.js';
 import { describeLogs, TEST_BATCH_RETENTION } from '../../unit/gateway/store/batches-contract.js';
 import { describeCallsInProgress } from '../../unit/gateway/store/calls-contract.js';
 import { describeOutbox } from '../../unit/gateway/store/outbox-contract.js';
 import { describePages } from '../../unit/gateway/store/pages-contract.js';
-import { callOf, describeStores, endedCall, TEST_RETENTION } from '../../unit/gateway/store/store-contract.js';
+import { callOf, describeStores, endedCall, freshNumber, TEST_RETENTION } from '../../unit/gateway/store/store-contract.js';
 import { describeThroughput } from '../../unit/gateway/store/throughput-contract.js';
-import { HANG_GUARD_MS } from '../../support/hang-guard.js';
+import { workerRedis, workerRedisCluster } from '../../support/worker-redis.js';
 
-const alone = (node: TestRedis) => ({ url: node.url, nodes: [node], close: () => node.close() });
+const DAY_MS = 86_400_000;
 
 for (const cluster of [false, true]) {
   describe(cluster ? 'a Redis Cluster of three nodes' : 'redis-server', () => {
-    // Redis expires keys by its own clock, so the virtual one starts now.
     const clock = new VirtualClock(Date.now());
-    let redis: { readonly url: string; readonly nodes: readonly TestRedis[]; readonly close: () => Promise<void> };
+    let redis: AnyRedis;
     let stores: RedisStores;
+    const advance = (ms: number): Promise<void> => redis.advance(ms, clock);
     beforeAll(async () => {
-      redis = cluster ? await startRedisCluster() : alone(await startRedis());
-      stores = openRedisStores({
-        commandTimeoutMs: HANG_GUARD_MS,
-        url: redis.url,
-        cluster,
-        clock,
-        log: silentLog,
-        callRetention: TEST_RETENTION,
-        batchRetention: TEST_BATCH_RETENTION,
-        instance: 'gw-1',
-      });
-      await stores.ready(HANG_GUARD_MS);
+      redis = cluster ? await workerRedisCluster() : await workerRedis();
+      const retentions = { callRetention: TEST_RETENTION, batchRetention: TEST_BATCH_RETENTION };
+      stores = await openStores(redis, { clock, ...retentions, instance: 'gw-1' });
     });
-    afterAll(async () => {
-      await stores.close();
-      await redis.close();
-    });
+    afterAll(() => stores.close());
     // Before any other: what is there is older, and would go first.
     it('keeps records and traces within their bytes: the oldest traces go first, then the oldest records', async () => {
       expect(await stores.storedCallBytes()).toBe(0);
       const maxBytes = 120_000;
       const callRetention = { ...TEST_RETENTION, maxPerOrg: 1_000, maxBytes };
-      const bounded = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, cluster, clock, log: silentLog, callRetention });
-      await bounded.ready(HANG_GUARD_MS);
+      const bounded = await openStores(redis, { clock, callRetention });
       const calls = Array.from({ length: 120 }, (_, at) => callOf(newUuid(), clock.wallMs() + at));
       // Nothing compresses what is random.
       const text = (): string => randomBytes(2_000).toString('hex');
@@ -89,8 +85,7 @@ for (const cluster of [false, true]) {
 
     it('refused calls push out refused calls alone', async () => {
       const callRetention = { ...TEST_RETENTION, maxPerOrg: 10, maxRefusedPerOrg: 5 };
-      const bounded = openRedisStores({ url: redis.url, cluster, clock, log: silentLog, callRetention });
-      await bounded.ready();
+      const bounded = await openStores(redis, { clock, callRetention });
       const orgId = newUuid();
       const write = async (count: number, fields: Partial<CallRecord>): Promise<void> => {
         for (let at = 0; at < count; at += 1) await bounded.calls.write(endedCall(callOf(orgId, clock.wallMs(), fields)));
@@ -108,25 +103,56 @@ for (const cluster of [false, true]) {
       await bounded.close();
     });
 
-    describeStores('stores in Redis', () => ({ clock, stores }));
-    describePages('stores in Redis', () => ({ clock, stores }));
-    describeCallsInProgress('stores in Redis', () => ({ clock, stores }));
-    describeOutbox('stores in Redis', () => ({ clock, stores }));
-    describeAgentChanges('stores in Redis', () => ({ clock, stores }));
-    describeLogs('stores in Redis', () => ({ clock, stores }));
-    describeThroughput('stores in Redis', () => ({ clock, stores }));
+    describeStores('stores in Redis', () => ({ clock, stores, advance }));
+    describePages('stores in Redis', () => ({ clock, stores, advance }));
+    describeCallsInProgress('stores in Redis', () => ({ clock, stores, advance }));
+    describeOutbox('stores in Redis', () => ({ clock, stores, advance }));
+    describeAgentChanges('stores in Redis', () => ({ clock, stores, advance }));
+    describeLogs('stores in Redis', () => ({ clock, stores, advance }));
+    describeThroughput('stores in Redis', () => ({ clock, stores, advance }));
 
-    it('keeps a transcript for the days of its organization, and the record longer', async () => {
+    it('keeps a transcript for the days of its organization, and the record and its trace for those of the operator', async () => {
       const orgId = newUuid();
       const call = callOf(orgId, clock.wallMs(), { transcript: [{ speaker: 'agent', text: 'Hello.', at_ms: 0 }] });
-      const days = TEST_RETENTION.days / 2;
-      await stores.calls.write({ ...endedCall(call), transcriptDays: days });
+      const trace = [{ at: call.started_at, source: 'gateway', direction: null, summary: 'known', text: null }] as const;
+      const write = (): Promise<void> => stores.calls.write({ ...endedCall(call), trace, transcriptDays: 1 });
+      const [record, detail, traced] = [
+        callKey(orgId, call.call_id),
+        callDetailKey(orgId, call.call_id),
+        traceKey(orgId, call.call_id),
+      ] as const;
+      await expectExpiry(redis, [record], 2 * DAY_MS, () => expectExpiry(redis, [detail, traced], DAY_MS, write));
       expect((await stores.calls.get(orgId, call.call_id))?.transcript).toHaveLength(1);
-      const keys = [callKey(orgId, call.call_id), callDetailKey(orgId, call.call_id)];
-      const ofNodes = await Promise.all(keys.map((key) => Promise.all(redis.nodes.map((node) => node.command(`TTL ${key}`)))));
-      const [record, detail] = ofNodes.map((answers) => Math.max(...answers.map((answer) => Number(/^:(-?\d+)/.exec(answer)?.[1] ?? -2))));
-      expect(record).toBeGreaterThan(detail ?? 0);
-      expect(Math.abs((detail ?? 0) - days * 86_400)).toBeLessThan(60);
+      await advance(DAY_MS);
+      expect((await stores.calls.get(orgId, call.call_id))?.transcript).toEqual([]);
+      expect(await stores.calls.trace(orgId, call.call_id)).toEqual([]);
+      await advance(DAY_MS);
+      expect(await stores.calls.get(orgId, call.call_id)).toBeNull();
+    });
+
+    it('keeps what a process left of its calls for two days, longer than any call', async () => {
+      const dying = await openStores(redis, { clock, instance: 'gw-2' });
+      const snapshot = snapshotOf(newUuid(), newUuid(), freshNumber());
+      await expectExpiry(redis, [gatewayCallsKey('gw-2'), gatewayAnswersKey('gw-2')], 2 * DAY_MS, async () => {
+        dying.snapshots.persist(snapshot);
+        await dying.snapshots.flush();
+      });
+      await dying.close();
+      await advance(2 * DAY_MS);
+      const next = await openStores(redis, { clock, instance: 'gw-2' });
+      expect(await next.snapshots.orphaned()).toEqual([]);
+      await next.close();
+    });
+
+    it('keeps the counts of a minute for twenty, longer than anybody asks for', async () => {
+      const orgId = newUuid();
+      const minute = Math.floor(clock.wallMs() / 60_000);
+      await expectExpiry(redis, [orgThroughputKey(orgId, minute)], 1_200_000, async () => {
+        await stores.calls.write(endedCall(callOf(orgId, clock.wallMs())));
+        await clock.advanceAsync(1_000);
+        // Answered behind the counts.
+        await stores.ping();
+      });
     });
 
     it('reads a trace that an earlier version wrote', async () => {

@@ -1,25 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TrunkRegistration } from '../../../src/gateway/model/records.js';
-import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
-import { silentLog } from '../../../src/lib/log.js';
-import { systemClock } from '../../../src/lib/system-clock.js';
-import { startRedis } from '../../support/redis.js';
+import { registrarKey, registrationKey } from '../../../src/gateway/store/redis/keys.js';
+import type { RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { expectExpiry } from '../../support/expiry.js';
+import { openStores } from '../../support/redis-stores.js';
+import { workerRedis, type WorkerRedis } from '../../support/worker-redis.js';
 import { freshNumber } from '../../unit/gateway/store/store-contract.js';
-import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
-let redis: Awaited<ReturnType<typeof startRedis>>;
+const DAY_MS = 86_400_000;
+let redis: WorkerRedis;
 let gateways: readonly [RedisStores, RedisStores];
 
 beforeAll(async () => {
-  redis = await startRedis();
-  const open = (instance: string): RedisStores =>
-    openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock: systemClock, log: silentLog, instance });
-  gateways = [open('a'), open('b')];
-  await Promise.all(gateways.map((stores) => stores.ready(HANG_GUARD_MS)));
+  redis = await workerRedis();
+  gateways = await Promise.all([openStores(redis, { instance: 'a' }), openStores(redis, { instance: 'b' })]);
 });
 afterAll(async () => {
   await Promise.all(gateways.map((stores) => stores.close()));
-  await redis.close();
 });
 
 describe('registrations of trunks', () => {
@@ -31,8 +28,10 @@ describe('registrations of trunks', () => {
     expect(await one!.claim('account', 60_000)).toBe(true);
     expect(await other!.claim('account', 60_000)).toBe(false);
     await one!.release('account');
-    expect(await other!.claim('account', 50)).toBe(true);
-    await expect.poll(() => one!.claim('account', 60_000)).toBe(true);
+    expect(await expectExpiry(redis, [registrarKey('account')], 60_000, () => other!.claim('account', 60_000))).toBe(true);
+    expect(await one!.claim('account', 60_000)).toBe(false);
+    await redis.advance(60_000);
+    expect(await one!.claim('account', 60_000)).toBe(true);
   });
 
   it('are of the numbers whose trunk has a registrar, whatever becomes of them', async () => {
@@ -52,9 +51,11 @@ describe('registrations of trunks', () => {
     expect(await registering()).toEqual([]);
   });
 
-  it('have a state that every gateway reads', async () => {
+  it('have a state that every gateway reads, for a day', async () => {
     const state: TrunkRegistration = { state: 'refused', status: 403, expires_at: null, changed_at: '2026-01-01T00:00:00.000Z' };
-    await gateways[0].registrations.note('shown', state);
+    await expectExpiry(redis, [registrationKey('shown')], DAY_MS, () => gateways[0].registrations.note('shown', state));
     expect(await gateways[1].registrations.states(['shown', 'unknown'])).toEqual([state, null]);
+    await redis.advance(DAY_MS);
+    expect(await gateways[1].registrations.states(['shown', 'unknown'])).toEqual([null, null]);
   });
 });

@@ -7,17 +7,16 @@ import type { E164 } from '../../../src/gateway/model/e164.js';
 import { brokenLimit } from '../../../src/gateway/admission/admission.js';
 import { StoreUnavailableError } from '../../../src/gateway/ports/ports.js';
 import { newUuid } from '../../../src/lib/ids.js';
-import { silentLog } from '../../../src/lib/log.js';
 import { CHANGES_CHANNEL, numberKey, numberLeasesKey } from '../../../src/gateway/store/redis/keys.js';
 import { CallSpool } from '../../../src/gateway/store/files/call-spool.js';
-import { openRedisStores, type RedisStores, type RedisStoresOptions } from '../../../src/gateway/store/redis/redis-stores.js';
+import type { RedisStores, RedisStoresOptions } from '../../../src/gateway/store/redis/redis-stores.js';
 import { begun, snapshotOf } from '../../support/begun-call.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
+import { openStores } from '../../support/redis-stores.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { recordingLog, type LogLine } from '../../unit/gateway/api/api-fixture.js';
 import { agentOf, callOf, endedCall, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
-import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 describe('Redis is away', () => {
   let redis: TestRedis;
@@ -39,9 +38,8 @@ describe('Redis is away', () => {
   });
 
   async function open(options: Partial<RedisStoresOptions>): Promise<RedisStores> {
-    const one = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock, log: silentLog, ...options });
+    const one = await openStores(redis, { clock, ...options });
     opened.push(one);
-    await one.ready(HANG_GUARD_MS);
     // The subscription is made after the connection.
     if (options.instance !== undefined) await isSubscribed(opened.length);
     return one;
@@ -102,7 +100,7 @@ describe('Redis is away', () => {
 
   it('gives back the places of a call that Redis counted too late to say so', async () => {
     // As long as a call waits for Redis.
-    const strict = await open({ instance: 'gw-2', staleRouteMs: 0, leaseMs: 3_600_000, commandTimeoutMs: 500 });
+    const strict = await open({ instance: 'gw-2', staleRouteMs: 0, commandTimeoutMs: 500 });
     await eventually(
       () => strict.routes.lookup(number, null).catch(() => null),
       (looked) => looked !== null,
@@ -201,15 +199,9 @@ describe('Redis is away', () => {
   it('says once that it may not subscribe, and subscribes as soon as it may', async () => {
     const lines: LogLine[] = [];
     await redis.command('ACL SETUSER gw on >pw ~* +@all resetchannels');
-    const gateway = openRedisStores({
-      commandTimeoutMs: HANG_GUARD_MS,
-      url: redis.url.replace('//', '//gw:pw@'),
-      clock,
-      log: recordingLog(lines),
-      instance: 'gw-2',
-    });
+    const asUser = { ...redis, url: redis.url.replace('//', '//gw:pw@') };
+    const gateway = await openStores(asUser, { clock, log: recordingLog(lines), instance: 'gw-2' });
     opened.push(gateway);
-    await gateway.ready(HANG_GUARD_MS);
     const refused = () => lines.filter(({ event }) => event === 'redis.invalidation.refused').length;
     await eventually(
       () => Promise.resolve(refused()),

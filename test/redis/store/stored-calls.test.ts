@@ -1,28 +1,28 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../src/gateway/ports/ports.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
 import { StoredCalls, type StoredPart } from '../../../src/gateway/store/redis/calls/stored-calls.js';
-import { startRedis, type TestRedis } from '../../support/redis.js';
+import { STORED_CALLS_KEYS } from '../../../src/gateway/store/redis/keys.js';
+import { expectExpiry } from '../../support/expiry.js';
+import { startRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { workerRedis } from '../../support/worker-redis.js';
 import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 const clock = new VirtualClock(1_000_000);
-let server: TestRedis;
-let redis: RedisConnection;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = new RedisConnection({ commandTimeoutMs: HANG_GUARD_MS, url: server.url, clock, log: silentLog });
+
+async function connectedTo(url: string): Promise<RedisConnection> {
+  const redis = new RedisConnection({ commandTimeoutMs: HANG_GUARD_MS, url, clock, log: silentLog });
   await redis.ready(HANG_GUARD_MS);
-});
-afterAll(async () => {
-  await redis.close();
-  await server.close();
-});
+  return redis;
+}
 
 const partOf = (member: string): StoredPart => ({ kind: 'record', orgId: 'o', member, bytes: 60, expiresMs: clock.wallMs() + 60_000 });
 
 it('a call is noted once, also where what it drives out cannot be dropped', async () => {
+  const server = await workerRedis();
+  const redis = await connectedTo(server.url);
   const dropped: string[] = [];
   let isAway = true;
   const drop = (_kind: string, parts: readonly Pick<StoredPart, 'member'>[]): Promise<void> => {
@@ -39,13 +39,15 @@ it('a call is noted once, also where what it drives out cannot be dropped', asyn
   expect([await stored.bytes(), dropped]).toEqual([60, []]);
   // The next one drives out the one before it, which was noted once.
   stored.note(partOf('third'));
-  await stored.flush();
+  await expectExpiry(server, STORED_CALLS_KEYS.slice(1), 60_000, () => stored.flush());
   expect([await stored.bytes(), dropped, stored.evicted.record]).toEqual([60, ['second'], 1]);
   await stored.close();
+  await redis.close();
 });
 
 it('a call that Redis did not note waits, and is noted when Redis is back', async () => {
-  await server.command('FLUSHALL');
+  const server = await startRedis();
+  const redis = await connectedTo(server.url);
   const stored = new StoredCalls(redis, { maxBytes: 100, expireS: 60 }, () => Promise.resolve(), clock, silentLog);
   await server.stopServer();
   stored.note(partOf('waiting'));
@@ -55,4 +57,6 @@ it('a call that Redis did not note waits, and is noted when Redis is back', asyn
   await stored.flush();
   expect(await stored.bytes()).toBe(60);
   await stored.close();
+  await redis.close();
+  await server.close();
 });

@@ -2,60 +2,61 @@ import { expect, it } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
 import { orgNumbersKey, SWEEP_LOCK_KEY } from '../../../src/gateway/store/redis/keys.js';
 import { scheduleSweep } from '../../../src/gateway/store/redis/numbers/number-sweep-schedule.js';
-import { openRedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { RedisConnection } from '../../../src/gateway/store/redis/redis.js';
-import { startRedis } from '../../support/redis.js';
+import { expectExpiry } from '../../support/expiry.js';
+import { openStores } from '../../support/redis-stores.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
+import { workerRedis } from '../../support/worker-redis.js';
 import { recordingLog, type LogLine } from '../../unit/gateway/api/api-fixture.js';
 import { freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
 import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
 const HOUR_MS = 3_600_000;
+/** How long no other gateway sweeps: less than from one sweep of a gateway to its next. */
+const LOCK_MS = 49 * 60_000;
 
 it('every hour one gateway of all repairs the indexes of numbers, until it is closed', async () => {
-  const redis = await startRedis();
+  const redis = await workerRedis();
   const lines: LogLine[] = [];
-  const gateways = ['gw-1', 'gw-2'].map((instance) => {
+  const opened = async (instance: string) => {
     const clock = new VirtualClock(Date.now());
-    return {
-      clock,
-      stores: openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url: redis.url, clock, log: recordingLog(lines), instance }),
-    };
-  });
-  const [first, second] = [gateways[0]!, gateways[1]!];
-  for (const { stores } of gateways) await stores.ready(HANG_GUARD_MS);
+    return { clock, stores: await openStores(redis, { clock, log: recordingLog(lines), instance }) };
+  };
+  const [first, second] = [await opened('gw-1'), await opened('gw-2')];
   const { org_id: orgId } = await first.stores.orgs.create({ name: 'one', sip_enabled: true });
   const number = freshNumber();
   await first.stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
   await redis.command(`DEL ${orgNumbersKey(orgId)}`);
   const swept = () => lines.filter(({ event }) => event === 'numbers.swept');
 
-  for (const { stores } of gateways) stores.startSweeping();
-  first.clock.advance(HOUR_MS * 0.8);
-  await first.stores.ping();
+  for (const { stores } of [first, second]) stores.startSweeping();
+  const passes = (hours: number): Promise<void> => redis.advance(HOUR_MS * hours, first.clock, second.clock);
+  /** Over the same connection: the question for the lock was before it. */
+  const isAnswered = async (): Promise<void> => {
+    for (const { stores } of [first, second]) await stores.orgs.get(orgId);
+  };
+  const isSwept = async (times: number): Promise<void> => {
+    await eventually(
+      () => Promise.resolve(swept().length),
+      (count) => count === times,
+    );
+    await isAnswered();
+    expect(swept()).toHaveLength(times);
+  };
+  await passes(0.8);
+  await isAnswered();
   expect(await redis.command(`EXISTS ${SWEEP_LOCK_KEY}`)).toBe(':0\r\n');
-  first.clock.advance(HOUR_MS * 0.4);
-  await eventually(
-    () => Promise.resolve(swept().length),
-    (count) => count === 1,
-  );
+  await expectExpiry(redis, [SWEEP_LOCK_KEY], LOCK_MS, async () => {
+    await passes(0.4);
+    await isSwept(1);
+  });
   expect(swept()[0]?.fields).toMatchObject({ numbers: 1, added: 1, removed: 0 });
   expect(await first.stores.numbers.list(orgId, { take: 10, skip: 0 })).toHaveLength(1);
-  second.clock.advance(HOUR_MS * 1.2);
-  // Answered behind the question for the lock.
-  await second.stores.ping();
-  await second.stores.ping();
-  expect(swept()).toHaveLength(1);
-  await redis.command(`DEL ${SWEEP_LOCK_KEY}`);
-  second.clock.advance(HOUR_MS * 1.2);
-  await eventually(
-    () => Promise.resolve(swept().length),
-    (count) => count === 2,
-  );
-  for (const { stores } of gateways) await stores.close();
-  for (const { clock } of gateways) expect(clock.pendingTimers).toBe(0);
-  await redis.close();
+  await passes(1.2);
+  await isSwept(2);
+  for (const { stores } of [first, second]) await stores.close();
+  for (const { clock } of [first, second]) expect(clock.pendingTimers).toBe(0);
 });
 
 it('the hour has a jitter of ten minutes to either side', async () => {

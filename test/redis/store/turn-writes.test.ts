@@ -3,21 +3,18 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
 import { RedisConnection, type RedisCommand } from '../../../src/gateway/store/redis/redis.js';
 import { TurnWrites } from '../../../src/gateway/store/redis/turn-writes.js';
-import { startRedis, type TestRedis } from '../../support/redis.js';
+import { workerRedis, type WorkerRedis } from '../../support/worker-redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
-let server: TestRedis;
+let server: WorkerRedis;
 let redis: RedisConnection;
 beforeAll(async () => {
-  server = await startRedis();
+  server = await workerRedis();
   redis = new RedisConnection({ commandTimeoutMs: HANG_GUARD_MS, url: server.url, clock: new VirtualClock(1_000_000), log: silentLog });
   await redis.ready(HANG_GUARD_MS);
 });
-afterAll(async () => {
-  await redis.close();
-  await server.close();
-});
+afterAll(() => redis.close());
 
 const text = fc.string({ unit: 'grapheme', maxLength: 300 });
 const number = fc.maxSafeInteger();

@@ -52,6 +52,7 @@ export const CALLS_CONNECTION = 'trunkline:calls';
 export const API_CONNECTION = 'trunkline:api';
 const CHANGES_CONNECTION = 'trunkline:changes';
 const READY_LIMIT_MS = 5000;
+/** The lease of a call's slot, renewed three times within it. */
 const LEASE_MS = 30_000;
 const CONFIRM_LIMIT_MS = 1_000;
 const STALE_ROUTE_MS = 600_000;
@@ -65,8 +66,6 @@ export interface RedisStoresOptions extends RedisOptions {
   readonly confirmedBy?: number;
   /** Names this gateway among those of one Redis, and after a restart. Left out by programs that take no calls. */
   readonly instance?: string;
-  /** The lease of a call's slot, renewed three times within it. */
-  readonly leaseMs?: number;
   /** How old an answer may be that stands in for a Redis that is away; 0: none does. */
   readonly staleRouteMs?: number;
   /** Numbers whose last look-up is remembered. */
@@ -226,28 +225,28 @@ function openCalls(
   readonly stop: () => Promise<void>;
   readonly figures: () => Pick<StoreFigures, 'slots' | 'snapshots'>;
 } {
-  const { clock, log, leaseMs = LEASE_MS } = options;
+  const { clock, log } = options;
   // Without an instance there is no subscription: what changed since would not be known.
   const staleRouteMs = options.instance === undefined ? 0 : (options.staleRouteMs ?? STALE_ROUTE_MS);
   const own = new LocalCallRegistry(clock);
-  const endings = new Endings(writes, leaseMs, clock);
-  const leases = new Leases(redis, writes, endings, leaseMs, instance, clock, log);
+  const endings = new Endings(writes, LEASE_MS, clock);
+  const leases = new Leases(redis, writes, endings, LEASE_MS, instance, clock, log);
   const remembered = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
   const heartbeat = new Heartbeat(redis, api, instance, clock);
   const routing = { own, remembered, records: new RecordCache(DECODED_RECORDS), freshness: heartbeat, clock, staleRouteMs };
   const routes = new RedisRouteStore({ ...routing, leases });
   const apiWrites = api === redis ? writes : new TurnWrites(api);
-  const checkedEndings = new Endings(apiWrites, leaseMs, clock);
+  const checkedEndings = new Endings(apiWrites, LEASE_MS, clock);
   const checkedRoutes = new RedisRouteStore({
     ...routing,
-    leases: new Leases(api, apiWrites, checkedEndings, leaseMs, instance, clock, log),
+    leases: new Leases(api, apiWrites, checkedEndings, LEASE_MS, instance, clock, log),
   });
-  const sessions = new RedisProviderSessions(redis, writes, leaseMs, clock, log);
-  const providerUsage = new RedisProviderSessions(api, apiWrites, leaseMs, clock, log);
+  const sessions = new RedisProviderSessions(redis, writes, LEASE_MS, clock, log);
+  const providerUsage = new RedisProviderSessions(api, apiWrites, LEASE_MS, clock, log);
   // Apart: it remembers no agents.
   const dialled = new RouteCache(options.maxRememberedRoutes ?? REMEMBERED_ROUTES);
   const dialRecords = new DialRecords(redis, dialled, routing.records, heartbeat, clock);
-  const dials = new RedisDialLedger(redis, dialRecords, writes, endings, leaseMs, instance, clock, log);
+  const dials = new RedisDialLedger(redis, dialRecords, writes, endings, LEASE_MS, instance, clock, log);
   const snapshots = new RedisSnapshotStore({
     redis,
     writes,
@@ -320,7 +319,7 @@ function openCalls(
   };
   let isRenewing = false;
   const renew = (): (() => void) =>
-    clock.setTimer(leaseMs / 3, () => {
+    clock.setTimer(LEASE_MS / 3, () => {
       cancel = renew();
       subscription.check();
       // One that Redis does not answer is not followed by more.

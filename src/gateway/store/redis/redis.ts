@@ -20,6 +20,8 @@ export interface RedisOptions extends RedisAddress {
   readonly log: Log;
   /** Longest wait for answers, in milliseconds: a call waits for them, so it is short. */
   readonly commandTimeoutMs?: number;
+  /** The script that runs in place of another: tests give one whose `now_ms` is another. */
+  readonly inTime?: (script: RedisScript) => RedisScript;
 }
 
 const COMMAND_TIMEOUT_MS = 500;
@@ -37,14 +39,25 @@ const PROBE_KEPT_MS = 60_000;
 const UNAVAILABLE =
   /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|OOM|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|ERR max number of clients)/;
 
-/** A script beside the file that uses it. */
+const readLua = (name: string): string => readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
+
+const NOW_MS = readLua('now-ms');
+
+/** A script beside the file that uses it. One that calls `now_ms()` begins with that function. */
 export class RedisScript {
   readonly source: string;
   readonly sha1: string;
 
-  /** @param name its path from this folder, without `.lua` */
-  constructor(name: string) {
-    this.source = readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
+  /**
+   * @param name its path from this folder, without `.lua`
+   * @param nowMs Lua of `now_ms`; tests give another
+   */
+  constructor(
+    readonly name: string,
+    nowMs = NOW_MS,
+  ) {
+    const own = readLua(name);
+    this.source = own.includes('now_ms()') ? nowMs + own : own;
     this.sha1 = createHash('sha1').update(this.source).digest('hex');
   }
 }
@@ -63,6 +76,7 @@ export class RedisConnection {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #timeoutMs: number;
+  readonly #inTime: (script: RedisScript) => RedisScript;
   #reportedDown = false;
   #isClosed = false;
   #connects = 0;
@@ -72,6 +86,7 @@ export class RedisConnection {
     this.#clock = options.clock;
     this.#log = options.log;
     this.#timeoutMs = options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS;
+    this.#inTime = options.inTime ?? ((script) => script);
     this.client = options.cluster === true ? clusterClient(options) : singleClient(options);
     this.isCluster = options.cluster === true;
     this.client.on('error', (error: Error) => this.#reportDown(error));
@@ -202,15 +217,21 @@ export class RedisConnection {
 
   /** Runs a script that touches `keys`, all of one hash slot. */
   async script(script: RedisScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    const { sha1, source } = this.#inTime(script);
     return this.run(async (client) => {
       try {
-        return await client.evalsha(script.sha1, keys.length, ...keys, ...args);
+        return await client.evalsha(sha1, keys.length, ...keys, ...args);
       } catch (error) {
         // First use on this server, or it was restarted.
         if (!isMissingScript(error)) throw error;
-        return client.eval(script.source, keys.length, ...keys, ...args);
+        return client.eval(source, keys.length, ...keys, ...args);
       }
     });
+  }
+
+  /** A script as a command of a pipeline. It has the whole source: a script that Redis does not know would fail there. */
+  scriptCommand(script: RedisScript, keys: readonly string[], args: readonly (string | number)[]): RedisCommand {
+    return ['eval', this.#inTime(script).source, keys.length, ...keys, ...args];
   }
 
   /**

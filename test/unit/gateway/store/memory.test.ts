@@ -10,7 +10,8 @@ import { describeThroughput } from './throughput-contract.js';
 
 const open = () => {
   const clock = new VirtualClock();
-  return { clock, stores: createMemoryStores({ clock, callRetention: TEST_RETENTION, batchRetention: TEST_BATCH_RETENTION }) };
+  const stores = createMemoryStores({ clock, callRetention: TEST_RETENTION, batchRetention: TEST_BATCH_RETENTION });
+  return { clock, stores, advance: (ms: number) => clock.advanceAsync(ms) };
 };
 describeStores('stores in memory', open);
 describePages('stores in memory', open);

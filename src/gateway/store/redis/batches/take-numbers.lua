@@ -6,8 +6,7 @@
 -- Returns for each number its fencing token; 0: it is not dialled.
 local left = redis.call('PTTL', KEYS[1])
 local isOn = left > 0 and redis.call('HGET', KEYS[2], 'state') == 'in_progress'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 redis.call('ZREMRANGEBYSCORE', KEYS[6], '-inf', now - 1000)
 local recent, open = redis.call('ZCARD', KEYS[6]), redis.call('HLEN', KEYS[5])
 local tokens = {}

@@ -3,7 +3,7 @@
 -- ARGV[1] the cell; ARGV[2] its epoch, 0: it does not know; ARGV[3] `<beat>|<its gateways>`
 -- Returns its epoch; the cell that took its calls over, or ''; 1 when Redis did not know the cell; all cells, name and value in turn; and the time, in s.
 local value = redis.call('HGET', KEYS[1], ARGV[1])
-local own, epoch, now = tonumber(ARGV[2]), 1, redis.call('TIME')[1]
+local own, epoch, now = tonumber(ARGV[2]), 1, math.floor(now_ms() / 1000)
 if value then
   epoch = tonumber(string.match(value, '^%d+'))
   if own < epoch then

@@ -8,6 +8,7 @@ const BEAT = new RedisScript('cells/beat');
 const WRITE = new RedisScript('cells/write');
 const TAKE = new RedisScript('cells/take');
 const HAS = new RedisScript('cells/has');
+const IS_ANY_ALIVE = new RedisScript('cells/is-any-alive');
 /** As `CLIENT LIST` shows it. */
 const CONNECTION = 'trunkline:dialogs';
 /** Longer than the longest call; what a cell left that nobody took over goes then. */
@@ -40,8 +41,8 @@ export class RedisCells {
   /** @param epoch 0: the cell does not know it */
   async beat(cell: string, epoch: number, text: string): Promise<BeatAnswer> {
     const answer = await this.#redis.script(BEAT, [CELLS_KEY], [cell, epoch, text]);
-    const [now, taker, isNew, cells, atS] = answer as [number, string, number, string[], string];
-    return { epoch: now, taker, isNew: isNew === 1, cells: new Map(pairs(cells)), atS: Number(atS) };
+    const [now, taker, isNew, cells, atS] = answer as [number, string, number, string[], number];
+    return { epoch: now, taker, isNew: isNew === 1, cells: new Map(pairs(cells)), atS };
   }
 
   /** False: the cell has another epoch, and nothing is written. */
@@ -69,11 +70,7 @@ export class RedisCells {
   /** Whether one of these gateways has a heartbeat: it comes by another connection of another process. */
   async isAnyAlive(gateways: readonly string[]): Promise<boolean> {
     if (gateways.length === 0) return false;
-    const [scores, [seconds = '0', microseconds = '0']] = await this.#redis.run((client) =>
-      Promise.all([client.zmscore(GATEWAYS_KEY, ...gateways), client.time() as unknown as Promise<string[]>]),
-    );
-    const nowMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
-    return scores.some((untilMs) => Number(untilMs ?? 0) > nowMs);
+    return (await this.#redis.script(IS_ANY_ALIVE, [GATEWAYS_KEY], gateways)) === 1;
   }
 
   close(): Promise<void> {

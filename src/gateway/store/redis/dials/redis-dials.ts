@@ -165,10 +165,11 @@ export class RedisDialLedger implements DialLedger {
     const commands = withSlot.flatMap((own) => {
       const { orgId, to, call } = own;
       const { callId, member, text } = liveEntry(call, to, this.instance);
-      const slots = [...dialsKeys(own), orgLeasesKey(orgId)].map(
-        (key) => ['eval', RENEW_SLOTS.source, 1, key, this.leaseMs, callId] as const,
+      const slots = [...dialsKeys(own), orgLeasesKey(orgId)].map((key) =>
+        this.redis.scriptCommand(RENEW_SLOTS, [key], [this.leaseMs, callId]),
       );
-      return [...slots, ['eval', LIST_AGAIN.source, 2, orgLiveKey(orgId), orgLiveCallsKey(orgId), this.leaseMs, member, text] as const];
+      const lists = [orgLiveKey(orgId), orgLiveCallsKey(orgId)];
+      return [...slots, this.redis.scriptCommand(LIST_AGAIN, lists, [this.leaseMs, member, text])];
     });
     if (commands.length > 0) await this.redis.pipeline(commands);
   }

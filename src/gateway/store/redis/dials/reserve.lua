@@ -17,8 +17,7 @@
 -- ARGV[13…15] as [7…9], on its trunk; empty: no limit
 -- Returns 'claim' when the idempotency key is another call's by now, 'do not call', or the limit that is reached: 'second', 'at once', 'day', 'cost', 'trunk second', 'trunk at once', 'trunk day';
 -- '' when the call is counted.
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 local lease, call, micros = tonumber(ARGV[1]), ARGV[3], tonumber(ARGV[6])
 local takesSlot = ARGV[4] ~= ''
 

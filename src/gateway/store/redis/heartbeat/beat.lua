@@ -3,8 +3,7 @@
 -- ARGV[1] the gateway; ARGV[2] for how long it may, in ms; '0' when it ends
 -- ARGV[3] its channel; ARGV[4] what it is told there
 -- Returns all gateways that may.
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 redis.call('PUBLISH', ARGV[3], ARGV[4])

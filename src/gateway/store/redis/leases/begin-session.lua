@@ -5,8 +5,7 @@
 -- ARGV[2] the call
 -- ARGV[3…5] the most sessions, milliseconds and tokens; '' without a limit
 -- Returns {sessions in progress, this one not counted, milliseconds, tokens}
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 redis.call('ZREM', KEYS[1], ARGV[2])
 local sessions = redis.call('ZCARD', KEYS[1])

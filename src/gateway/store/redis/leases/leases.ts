@@ -225,7 +225,7 @@ export class Leases {
       chunks(renewals, RENEWED_AT_ONCE).map((some) =>
         this.redis.pipeline(
           // In full each time: to send it again after NOSCRIPT would bring back a call that was released in between.
-          some.map(({ script, keys, chunk }) => ['eval', script.source, keys.length, ...keys, this.leaseMs, ...chunk]),
+          some.map(({ script, keys, chunk }) => this.redis.scriptCommand(script, keys, [this.leaseMs, ...chunk])),
         ),
       ),
     );

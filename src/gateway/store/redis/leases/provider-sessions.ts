@@ -72,7 +72,7 @@ export class RedisProviderSessions implements ProviderSessions {
     for (const [callId, { orgId }] of this.#own) byOrg.set(orgId, [...(byOrg.get(orgId) ?? []), callId]);
     this.#write([...this.#own.values()].flatMap((session) => this.#counted(session)));
     await this.redis.pipeline(
-      [...byOrg].map(([orgId, calls]) => ['eval', RENEW_SLOTS.source, 1, orgProviderSessionsKey(orgId), this.leaseMs, ...calls]),
+      [...byOrg].map(([orgId, calls]) => this.redis.scriptCommand(RENEW_SLOTS, [orgProviderSessionsKey(orgId)], [this.leaseMs, ...calls])),
     );
   }
 

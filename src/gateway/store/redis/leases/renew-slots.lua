@@ -2,8 +2,7 @@
 -- KEYS[1] sorted set: the calls in progress, by the time in ms at which they expire
 -- ARGV[1] how long a place is kept, in ms
 -- ARGV[2…] the calls
-local time = redis.call('TIME')
-local expires = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[1])
+local expires = now_ms() + tonumber(ARGV[1])
 for index = 2, #ARGV do
   redis.call('ZADD', KEYS[1], expires, ARGV[index])
 end

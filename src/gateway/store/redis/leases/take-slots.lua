@@ -20,9 +20,7 @@
 -- Returns for each {record, or nil where there is none or the call was admitted, calls in progress (0 where it was admitted without a limit), calls of the last second, 1 when a slot was taken, slots that are left below half of
 -- its limits}, this call not counted; then the agent's record. No more slots than those are leased ahead.
 local lease, ahead_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
--- This server's clock, because the gateways' clocks differ.
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 
 local function limit(value)
   return type(value) == 'number' and value or nil

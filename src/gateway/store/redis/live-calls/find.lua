@@ -4,8 +4,7 @@
 -- ARGV[1] the call
 -- Returns what is known of it; nil when it is not in progress, or its gateway died.
 local expires = redis.call('ZSCORE', KEYS[2], ARGV[1])
-local time = redis.call('TIME')
-if not expires or tonumber(expires) <= time[1] * 1000 + math.floor(time[2] / 1000) then
+if not expires or tonumber(expires) <= now_ms() then
   return false
 end
 return redis.call('HGET', KEYS[1], ARGV[1])

@@ -6,8 +6,7 @@
 -- ARGV[2] above this member
 -- ARGV[3] at most so many
 -- Returns members, <15 digits>:<call>, and what is known of each, in turn; '' of one that was taken off.
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 local page = {}
 for _, member in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2], 'BYLEX', 'REV', 'LIMIT', 0, ARGV[3])) do
   local call = string.sub(member, 17)

@@ -7,7 +7,6 @@
 if redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2]) == 0 then
   return 0
 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 return now

@@ -4,9 +4,7 @@
 -- ARGV[1] the most to take
 -- ARGV[2] how long the claim holds, in ms
 -- Returns the time of the claim and that at which the next job is due, in ms (-1 without one), and the jobs.
--- This server's clock, because the gateways' clocks differ.
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 local jobs = {}
 for _, id in ipairs(redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1])) do
   local job = redis.call('HGET', KEYS[2], id)

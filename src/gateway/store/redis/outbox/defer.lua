@@ -8,8 +8,7 @@
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then
   return 0
 end
-local time = redis.call('TIME')
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
-local due = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]
+local due = now_ms() + ARGV[3]
 redis.call('ZADD', KEYS[1], due, ARGV[1])
 return due

@@ -2,8 +2,10 @@ import type { CallStore, RouteStore } from '../../../ports/ports.js';
 import { type Throughput, THROUGHPUT_INTERVALS, THROUGHPUT_STEP_S, type ThroughputInterval } from '../../../model/throughput.js';
 import type { CancelTimer, Clock } from '../../../../lib/clock.js';
 import { orgLeasesKey, orgThroughputKey } from '../keys.js';
-import type { RedisCommand, RedisConnection } from '../redis.js';
+import { RedisScript, type RedisCommand, type RedisConnection } from '../redis.js';
 import type { ThroughputLog } from '../../../ports/stores.js';
+
+const COUNT_SLOTS = new RedisScript('leases/count-slots');
 
 const FLUSH_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -35,11 +37,9 @@ export class RedisThroughput implements ThroughputLog {
     const nowMs = this.clock.wallMs();
     const minutes: number[] = [];
     for (let minute = minuteOf(oldestInterval(nowMs)); minute <= minuteOf(nowMs); minute += 1) minutes.push(minute);
-    // Places are kept by the clock of Redis, whatever ours says.
-    const [seconds] = await this.api.run((client) => client.time());
-    const [inProgress, ...hashes] = await this.api.pipeline([
-      ['zcount', orgLeasesKey(orgId), 1_000 * Number(seconds), '+inf'],
-      ...minutes.map((minute): RedisCommand => ['hgetall', orgThroughputKey(orgId, minute)]),
+    const [inProgress, hashes] = await Promise.all([
+      this.api.script(COUNT_SLOTS, [orgLeasesKey(orgId)], []),
+      this.api.pipeline(minutes.map((minute): RedisCommand => ['hgetall', orgThroughputKey(orgId, minute)])),
     ]);
     const counts = new Map(hashes.flatMap(pairs));
     return {
