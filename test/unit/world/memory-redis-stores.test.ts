@@ -32,7 +32,8 @@ describe('a Redis in memory', () => {
   });
   afterAll(() => stores.close());
 
-  const open = () => ({ clock, stores });
+  const advance = (ms: number): Promise<void> => Promise.resolve(clock.advance(ms));
+  const open = () => ({ clock, stores, advance });
   describeStores('stores in a Redis in memory', open);
   describePages('stores in a Redis in memory', open);
   describeCallsInProgress('stores in a Redis in memory', open);
