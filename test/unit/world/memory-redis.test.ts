@@ -89,12 +89,16 @@ describe('what befalls a server', () => {
     const answers: string[] = [];
     for (const line of ['SET key 1', 'GET key', 'DEL key']) void say(line).then((answer) => answers.push(answer));
     const late = open().say('GET key');
+    const impatient = open();
+    impatient.socket.write(commandBytes(['SET', 'other', '1']));
+    impatient.socket.destroy();
     await settled();
     expect(answers).toEqual([]);
     expect(redis.keys.has('key')).toBe(false);
     redis.go();
     expect(await late).toBe('$-1\r\n');
     expect(answers).toEqual(['+OK\r\n', '$1\r\n1\r\n', ':1\r\n']);
+    expect(await say('GET other')).toBe('$1\r\n1\r\n');
   });
 
   it('one that crashes loses its connections and scripts, and keeps its data unless it is to forget them', async () => {

@@ -15,7 +15,7 @@ export class Connection {
   protocol: 2 | 3 = 2;
   name = '';
   transaction: Transaction | null = null;
-  /** It is closed behind what was answered. */
+  /** It takes no more commands, and is closed behind what was answered. */
   isEnding = false;
   #unsent = '';
 
@@ -43,7 +43,15 @@ export class Connection {
     if (this.isEnding) this.socket.end();
   }
 
+  /** The other side sends no more. */
+  end(): void {
+    this.isEnding = true;
+    this.flush();
+  }
+
+  /** What the other side has sent and was not read is lost. */
   destroy(): void {
+    this.isEnding = true;
     this.#unsent = '';
     this.socket.destroy();
   }

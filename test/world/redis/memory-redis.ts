@@ -7,8 +7,8 @@ import { Push, RedisError } from './reply.js';
 import { Scripts } from './scripts.js';
 
 /**
- * A Redis 7.0 in this process: what the product asks of one, its scripts among it, over connections in RESP2 or RESP3. Time is the clock's. It has no
- * timers and does nothing by itself: it answers in the call in which a command comes. What it does not know is an error.
+ * A Redis 7.0 in this process, for what the product asks of one: its scripts, too, in RESP2 or RESP3. Time is the clock's. It does nothing by
+ * itself, and answers within the call in which a command comes. What it does not know it answers with an error.
  */
 export class MemoryRedis {
   readonly keys: Keyspace;
@@ -24,8 +24,8 @@ export class MemoryRedis {
   readonly #connections = new Set<Connection>();
   /** Those with answers that are not sent yet. */
   readonly #unsent = new Set<Connection>();
-  /** What came while it stood still; `null`: it does not. */
-  #stalled: { readonly connection: Connection; readonly chunk: Buffer }[] | null = null;
+  /** What came while it stands still; `null`: it does not. */
+  #stalled: (() => void)[] | null = null;
   #isFlushing = false;
   #lastId = 0;
 
@@ -38,11 +38,8 @@ export class MemoryRedis {
     this.#lastId += 1;
     const connection = new Connection(this.#lastId, socket, () => this.#unsent.add(connection));
     this.#connections.add(connection);
-    socket.on('data', (chunk: Buffer) => {
-      if (this.#stalled === null) this.#receive(connection, chunk);
-      else this.#stalled.push({ connection, chunk });
-    });
-    socket.on('end', () => socket.end());
+    socket.on('data', (chunk: Buffer) => this.#serve(() => this.#receive(connection, chunk)));
+    socket.on('end', () => this.#serve(() => connection.end()));
     socket.on('error', () => undefined);
     socket.on('close', () => this.#connections.delete(connection));
   }
@@ -52,11 +49,11 @@ export class MemoryRedis {
     this.#stalled ??= [];
   }
 
-  /** Goes on, with all that came meanwhile. */
+  /** Goes on, with all that came meanwhile: also from those who have given it up. */
   go(): void {
     const waiting = this.#stalled ?? [];
     this.#stalled = null;
-    for (const { connection, chunk } of waiting) if (this.#connections.has(connection)) this.#receive(connection, chunk);
+    for (const work of waiting) work();
   }
 
   /** @param name only those that have this name */
@@ -92,11 +89,16 @@ export class MemoryRedis {
     return [...this.#connections].filter(({ channels }) => channels.has(channel)).length;
   }
 
+  #serve(work: () => void): void {
+    if (this.#stalled === null) work();
+    else this.#stalled.push(work);
+  }
+
   #receive(connection: Connection, chunk: Buffer): void {
     try {
       for (const words of connection.requests.take(chunk)) {
-        connection.send(execute(this, words, connection));
         if (connection.isEnding) break;
+        connection.send(execute(this, words, connection));
       }
     } catch (error) {
       if (!(error instanceof RedisError)) throw error;
@@ -110,10 +112,13 @@ export class MemoryRedis {
   #flush(): void {
     if (this.#isFlushing) return;
     this.#isFlushing = true;
-    for (const connection of this.#unsent) {
-      this.#unsent.delete(connection);
-      connection.flush();
+    try {
+      for (const connection of this.#unsent) {
+        this.#unsent.delete(connection);
+        connection.flush();
+      }
+    } finally {
+      this.#isFlushing = false;
     }
-    this.#isFlushing = false;
   }
 }
