@@ -32,7 +32,10 @@ describe('a Redis in memory', () => {
   });
   afterAll(() => stores.close());
 
-  const advance = (ms: number): Promise<void> => Promise.resolve(clock.advance(ms));
+  const advance = (ms: number): Promise<void> => {
+    clock.advance(ms);
+    return Promise.resolve();
+  };
   const open = () => ({ clock, stores, advance });
   describeStores('stores in a Redis in memory', open);
   describePages('stores in a Redis in memory', open);

@@ -5,6 +5,7 @@ import { connectTo } from '../../support/memory-redis.js';
 import { commandBytes, RedisWire } from '../../support/redis-wire.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { MemoryRedis } from '../../world/redis/memory-redis.js';
+import { turn } from '../../support/turn.js';
 
 // What test/redis/memory-redis.test.ts cannot hold against a redis-server: time, and what befalls a server.
 
@@ -15,8 +16,6 @@ let client: RedisWire;
 const open = (): RedisWire => new RedisWire(connectTo(redis));
 const say = (line: string): Promise<string> => client.say(line);
 const evaluate = async (script: string, wire = client): Promise<string> => (await wire.ask([['EVAL', script, '0']]))[0] ?? '';
-/** Whatever was sent before is answered, if it ever is. */
-const settled = (): Promise<unknown> => new Promise(setImmediate);
 
 beforeEach(() => {
   clock = new VirtualClock();
@@ -92,7 +91,7 @@ describe('what befalls a server', () => {
     const impatient = open();
     impatient.socket.write(commandBytes(['SET', 'other', '1']));
     impatient.socket.destroy();
-    await settled();
+    await turn();
     expect(answers).toEqual([]);
     expect(redis.keys.has('key')).toBe(false);
     redis.go();
@@ -215,7 +214,7 @@ describe('the protocol', () => {
         socket.on('data', (chunk: Buffer) => (answers += chunk.toString('latin1')));
         const edges = [0, ...cuts.sort((a, b) => a - b), bytes.length];
         edges.slice(1).forEach((edge, at) => socket.write(bytes.subarray(edges[at], edge)));
-        await settled();
+        await turn();
         expect(answers).toBe('+OK\r\n$5\r\na\r\n\x00\xff\r\n:1\r\n$3\r\na A\r\n');
       }),
     );

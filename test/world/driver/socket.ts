@@ -163,7 +163,10 @@ export class WorldSocket extends Socket implements Possession {
   /** In another turn, in the process of the other end; `done` once that one wants more, so that a reader that waits holds its writer up. */
   #deliver(bytes: Buffer | null, done: (error?: Error | null) => void): void {
     const other = this.#other;
-    if (other === null || this.#isCut) return void later(done);
+    if (other === null || this.#isCut) {
+      later(done);
+      return;
+    }
     later(() => {
       if (other.destroyed || other.#isCut) return done();
       other.#inOwner(() => {
