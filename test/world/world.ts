@@ -32,7 +32,9 @@ import { WorldTime } from './driver/time.js';
 import { MemoryRedis } from './redis/memory-redis.js';
 import { WorldRtpengine } from './rtpengine.js';
 
-const PORTS = { sip: 5_061, control: 9_022, redis: 6_379, http: 3_000, ng: 2_223, relay: 30_000, media: 20_000 } as const;
+/** Where gateways find the SIP server. */
+export const CONTROL_PORT = 9_022;
+const PORTS = { sip: 5_061, control: CONTROL_PORT, redis: 6_379, http: 3_000, ng: 2_223, relay: 30_000, media: 20_000 } as const;
 const RELAY_PORTS = 1_000;
 const MEDIA_PORTS = 40;
 const TLS = new URL('../fixtures/tls/', import.meta.url);

@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
-import { NgProxy } from '../../support/ng-proxy.js';
 import { relayPorts } from '../../support/ports.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 import { killAndReturn, nothingLeft, recordOf, sessionsOf, timesLogged } from '../../support/trunk.js';
@@ -134,81 +133,9 @@ describe('an rtpengine that dies while another one lives', () => {
       expect((await call.request('BYE')).status).toBe(200);
     },
   );
-
-  it('[3261 §14.1] a carrier that answers 491 is asked again', async () => {
-    await start(2);
-    const call = await talking();
-    call.refusals.push('491 Request Pending');
-    const [busy] = await busyFirst();
-    await busy.kill();
-    const [first, second] = [await call.theirs('INVITE'), await call.theirs('INVITE')];
-    expect(second.body).toBe(first.body);
-    await call.heardAfter(performance.now());
-    expect((await call.request('BYE')).status).toBe(200);
-  });
-
-  it('a carrier that refuses the other one loses the call: BYE with MEDIA_MOVE_REFUSED', async () => {
-    await start(2);
-    const call = await talking();
-    call.refusals.push('488 Not Acceptable Here');
-    const [busy, other] = await busyFirst();
-    await busy.kill();
-    expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_MOVE_REFUSED');
-    expect(await recordOf(gateway, call)).toMatchObject({ reason: 'MEDIA_MOVE_REFUSED' });
-    await nothingLeft(other.port);
-  });
-
-  it('on_node_loss: end ends its calls', async () => {
-    await start(2, { TRUNKLINE_RTPENGINE_ON_NODE_LOSS: 'end' });
-    const call = await talking();
-    const [busy, other] = await busyFirst();
-    const killedMs = performance.now();
-    await busy.kill();
-    expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_LOST');
-    console.log(`rtpengine killed, on_node_loss end: BYE after ${String(Math.round(performance.now() - killedMs))} ms`);
-    expect(call.has('INVITE')).toBe(false);
-    await nothingLeft(other.port);
-  });
 });
 
 describe('the only rtpengine', () => {
-  it('dies: its calls end, new ones are refused, and served when it is back', async () => {
-    await start(1);
-    const [relay] = relays as [RunningRtpengine];
-    const call = await talking();
-    const killedMs = performance.now();
-    await relay.kill();
-    expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_LOST');
-    console.log(`the only rtpengine killed: BYE after ${String(Math.round(performance.now() - killedMs))} ms`);
-    const refused = await opened();
-    refused.signalling.invite(refused.audio.sdp());
-    const answer = await refused.signalling.final();
-    expect([answer.status, answer.header('Warning')]).toEqual([503, expect.stringContaining('MEDIA_UNAVAILABLE')]);
-    await relay.startAgain();
-    await until(async () => (await fetch(`${gateway.ready.http}/readyz`)).status === 200, 'not ready');
-    expect((await (await talking()).request('BYE')).status).toBe(200);
-    await nothingLeft(relay.port);
-  });
-
-  it('dies before the answer: the caller gets 503 and does not wait for it', async () => {
-    relays.push(await RunningRtpengine.start(200));
-    const [relay] = relays as [RunningRtpengine];
-    const proxy = await NgProxy.open(relay.port);
-    gateway = await RunningGateway.start({
-      TRUNKLINE_RTPENGINE: `127.0.0.1:${String(proxy.port)}`,
-      TRUNKLINE_RTPENGINE_TIMEOUT_MS: '10000',
-    });
-    proxy.holding = 'answer';
-    const call = await opened();
-    call.signalling.invite(call.audio.sdp());
-    await until(async () => (await sessionsOf(relay.port)) === 1, 'no offer');
-    const killedMs = performance.now();
-    await relay.kill();
-    expect((await call.signalling.final()).header('Warning')).toContain('MEDIA_UNAVAILABLE');
-    console.log(`rtpengine killed before the answer: 503 after ${String(Math.round(performance.now() - killedMs))} ms`);
-    proxy.close();
-  });
-
   it('has no ports left: INVITE and OPTIONS get 503, and service is back with the first hang-up', async () => {
     const { min, max } = await relayPorts(8);
     gateway = await RunningGateway.start({ TRUNKLINE_RTPENGINE_PORT_MIN: String(min), TRUNKLINE_RTPENGINE_PORT_MAX: String(max) });

@@ -1,250 +1,37 @@
-import { readFile, stat } from 'node:fs/promises';
-import { createServer, type Server } from 'node:tls';
-import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readJournal } from '../../../src/sip-server/dialog-journal.js';
-import { CarrierCall, until } from '../../support/carrier-call.js';
-import { testCertificates } from '../../support/certificates.js';
-import { GatewaySite, type Service } from '../../support/gateway-site.js';
+import { afterEach, describe, expect, it } from 'vitest';
+import { CarrierCall } from '../../support/carrier-call.js';
+import type { RunningGateway } from '../../support/gateway.js';
 import { SipPeer } from '../../support/sip-peer.js';
-import { nothingLeft } from '../../support/trunk.js';
+import { nothingLeft, recordOf, timesLogged } from '../../support/trunk.js';
+import { withGateway } from '../../support/with-gateway.js';
 
-const NUMBER = '+15550100100';
-const CONNECTED = '"msg":"gateway.sip_server.connected"';
+// A real process that ends; test/world/gateway/sip-server-killed.test.ts has the rest.
 
-let site: GatewaySite;
-let gateway: Service;
-let listener: Server | undefined;
-let calls: CarrierCall[] = [];
+let gateway: RunningGateway;
+let call: CarrierCall;
+withGateway((site) => ({ gateway } = site));
 
-beforeEach(async () => {
-  // The test's carrier has a certificate of another CA. A stopped rtpengine keeps an INVITE without an answer.
-  site = await GatewaySite.start({ settings: { TRUNKLINE_SIP_VERIFY_PEERS: 'false', TRUNKLINE_RTPENGINE_TIMEOUT_MS: '30000' } });
-  await site.attach(NUMBER);
-  gateway = await site.gateway('a');
-});
+afterEach(() => call.close());
 
-afterEach(async () => {
-  for (const call of calls) call.close();
-  calls = [];
-  listener?.close();
-  listener = undefined;
-  await site.destroy();
-});
-
-/** @param contact port that the carrier listens at */
-async function talking(contact?: number): Promise<CarrierCall> {
-  const call = await CarrierCall.open(site, NUMBER);
-  calls.push(call);
-  await call.connect(contact);
-  return call;
-}
-
-/** kill -9, and the next one; resolves when the gateway is connected to it. */
-async function killed(signal: NodeJS.Signals = 'SIGKILL'): Promise<Service> {
-  const before = gateway.times(CONNECTED);
-  await site.killSipServer(signal);
-  const next = await site.startSipServer();
-  await expect.poll(() => gateway.times(CONNECTED)).toBe(before + 1);
-  return next;
-}
-
-async function reconnect(call: CarrierCall): Promise<void> {
-  call.over(await SipPeer.connect(site.sipPort, site.ca));
-}
-
-/** A carrier that accepts connections: each is the call's from then on. */
-async function carrierThatListens(): Promise<{ readonly port: number; accept(call: CarrierCall): Promise<void> }> {
-  const { cert, key } = await testCertificates();
-  const accepted: SipPeer[] = [];
-  const server = createServer({ cert, key }, (socket) => void accepted.push(SipPeer.accepted(socket)));
-  listener = server;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    port: (server.address() as AddressInfo).port,
-    accept: async (call) => {
-      await until(() => accepted.length > 0, 'nobody connected');
-      call.over(accepted[0]!);
-      for (const message of accepted[0]!.received) accepted[0]!.onMessage(message);
-    },
-  };
-}
-
-/** The Call-IDs that the next SIP server would take over. */
-const journal = async (): Promise<string[]> =>
-  readJournal(await readFile(join(site.sipServerDirectory, 'dialogs.journal'), 'latin1')).records.map(({ callId }) => callId);
-const leftNothing = (): Promise<unknown> => nothingLeft(site.relays[0]!.port);
-
-async function live(): Promise<readonly { readonly call_id: string }[]> {
-  return (await site.api('a', 'GET', '/v1/calls?state=live')).json['calls'] as { call_id: string }[];
-}
-
-/** By the API. */
-async function stop(): Promise<void> {
-  for (const { call_id: id } of await live()) expect((await site.api('a', 'POST', `/v1/calls/${id}/stop`)).status).toBe(200);
-}
-
-describe('kill -9 of the SIP server, with calls held', () => {
+describe('a SIP server that ends, with calls held', () => {
   it.each(['SIGKILL', 'SIGTERM'] as const)(
     '%s: a carrier that comes back only when it has something to say does everything in its call',
     async (signal) => {
-      const call = await talking();
-      await killed(signal);
+      call = await CarrierCall.talking(gateway, gateway.ready.phone_number);
+      const connected = (): Promise<number> => timesLogged(gateway, 'gateway', '"msg":"gateway.sip_server.connected"');
+      const before = await connected();
+      process.kill(await gateway.pidOf('sip-server'), signal);
+      await expect.poll(connected).toBe(before + 1);
       await call.heardAfter(performance.now());
-      await reconnect(call);
+      call.over(await SipPeer.connect(gateway.sipPort, gateway.ca));
       expect((await call.request('OPTIONS')).status).toBe(200);
       expect((await call.request('INVITE', call.audio.sdp({ direction: 'sendonly' }))).body).toContain('a=recvonly');
       expect((await call.request('UPDATE', call.audio.sdp())).body).toContain('a=sendrecv');
       await call.echoedAfter(performance.now());
       expect([call.audio.ssrcs.length, call.audio.lost]).toEqual([1, 0]);
       expect((await call.request('BYE')).status).toBe(200);
-      expect(await site.recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 0 });
-      await leftNothing();
+      expect(await recordOf(gateway, call)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 0 });
+      await nothingLeft(Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
     },
   );
-
-  it('a BYE that comes before the gateway is back waits for it: the record says who hung up', async () => {
-    const call = await talking();
-    await site.killSipServer();
-    process.kill(gateway.pid, 'SIGSTOP');
-    await site.startSipServer();
-    await reconnect(call);
-    const bye = call.request('BYE');
-    expect(await journal()).toEqual([call.signalling.callId]);
-    process.kill(gateway.pid, 'SIGCONT');
-    expect((await bye).status).toBe(200);
-    expect(await site.recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP' });
-    await expect.poll(journal).toEqual([]);
-    await leftNothing();
-  });
-
-  it('a carrier that never comes back, but accepts our connection, is asked within 10 s and gets the BYE of the API', async () => {
-    const carrier = await carrierThatListens();
-    const call = await talking(carrier.port);
-    await killed();
-    await carrier.accept(call);
-    await call.theirs('OPTIONS');
-    expect((await call.request('INFO')).status).toBe(200);
-    await call.echoedAfter(performance.now());
-    await stop();
-    expect((await call.theirs('BYE')).header('Reason')).toContain('API_STOPPED');
-    expect(await site.recordOf(call)).toMatchObject({ reason: 'API_STOPPED' });
-    await leftNothing();
-  });
-
-  it('a carrier that came back gets our BYE on the connection that it spoke on', async () => {
-    const call = await talking();
-    await killed();
-    await reconnect(call);
-    expect((await call.request('OPTIONS')).status).toBe(200);
-    await stop();
-    await call.theirs('BYE');
-    expect(await site.recordOf(call)).toMatchObject({ reason: 'API_STOPPED' });
-    await leftNothing();
-  });
-
-  it('a call that the API ends meanwhile gets its BYE when the SIP server is back', async () => {
-    const carrier = await carrierThatListens();
-    const call = await talking(carrier.port);
-    await site.killSipServer();
-    await gateway.logged('"msg":"gateway.sip_server.lost"');
-    await stop();
-    await gateway.logged('"msg":"call.ended"');
-    await site.startSipServer();
-    await carrier.accept(call);
-    expect((await call.theirs('BYE')).header('Reason')).toContain('API_STOPPED');
-    await leftNothing();
-  });
-
-  it('a carrier that does not have the call any more ends it, and one that cannot be reached does not', async () => {
-    const carrier = await carrierThatListens();
-    const [gone, away] = [await talking(carrier.port), await talking()];
-    await killed();
-    gone.otherAnswer = '481 Call/Transaction Does Not Exist';
-    await carrier.accept(gone);
-    expect(await site.recordOf(gone)).toMatchObject({ reason: 'INTERNAL_ERROR' });
-    await gateway.logged('"is_lost":false');
-    await away.echoedAfter(performance.now());
-    await reconnect(away);
-    expect((await away.request('BYE')).status).toBe(200);
-    expect(await site.recordOf(away)).toMatchObject({ reason: 'CALLER_HANGUP' });
-    await leftNothing();
-  });
-
-  it('a 200 without its ACK goes out again', async () => {
-    const carrier = await carrierThatListens();
-    const call = await CarrierCall.open(site, NUMBER);
-    calls.push(call);
-    call.signalling.invite(call.audio.sdp(), [], `Contact: <sip:carrier@127.0.0.1:${String(carrier.port)};transport=tls>`);
-    call.answer = await call.signalling.final();
-    await killed();
-    await reconnect(call);
-    // It knows nothing of us until it is told again: here, by its own request.
-    call.signalling.ack(call.answer);
-    call.audio.follow(call.answer.body);
-    await call.heardAfter(performance.now());
-    expect((await call.request('BYE')).status).toBe(200);
-    expect(await site.recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP' });
-    await leftNothing();
-  });
-
-  it('an INVITE without an answer is freed, and its Call-ID with a new branch is a new call', async () => {
-    const [relay] = site.relays;
-    const call = await CarrierCall.open(site, NUMBER);
-    calls.push(call);
-    process.kill(relay!.pid, 'SIGSTOP');
-    call.signalling.invite(call.audio.sdp());
-    await expect.poll(async () => (await live()).length).toBe(1);
-    await site.killSipServer();
-    process.kill(relay!.pid, 'SIGCONT');
-    await site.startSipServer();
-    expect((await site.recordOf(call)).reason).toBe('INTERNAL_ERROR');
-    await leftNothing();
-    await expect.poll(async () => (await site.api('a', 'GET', '/readyz')).status).toBe(200);
-    await reconnect(call);
-    call.signalling.again();
-    await call.connect();
-    expect((await call.request('BYE')).status).toBe(200);
-    await leftNothing();
-  });
-
-  it('the gateway with it: the calls are resumed', async () => {
-    const call = await talking();
-    await expect.poll(() => site.keptCalls('a')).toBe(1);
-    await Promise.all([site.killSipServer(), gateway.end('SIGKILL')]);
-    const atMs = performance.now();
-    await Promise.all([site.startSipServer(), site.gateway('a').then((next) => (gateway = next))]);
-    await call.heardAfter(performance.now());
-    console.log(`both dead: heard again, longest silence ${String(Math.round(call.audio.longestGapSince(atMs)))} ms`);
-    await reconnect(call);
-    expect((await call.request('INVITE', call.audio.sdp())).status).toBe(200);
-    expect((await call.request('BYE')).status).toBe(200);
-    expect(await site.recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1 });
-    await leftNothing();
-  });
-
-  it('twice in a row', async () => {
-    const call = await talking();
-    await killed();
-    await killed();
-    await reconnect(call);
-    expect((await call.request('INVITE', call.audio.sdp())).status).toBe(200);
-    await killed();
-    await reconnect(call);
-    expect((await call.request('BYE')).status).toBe(200);
-    expect(await site.recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP' });
-    await leftNothing();
-  });
-
-  it('a stranger cannot act in a call that was taken over; the journal is for its owner alone', async () => {
-    const call = await talking();
-    await killed();
-    call.over(await SipPeer.connect(site.sipPort, site.ca, { localAddress: '127.0.0.9' }));
-    expect((await call.request('BYE')).status).toBe(403);
-    await reconnect(call);
-    expect((await call.request('BYE')).status).toBe(200);
-    expect((await stat(join(site.sipServerDirectory, 'dialogs.journal'))).mode & 0o777).toBe(0o600);
-    await leftNothing();
-  });
 });

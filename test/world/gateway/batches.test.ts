@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { testCertificates } from '../../support/certificates.js';
-import { GatewaySite, type Service } from '../../support/gateway-site.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
+import { silentLog } from '../../../src/lib/log.js';
+import { systemClock } from '../../../src/lib/system-clock.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { FROM, OutboundSite } from '../../support/outbound-site.js';
-import { OutboundTrunk } from '../../support/outbound-trunk.js';
 import { respond } from '../../support/peer-dialog.js';
+import { World } from '../world.js';
 
 const ALWAYS = { from: '00:00', to: '24:00', days: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] };
 const numberAt = (index: number): string => `+4930${String(2_000_000 + index)}`;
@@ -20,9 +21,9 @@ interface Entry {
 }
 
 describe('a batch over one gateway', () => {
-  let site: OutboundSite;
+  let site: OutboundSite<World>;
   beforeAll(async () => {
-    site = await OutboundSite.start();
+    site = await OutboundSite.startOn((settings) => World.start(settings));
     return () => site.destroy();
   });
 
@@ -31,7 +32,7 @@ describe('a batch over one gateway', () => {
     return { status, json, data: json['data'] as Shown };
   };
   const over = async (id: string): Promise<Shown> => {
-    await expect.poll(async () => (await api('GET', `/v2/batches/${id}`)).data.state).toBe('completed');
+    await site.gateway.until(async () => (await api('GET', `/v2/batches/${id}`)).data.state === 'completed');
     return (await api('GET', `/v2/batches/${id}`)).data;
   };
   const log = async (id: string): Promise<readonly Entry[]> =>
@@ -63,7 +64,7 @@ describe('a batch over one gateway', () => {
       const { dialog } = call;
       const key = { extra: ['Content-Type: application/dtmf-relay'], body: 'Signal=9\r\nDuration=160\r\n' };
       expect((await dialog.ask('INFO', key)).status).toBe(200);
-      await expect.poll(async () => JSON.stringify((await api('GET', '/v1/do-not-call')).json)).toContain(numberAt(0));
+      await site.gateway.until(async () => JSON.stringify((await api('GET', '/v1/do-not-call')).json).includes(numberAt(0)));
       expect((await dialog.ask('BYE')).status).toBe(200);
       await end.close();
     }
@@ -98,26 +99,30 @@ describe('a batch over one gateway', () => {
 
 describe('a batch over two gateways, of which one is killed', () => {
   const CALLS = 200;
-  let site: GatewaySite;
-  let trunk: OutboundTrunk;
-  let first: Service;
+  const OTHER = 'other';
+  let site: OutboundSite<World>;
+  let world: World;
+  let stores: RedisStores;
 
   beforeAll(async () => {
-    const { caFile } = await testCertificates();
-    const own = { TRUNKLINE_TRUNKS_CA_FILE: caFile, TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true', TRUNKLINE_DRACHTIO_GRACE_MS: '500' };
-    [site, trunk] = [await GatewaySite.start({ settings: own }), await OutboundTrunk.open()];
-    await site.allowDialling(FROM, trunk.endpoint);
-    first = await site.gateway('a');
-    await site.gateway('b');
-  });
-  afterAll(async () => {
-    await site.destroy();
-    await trunk.close();
+    site = await OutboundSite.startOn((settings) => World.start(settings, { hasGateway: false }), false);
+    world = site.gateway;
+    await world.startGateway();
+    await world.startGateway(OTHER);
+    await site.attach();
+    await site.allow('--max-concurrent-calls', '100', '--max-calls-per-day', '10000', '--max-cost-per-day', '10000');
+    const url = `redis://127.0.0.1:${world.environment['TRUNKLINE_REDIS_PORT'] ?? ''}`;
+    stores = openRedisStores({ url, clock: systemClock, log: silentLog });
+    return async () => {
+      await stores.close();
+      await site.destroy();
+    };
   });
 
   it('[3261 §9.1] every number gets one INVITE, or stands in the log as ambiguous', async () => {
+    const other = { gateway: OTHER };
     const sent: string[] = [];
-    trunk.takeAll((call) => {
+    site.trunk.takeAll((call) => {
       sent.push(call.callId);
       // Every fifth phone rings until its call is cancelled; the others are busy.
       if (sent.length % 5 !== 0) return call.respond('486 Busy Here');
@@ -132,24 +137,23 @@ describe('a batch over two gateways, of which one is killed', () => {
     });
     const numbers = Array.from({ length: CALLS }, (_, index) => numberAt(index));
     const plan = { calls_per_second: 40, max_concurrent_calls: 30, hours: ALWAYS, ring_timeout: 5 };
-    const made = await site.api('b', 'POST', '/v2/batches', { name: 'Two', from: FROM, numbers, ...plan });
+    const made = await world.api('POST', '/v2/batches', { name: 'Two', from: FROM, numbers, ...plan }, other);
     expect(made.status, JSON.stringify(made.json)).toBe(200);
     const { batch_id: batchId } = made.json['data'] as Shown;
     const path = `/v2/batches/${batchId}`;
-    await expect.poll(() => sent.length, { interval: 20 }).toBeGreaterThan(60);
+    await world.until(() => sent.length > 60);
     const ofFirst = async (): Promise<number> =>
-      (await site.stores.batchWork.attempts(batchId)).filter(({ gateway }) => gateway.startsWith('a')).length;
-    await expect.poll(ofFirst, { interval: 20 }).toBeGreaterThan(4);
-    await first.end('SIGKILL');
-    const read = async (): Promise<Shown> => (await site.api('b', 'GET', path)).json['data'] as Shown;
-    await expect.poll(async () => (await read()).state, { interval: 500 }).toBe('completed');
-    const entries = (await site.api('b', 'GET', `${path}/logs?take=1000`)).json['data'] as readonly Entry[];
+      (await stores.batchWork.attempts(batchId)).filter(({ gateway }) => gateway.startsWith('gateway')).length;
+    await world.until(async () => (await ofFirst()) > 4);
+    world.killGateway();
+    const read = async (): Promise<Shown> => (await world.api('GET', path, undefined, other)).json['data'] as Shown;
+    while ((await read()).state !== 'completed') await world.pass(1_000);
+    const entries = (await world.api('GET', `${path}/logs?take=1000`, undefined, other)).json['data'] as readonly Entry[];
     const ambiguous = entries.filter(({ event_type: type }) => type === 'ambiguous').map(({ payload }) => String(payload['phone_number']));
     const { counts } = await read();
-    console.log(`${String(trunk.invited.length)} INVITEs, ${String(ambiguous.length)} ambiguous, ${JSON.stringify(counts)}`);
-    expect(new Set(trunk.invited).size).toBe(trunk.invited.length);
-    for (const number of numbers) if (!trunk.invited.includes(number)) expect(ambiguous).toContain(number);
+    expect(new Set(site.trunk.invited).size).toBe(site.trunk.invited.length);
+    for (const number of numbers) if (!site.trunk.invited.includes(number)) expect(ambiguous).toContain(number);
     expect(counts).toMatchObject({ validated: CALLS, waiting: 0, dialling: 0, failed: CALLS, ambiguous: ambiguous.length });
     expect(ambiguous.length).toBeGreaterThan(0);
-  }, 180_000);
+  });
 });

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { offerSdp } from '../../support/sdp.js';
+import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
+import { withWorld } from '../with-world.js';
+import type { World } from '../world.js';
+
+const NUMBER = '+15550100100';
+
+let gateway: World;
+let peer: SipPeer;
+let serial = 0;
+
+withWorld((site) => ({ gateway, peer } = site), { TRUNKLINE_SIP_REFER_STATUS: '405' });
+
+/** A request written out, for what HandMadeCall spells in one way only. */
+function requestLines(
+  method: string,
+  callId: string,
+  changes: { via?: string; from?: string; to?: string; extra?: readonly string[] } = {},
+): string[] {
+  serial += 1;
+  const { via = `SIP/2.0/TLS 127.0.0.1:${String(peer.localPort)};branch=z9hG4bKedge${String(serial)};rport`, extra = [] } = changes;
+  return [
+    `${method} sip:${NUMBER}@127.0.0.1 SIP/2.0`,
+    `Via: ${via}`,
+    'Max-Forwards: 70',
+    `From: ${changes.from ?? '<sip:+15550100999@carrier>'};tag=edge`,
+    `To: ${changes.to ?? `<sip:${NUMBER}@127.0.0.1>`}`,
+    `Call-ID: ${callId}`,
+    `CSeq: ${method === 'BYE' ? '2 BYE' : `1 ${method}`}`,
+    `Contact: <sip:carrier@127.0.0.1:${String(peer.localPort)};transport=tls>`,
+    ...(method === 'INVITE' ? ['Content-Type: application/sdp'] : []),
+    ...extra,
+  ];
+}
+
+const finalOf = (callId: string, cseq = '1 INVITE'): Promise<WireMessage> =>
+  peer.next(
+    `final answer of ${callId}`,
+    (message) => message.status >= 200 && message.header('Call-ID') === callId && message.header('CSeq') === cseq,
+  );
+
+async function hangUp(callId: string, ok: WireMessage, from?: string): Promise<void> {
+  const to = ok.header('To') ?? '';
+  const changes = from === undefined ? { to } : { to, from };
+  peer.send(requestLines('ACK', callId, changes));
+  peer.send(requestLines('BYE', callId, changes));
+  expect((await finalOf(callId, '2 BYE')).status).toBe(200);
+}
+
+describe('what stands in the way of a first call', () => {
+  it.each(['203.0.113.9:5061', 'sbc.carrier.invalid', '[2001:db8::9]:5061'])(
+    '[3261 §18.2.2] a Via that names another place (%s): the answers come back on the connection',
+    async (sentBy) => {
+      const callId = `via-${sentBy}`;
+      const via = `SIP/2.0/TLS ${sentBy};branch=z9hG4bKvia${sentBy.length.toString()}`;
+      peer.send(requestLines('INVITE', callId, { via }), offerSdp());
+      const ok = await finalOf(callId);
+      expect([ok.status, ok.header('Via')]).toEqual([200, expect.stringContaining('received=127.0.0.1')]);
+      await hangUp(callId, ok);
+    },
+  );
+
+  it('[3261 §8.2.2.2] the same INVITE by another way gets 482, and the first one its call', async () => {
+    const callId = 'merged@carrier';
+    peer.send(requestLines('INVITE', callId), offerSdp());
+    peer.send(requestLines('INVITE', callId), offerSdp());
+    const answers = [await finalOf(callId), await finalOf(callId)];
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 482]);
+    await hangUp(
+      callId,
+      answers.find(({ status }) => status === 200)!,
+    );
+  });
+
+  it('[3261 §7.3.3] [3261 §7.3.1] compact names, folded lines, UTF-8 and a header of 8 kB make a call like any other', async () => {
+    const callId = 'spelling@carrier';
+    const from = '"Zoë 李" <sip:+15550100999@carrier>';
+    const lines = requestLines('INVITE', callId, { from, extra: [`X-Long: ${'x'.repeat(8_000)}`, 'Subject: one', '\ttwo'] }).map((line) =>
+      line
+        .replace(/^Via:/, 'v:')
+        .replace(/^Call-ID:/, 'i:')
+        .replace(/^Content-Type:/, 'c:')
+        .replace(/^To: /, 't:\r\n  ')
+        .replace(/^Contact:/, 'm:'),
+    );
+    peer.send(lines, offerSdp());
+    const ok = await finalOf(callId);
+    expect(ok.status).toBe(200);
+    await hangUp(callId, ok, from);
+    expect(await gateway.record(callId)).toMatchObject({ from: '+15550100999' });
+  });
+
+  it('[3261 §12.1.1] [3261 §16.12] Record-Route comes back in order in the 200, and our BYE goes by it', async () => {
+    const call = new HandMadeCall(peer, NUMBER);
+    const routes = ['<sip:one.carrier.invalid;lr>', '<sip:two.carrier.invalid;lr;x=1>'];
+    const ok = await call.answered(
+      offerSdp(),
+      routes.map((route) => `Record-Route: ${route}`),
+    );
+    expect(
+      ok.text
+        .match(/^Record-Route: .*(?=\r$)/gm)
+        ?.join(', ')
+        .replaceAll('Record-Route: ', ''),
+    ).toBe(routes.join(', '));
+    expect((await call.request('INFO', ok, 'Signal=#', ['Content-Type: application/dtmf-relay'])).status).toBe(200);
+    const bye = await call.incoming('BYE');
+    expect(
+      bye.text
+        .match(/^Route: .*(?=\r$)/gm)
+        ?.join(', ')
+        .replaceAll('Route: ', ''),
+    ).toBe(routes.join(', '));
+    answerOk(peer, bye);
+    await gateway.record(call.callId);
+  });
+});
+
+describe('refer_status: 405', () => {
+  it('[3261 §21.4.6] a REFER within a call gets 405 with an Allow that does not name it', async () => {
+    const call = new HandMadeCall(peer, NUMBER);
+    const ok = await call.answered(offerSdp());
+    const refer = await call.request('REFER', ok, '', ['Refer-To: <sip:+15550100777@127.0.0.1>']);
+    expect([refer.status, refer.header('Allow')]).toEqual([405, 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK']);
+    await call.hangUp(ok);
+  });
+});
