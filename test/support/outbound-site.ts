@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { CallRecord } from '../../src/gateway/model/call-record.js';
+import { until } from './carrier-call.js';
 import { testCertificates } from './certificates.js';
 import { RunningGateway } from './gateway.js';
 import { OutboundTrunk, type TakenCall } from './outbound-trunk.js';
@@ -81,8 +82,8 @@ export class OutboundSite<P extends Product = RunningGateway> {
 
   /** Its record, when it is written. */
   async ended(callId: string): Promise<CallRecord> {
-    const isEnded = expect.poll(async () => (await this.callOf(callId)).state).toBe('ended');
-    await isEnded.catch(async (cause: unknown) => {
+    const isEnded = async (): Promise<boolean> => (await this.callOf(callId)).state === 'ended';
+    await until(isEnded, 'it has not ended').catch(async (cause: unknown) => {
       throw new Error(`no record of ${callId}; its gateway logged:\n${await this.#loggedOf(callId)}`, { cause });
     });
     return this.callOf(callId);
