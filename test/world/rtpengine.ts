@@ -49,7 +49,10 @@ export class WorldRtpengine {
   #startedMs = 0;
   /** Answers no command, as one that stands still; what comes meanwhile is answered when it goes on. */
   #isStalled = false;
-  readonly #held: (() => void)[] = [];
+  /** The command that it carries out and whose replies it keeps back. */
+  #holding: string | null = null;
+  /** By cookie: a command that is sent again gets one reply. */
+  readonly #held = new Map<string, () => void>();
   /** How it refuses offers; `null`: it takes them. */
   refusal: string | null = null;
 
@@ -64,6 +67,7 @@ export class WorldRtpengine {
     this.process = new WorldProcess('rtpengine');
     this.#startedMs = performance.now();
     this.#isStalled = false;
+    this.#holding = null;
     this.process.run(() =>
       worldDatagrams().bind(this.ngPort, (datagrams) => datagrams.forEach(({ bytes, from }) => this.#take(bytes, from))),
     );
@@ -72,7 +76,7 @@ export class WorldRtpengine {
   kill(): void {
     this.process.kill();
     this.sessions.clear();
-    this.#held.length = 0;
+    this.#held.clear();
     this.#nextPort = this.portMin;
   }
 
@@ -80,21 +84,37 @@ export class WorldRtpengine {
     this.#isStalled = true;
   }
 
-  goOn(): void {
-    this.#isStalled = false;
-    for (const answer of this.#held.splice(0)) answer();
+  /** Replies to this command are kept back until it goes on. */
+  hold(command: 'offer' | 'answer'): void {
+    this.#holding = command;
   }
 
-  #take(bytes: Uint8Array, from: From): void {
-    const datagram = Buffer.from(bytes);
+  /** How many commands have no reply yet. */
+  get heldCount(): number {
+    return this.#held.size;
+  }
+
+  goOn(): void {
+    this.#isStalled = false;
+    this.#holding = null;
+    const held = [...this.#held.values()];
+    this.#held.clear();
+    for (const answer of held) answer();
+  }
+
+  #take(given: Uint8Array, from: From): void {
+    const datagram = Buffer.from(given);
     const space = datagram.indexOf(' ');
     const cookie = datagram.toString('latin1', 0, space);
-    const answer = (): void => {
-      const reply = `${cookie} ${bencode(this.#answer(bdecode(datagram, space + 1)))}`;
-      worldDatagrams().send(Buffer.from(reply), { address: '127.0.0.1', port: this.ngPort }, from.port);
+    const command = bdecode(datagram, space + 1);
+    const reply = (answer: Command): void => {
+      const bytes = Buffer.from(`${cookie} ${bencode(answer)}`);
+      worldDatagrams().send(bytes, { address: '127.0.0.1', port: this.ngPort }, from.port);
     };
-    if (this.#isStalled) this.#held.push(answer);
-    else answer();
+    if (this.#isStalled) return void this.#held.set(cookie, () => reply(this.#answer(command)));
+    const answer = this.#answer(command);
+    if (command['command'] === this.#holding) this.#held.set(cookie, () => reply(answer));
+    else reply(answer);
   }
 
   #answer(command: Command): Command {
