@@ -1,37 +1,35 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
+import { TestBot } from '../../support/agent/test-bot.js';
 import { answerWith } from '../../support/invite.js';
 import { FakeDeepgramSession } from '../../support/provider/fake-deepgram.js';
 import type { FakeOpenAiSession } from '../../support/provider/fake-openai.js';
 import { type FakeServer, startSessions } from '../../support/provider/fake-server.js';
 import { startFakeOpenAi } from '../../support/provider/openai-server.js';
+import { World } from '../world.js';
 
 // What answers in place of an agent that its provider refuses, or that is gone in a call.
 
 let refusal: number | null = null;
 let first: FakeServer<FakeOpenAiSession>;
 let second: FakeServer<FakeDeepgramSession>;
-let site: AgentSite;
+let site: AgentSite<World>;
 const numbers = { agent: '' };
 
-beforeAll(async () => {
-  first = await startFakeOpenAi({ refusal: () => refusal });
-  second = await startSessions((end, upgrade) => new FakeDeepgramSession(end, upgrade));
-});
 afterEach(() => (refusal = null));
-afterAll(async () => {
-  await first.stop();
-  await second.stop();
-});
 
 function withStandIn(settings: () => Readonly<Record<string, string>>): void {
   beforeAll(async () => {
-    site = await AgentSite.start(settings());
+    first = await startFakeOpenAi({ refusal: () => refusal });
+    second = await startSessions((end, upgrade) => new FakeDeepgramSession(end, upgrade));
+    site = await AgentSite.startOn((all) => World.start(all), settings());
     const provider = { name: 'openai-realtime', url: `ws://127.0.0.1:${String(first.port)}/v1/realtime`, api_key: 'sk-own' };
     numbers.agent = await site.numberOf({ prompt: 'You are the front desk.', provider, transfer_list: ['+15550100301'] });
   });
   afterAll(async () => {
     await site.stop();
+    await first.stop();
+    await second.stop();
   });
 }
 
@@ -114,7 +112,7 @@ describe('second-provider', () => {
     session.say(answer);
     session.done();
     await call.end.heard(answer);
-    await expect.poll(() => session.audio.length).toBeGreaterThan(1_600);
+    await site.gateway.until(() => session.audio.length > 1_600);
     await call.hangUp();
     const record = await recordOf(call);
     expect(record).toMatchObject({
@@ -160,7 +158,7 @@ describe('between the 200 and the ACK', () => {
     await call.end.heard(greeting);
     expect(call.end.peer.received.some(({ packet }) => packet.payload.includes(0x11))).toBe(false);
     await call.end.peer.speak(new Int16Array(1_600).fill(2_000));
-    await expect.poll(() => next.audio.length).toBeGreaterThan(1_600);
+    await site.gateway.until(() => next.audio.length > 1_600);
     const live = await liveOf(call);
     expect(live).toMatchObject({
       state: 'in_progress',
@@ -232,5 +230,58 @@ describe('transfer', () => {
     expect(refer.header('Refer-To')).toContain('+15550100399');
     answerWith(call.peer, refer, '603 Decline');
     expect(await call.ended()).toContain('AGENT_HANGUP');
+  });
+});
+
+describe('test-line', () => {
+  withStandIn(() => ({ TRUNKLINE_AGENTS_ON_FAILURE: 'test-line' }));
+  const port = 45_678;
+  const url = `ws://127.0.0.1:${String(port)}/`;
+  let number: string;
+  beforeAll(async () => {
+    number = await site.numberOf({ stream: { url } });
+  });
+
+  /** What the call in progress has in its trace. */
+  async function traced(sipCallId: string): Promise<string> {
+    const { json } = await site.gateway.api('GET', '/v1/calls?state=live');
+    const call = (json['calls'] as { call_id: string; sip_call_id: string }[]).find(({ sip_call_id: id }) => id === sipCallId);
+    return call === undefined ? '' : JSON.stringify((await site.gateway.api('GET', `/v1/calls/${call.call_id}/trace`)).json);
+  }
+
+  async function startBot(): Promise<TestBot> {
+    const bot = await TestBot.start({ port });
+    onTestFinished(() => bot.stop());
+    return bot;
+  }
+
+  it('greets the caller whose bot is not there, and the bot is used when it is back', async () => {
+    const call = await site.invite({ number });
+    await call.answered();
+    call.ack();
+    await call.end.hearsAgent();
+    await call.hangUp();
+    const bot = await startBot();
+    const next = await site.talking({ number }, bot);
+    await next.bot.message('media');
+    await next.hangUp();
+  });
+
+  it('[3261 §9.2] is not there for a caller who gives up when the bot is connected: he gets 487, and the bot is left without a word', async () => {
+    const bot = await startBot();
+    const { rtpengine } = site.gateway;
+    rtpengine.hold('answer');
+    const call = await site.invite({ number });
+    const left = await bot.calls.at(0);
+    // The bot's side of the connection is open before the gateway's, which gives an attempt up without a close frame.
+    await site.gateway.until(async () => (await traced(call.signalling.callId)).includes(`connected to ${url}`));
+    await site.gateway.until(() => rtpengine.heldCount === 1);
+    call.signalling.cancel();
+    expect((await call.signalling.final()).status).toBe(487);
+    rtpengine.goOn();
+    expect(await left.closed.at(0)).toBe(1_000);
+    expect(left.messages.all).toEqual([]);
+    await call.close();
+    expect(await site.gateway.record(call.signalling.callId)).toMatchObject({ reason: 'CALLER_CANCELLED' });
   });
 });

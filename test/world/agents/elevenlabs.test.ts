@@ -2,36 +2,32 @@ import { writeFile } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { ElevenLabsClient } from '@elevenlabs/elevenlabs-js/Client.js';
-import { AudioInterface, ClientTools, Conversation } from '@elevenlabs/elevenlabs-js/api/resources/conversationalAi/conversation/index.js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
 import { Arrivals } from '../../support/arrivals.js';
 import { AgentSite } from '../../support/agent/agent-site.js';
 import { FakeElevenLabsSession } from '../../support/provider/fake-elevenlabs.js';
 import { type FakeServer, startSessions } from '../../support/provider/fake-server.js';
 import { FakeSpeech } from '../../support/provider/fake-speech.js';
+import { World } from '../world.js';
 
-// The whole product with an agent at a strict fake of ElevenLabs Agents, which ElevenLabs' own library talks to.
+// The whole product with an agent at a strict fake of ElevenLabs Agents.
 
 let fake: FakeServer<FakeElevenLabsSession>;
-let site: AgentSite;
+let site: AgentSite<World>;
 let url: string;
 let speech: FakeSpeech;
 /** The customer's tool, which answers when it is let. */
 let tool: Server;
 const asked = new Arrivals<ServerResponse>();
 const SPOKEN = Buffer.alloc(4_000, 0x33);
-/** The library has its key in a URL that the service signs. */
-let needsKey = true;
 
 beforeAll(async () => {
-  fake = await startSessions((end, upgrade) => new FakeElevenLabsSession(end, upgrade, {}, needsKey));
+  fake = await startSessions((end, upgrade) => new FakeElevenLabsSession(end, upgrade));
   url = `ws://127.0.0.1:${String(fake.port)}/v1/convai/conversation`;
   speech = await FakeSpeech.start(() => SPOKEN);
   tool = createServer((_request, response) => asked.add(response));
   await new Promise<void>((done) => tool.listen(0, '127.0.0.1', done));
-  site = await AgentSite.start({
+  site = await AgentSite.startOn((all) => World.start(all), {
     TRUNKLINE_TOOLS_ALLOW_PRIVATE: 'true',
     TRUNKLINE_ELEVENLABS_URL: url,
     TRUNKLINE_ELEVENLABS_SPEECH_URL: `${speech.url}/v1/text-to-speech`,
@@ -58,11 +54,11 @@ it('a caller hears an agent at ElevenLabs, which ends the call', async () => {
   call.ack();
   await call.end.heard(greeting);
   await call.end.peer.speak(new Int16Array(8_000).fill(2_000));
-  await expect.poll(() => session.audio.length).toBeGreaterThan(7_000);
+  await site.gateway.until(() => session.audio.length > 7_000);
   session.close(1_000);
   expect(await call.ended()).toContain('AGENT_HANGUP');
   expect(session.errors).toEqual([]);
-  expect(`${site.gateway.output}${await site.gateway.log('gateway')}`).not.toContain('el-key');
+  expect(await site.gateway.log('gateway')).not.toContain('el-key');
 });
 
 it('while a tool runs the caller hears its speech, by ElevenLabs’ text-to-speech with the agent’s voice', async () => {
@@ -88,60 +84,4 @@ it('while a tool runs the caller hears its speech, by ElevenLabs’ text-to-spee
   const { json } = await site.gateway.api('GET', `/v1/calls/${String(id)}`);
   expect(json).toMatchObject({ call: { transcript: [{ speaker: 'agent', text: 'One moment.' }], agent_error: null } });
   expect([session.errors, speech.errors]).toEqual([[], []]);
-});
-
-it('the fake talks with ElevenLabs’ own library, unmodified', async () => {
-  needsKey = false;
-  const before = fake.sessions.all.length;
-  const heard = new Arrivals<Buffer>();
-  const texts = new Arrivals<string>();
-  let sendAudio: (audio: Buffer) => void = () => undefined;
-  class Line extends AudioInterface {
-    override start(onInput: (audio: Buffer) => void): void {
-      sendAudio = onInput;
-    }
-    override stop(): void {
-      return;
-    }
-    override output(audio: Buffer): void {
-      heard.add(audio);
-    }
-    override interrupt(): void {
-      texts.add('interrupted');
-    }
-  }
-  const tools = new ClientTools();
-  tools.register('book', () => Promise.resolve('booked'), true);
-  const conversation = new Conversation({
-    client: new ElevenLabsClient({ apiKey: 'x' }),
-    agentId: 'agent_1',
-    requiresAuth: false,
-    audioInterface: new Line(),
-    clientTools: tools,
-    webSocketFactory: { create: (library, options) => new WebSocket(url + new URL(library).search, options as object) as never },
-    callbackAgentResponse: (text: string) => texts.add(text),
-    callbackUserTranscript: (text: string) => texts.add(text),
-    callbackAgentResponseCorrection: (_original: string, corrected: string) => texts.add(corrected),
-  });
-  await conversation.startSession();
-  const session = await fake.sessions.at(before);
-  await session.messages.at(0);
-  sendAudio(Buffer.alloc(160));
-  session.ping(1);
-  session.text('Hello, there.');
-  const id = session.say(Buffer.alloc(160, 1));
-  expect(await heard.at(0)).toEqual(Buffer.alloc(160, 1));
-  session.callerSaid('Stop.');
-  session.interrupt(id);
-  session.late(Buffer.alloc(160, 2), id);
-  session.correct('Hello, there.', 'Hello');
-  session.call('c1', 'book', { day: 'Monday' });
-  await texts.until((all) => (all.includes('Hello') ? true : undefined));
-  expect(texts.all).toEqual(['Hello, there.', 'Stop.', 'interrupted', 'Hello']);
-  await session.messages.until(() => session.of('client_tool_result')[0]);
-  expect(session.of('pong')).toEqual([{ type: 'pong', event_id: 1 }]);
-  expect(heard.all).toHaveLength(1);
-  expect(session.errors).toEqual([]);
-  conversation.endSession();
-  await session.closed.at(0);
 });

@@ -2,28 +2,24 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import OpenAI from 'openai';
-import { OpenAIRealtimeWS } from 'openai/realtime/ws';
-import type { RealtimeServerEvent } from 'openai/resources/realtime/realtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Arrivals } from '../../support/arrivals.js';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
-import { testCertificates } from '../../support/certificates.js';
 import type { FakeOpenAiSession } from '../../support/provider/fake-openai.js';
 import type { FakeServer } from '../../support/provider/fake-server.js';
 import { startFakeOpenAi } from '../../support/provider/openai-server.js';
+import { World } from '../world.js';
 
 // The whole product with an agent at OpenAI Realtime, as far as a strict fake of it goes: no live service was reached.
 
 const OPERATOR_KEY = 'sk-of-the-operator';
 let fake: FakeServer<FakeOpenAiSession>;
-let site: AgentSite;
+let site: AgentSite<World>;
 let url: string;
 
 beforeAll(async () => {
   fake = await startFakeOpenAi({ refusal: ({ headers }) => (headers.authorization === 'Bearer sk-wrong' ? 401 : null) });
   url = `ws://127.0.0.1:${String(fake.port)}/v1/realtime`;
-  site = await AgentSite.start({
+  site = await AgentSite.startOn((all) => World.start(all), {
     TRUNKLINE_OPENAI_URL: url,
     TRUNKLINE_OPENAI_API_KEY: OPERATOR_KEY,
     TRUNKLINE_TOOLS_ALLOW_PRIVATE: 'true',
@@ -98,7 +94,7 @@ describe('keys', () => {
     await call.hangUp();
     const agents = JSON.stringify((await site.gateway.api('GET', '/v1/agents')).json);
     const trace = JSON.stringify((await site.gateway.api('GET', `/v1/calls/${String((await recordOf(call))['call_id'])}/trace`)).json);
-    expect(`${agents}${trace}${site.gateway.output}`).not.toContain('sk-own');
+    expect(`${agents}${trace}${await site.gateway.log('gateway')}`).not.toContain('sk-own');
     expect(session.errors).toEqual([]);
   });
 
@@ -209,33 +205,5 @@ describe('limits', () => {
     const usage = await site.gateway.cli('org', 'provider-usage', site.gateway.ready.org_id, '--json');
     expect(JSON.parse(usage.stdout)).toMatchObject({ sessions: 0, tokens: 77 });
     expect((await limit('none')).code).toBe(0);
-  });
-});
-
-describe('the fake', () => {
-  it('talks with OpenAI’s own library, unmodified', async () => {
-    const tls = await testCertificates();
-    const server = await startFakeOpenAi({ tls });
-    const client = new OpenAI({ apiKey: 'sk-x', baseURL: `https://localhost:${String(server.port)}/v1` });
-    const realtime = new OpenAIRealtimeWS({ model: 'gpt-realtime-2.1', options: { ca: tls.ca } }, client);
-    const events = new Arrivals<RealtimeServerEvent>();
-    realtime.on('event', (event) => events.add(event));
-    realtime.on('error', () => undefined);
-    const arrived = <Type extends RealtimeServerEvent['type']>(type: Type): Promise<Extract<RealtimeServerEvent, { type: Type }>> =>
-      events.until((all) => all.find((one): one is Extract<RealtimeServerEvent, { type: Type }> => one.type === type));
-    await arrived('session.created');
-    realtime.send({ type: 'session.update', session: { type: 'realtime', audio: { output: { format: { type: 'audio/pcmu' } } } } });
-    expect((await arrived('session.updated')).session).toMatchObject({ type: 'realtime' });
-    const session = await server.sessions.at(0);
-    realtime.send({ type: 'response.create' });
-    const { id } = await session.responses.at(0);
-    session.utter(id, Buffer.alloc(160, 1), 'Hello.');
-    expect(Buffer.from((await arrived('response.output_audio.delta')).delta, 'base64')).toEqual(Buffer.alloc(160, 1));
-    await arrived('response.done');
-    realtime.send({ type: 'session.update', session: { type: 'realtime', output_modalities: ['audio', 'text'] } });
-    await arrived('error');
-    realtime.close();
-    await session.closed.at(0);
-    await server.stop();
   });
 });

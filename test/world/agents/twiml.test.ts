@@ -6,19 +6,23 @@ import { answerWith } from '../../support/invite.js';
 import { payloadOf } from '../../support/agent/test-bot.js';
 import { VoiceWebhook } from '../../support/agent/voice-webhook.js';
 import { muLawNoise, muLawWav } from '../../support/media/mu-law.js';
+import { World } from '../world.js';
 
 // An application as its owner would write it for Twilio, behind the whole product: its documents are made by Twilio's own library.
 
 const SECOND = 8_000;
 const { VoiceResponse } = twilio.twiml;
-let site: AgentSite;
+let site: AgentSite<World>;
 let webhook: VoiceWebhook;
 let token: string;
 let number: string;
 let attached = 0;
 
 beforeAll(async () => {
-  site = await AgentSite.start({ TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true', TRUNKLINE_CALLS_TRANSFER_PREFIXES: '[+1555]' });
+  site = await AgentSite.startOn((all) => World.start(all), {
+    TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true',
+    TRUNKLINE_CALLS_TRANSFER_PREFIXES: '[+1555]',
+  });
   token = (await site.gateway.cli('org', 'twilio-token', site.gateway.ready.org_id)).stdout.trim();
 });
 afterAll(() => site.stop());
@@ -175,10 +179,10 @@ describe('a voice webhook', () => {
           .filter(({ media }) => (media as { track: string }).track === track)
           .map(payloadOf),
       );
-    await expect.poll(() => trackOf('outbound').includes(played.subarray(1_600))).toBe(true);
+    await site.gateway.until(() => trackOf('outbound').includes(played));
     const [level] = mulaw.encode(new Int16Array([2_000]));
     await call.end.peer.speak(new Int16Array(SECOND / 2).fill(2_000));
-    await expect.poll(() => trackOf('inbound').filter((byte) => byte === level).length).toBe(SECOND / 2);
+    await site.gateway.until(() => trackOf('inbound').filter((byte) => byte === level).length === SECOND / 2);
     const { streamSid } = start.start;
     const about = { StreamSid: streamSid, StreamName: 'copy', CallSid: await callSid() };
     expect(await webhook.at('/stream')).toMatchObject({ isSigned: true, parameters: { ...about, StreamEvent: 'stream-started' } });
@@ -278,9 +282,10 @@ describe('a voice webhook', () => {
     const call = await talking();
     await call.end.heard(played);
     const before = webhook.requests.all.length;
-    process.kill(await site.gateway.pidOf('gateway'), 'SIGKILL');
+    site.gateway.killGateway();
+    await site.gateway.startGateway();
     const heard = call.end.voiced;
-    await expect.poll(() => call.end.voiced).toBeGreaterThan(heard + 100);
+    await call.end.peer.until(() => call.end.voiced > heard + 100);
     await call.end.peer.press(5);
     expect((await webhook.at('/chosen')).parameters).toMatchObject({ Digits: '5' });
     // The audio is fetched again, no document.
@@ -296,7 +301,7 @@ describe('a voice webhook', () => {
     await refused.close();
     const calls = async (): Promise<string> =>
       JSON.stringify((await site.gateway.api('GET', `/v1/calls?phone_number=${encodeURIComponent(number)}`)).json);
-    await expect.poll(calls).toContain('<Record> is not supported.');
+    await site.gateway.until(async () => (await calls()).includes('<Record> is not supported.'));
   });
 });
 
@@ -316,7 +321,6 @@ describe('an update of a call', () => {
     ['Dial', `<Dial action="/never">+15550100777</Dial>`],
     ['Redirect', `<Redirect>/slow</Redirect>`],
   ])('by Twiml, and then by Url, replaces %s', async (verb, document) => {
-    // Again and again: a machine that stalls may tear one.
     const played = [muLawNoise(0.5, 11), muLawNoise(0.5, 12)] as const;
     webhook.pages.set('/one.wav', muLawWav(muLawNoise(0.5, 13)));
     webhook.pages.set('/first.wav', muLawWav(played[0]));

@@ -6,19 +6,20 @@ import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { muLawNoise, muLawWav } from '../../support/media/mu-law.js';
 import { FROM, OutboundSite, TO } from '../../support/outbound-site.js';
 import { respond } from '../../support/peer-dialog.js';
+import { World } from '../world.js';
 
 // Calls that an application places with Twilio's own library, unmodified, through a carrier of the test's.
 
 const { VoiceResponse } = twilio.twiml;
 const BEEP = Int16Array.from({ length: 4_000 }, (_, n) => Math.round(8_000 * Math.sin((2 * Math.PI * 1_000 * n) / 8_000)));
 const EVENTS = ['initiated', 'ringing', 'answered', 'completed'];
-let site: OutboundSite;
+let site: OutboundSite<World>;
 let webhook: VoiceWebhook;
 let token: string;
 let accountSid: string;
 
 beforeAll(async () => {
-  site = await OutboundSite.start(true, { TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true' });
+  site = await OutboundSite.startOn((all) => World.start(all), true, { TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true' });
   token = (await site.gateway.cli('org', 'twilio-token', site.gateway.ready.org_id)).stdout.trim();
   accountSid = `AC${site.gateway.ready.org_id.replaceAll('-', '')}`;
 });
@@ -235,9 +236,10 @@ describe('a call that is placed through Twilio’s API', () => {
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     await end.heard(played);
-    process.kill(await site.gateway.pidOf('gateway'), 'SIGKILL');
+    site.gateway.killGateway();
+    await site.gateway.startGateway();
     const { voiced } = end;
-    await expect.poll(() => end.voiced).toBeGreaterThan(voiced + 100);
+    await end.peer.until(() => end.voiced > voiced + 100);
     await end.peer.press(5);
     expect(await webhook.at('/key')).toMatchObject({ cookie: 'state=menu', parameters: { Digits: '5', CallSid: sid } });
     respond(call.peer, await call.request('BYE'), '200 OK');

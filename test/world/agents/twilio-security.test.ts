@@ -2,17 +2,21 @@ import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { TestBot } from '../../support/agent/test-bot.js';
+import { World } from '../world.js';
 
 // How a bot knows that it is called by this gateway, and how it ends its call as with Twilio.
 
 const TOKEN = 'operators-own-token';
-let site: AgentSite;
+let site: AgentSite<World>;
 let customer: TestBot;
 let number: string;
 let url: string;
 
 beforeAll(async () => {
-  [site, customer] = await Promise.all([AgentSite.start({ TRUNKLINE_AGENTS_BEARER_TOKEN: TOKEN }), TestBot.start()]);
+  [site, customer] = await Promise.all([
+    AgentSite.startOn((all) => World.start(all), { TRUNKLINE_AGENTS_BEARER_TOKEN: TOKEN }),
+    TestBot.start(),
+  ]);
   url = `${customer.url}/a%20b?customer=7&empty=`;
   number = await site.numberOf({ stream: { url } });
 });

@@ -2,27 +2,25 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mulaw } from 'alawmulaw';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import type { BotMessage } from '../../support/agent/test-bot.js';
 import { answerOk, answerWith } from '../../support/invite.js';
 import type { CarrierEnd } from '../../support/media/carrier-end.js';
 import { voiceLikeNoise } from '../../support/media/audio.js';
+import { World } from '../world.js';
 
 // What a bot may do beyond Twilio's messages, behind the whole product.
 
 const SECOND = 8_000;
-/** Less than a bot may have unread. */
-const AHEAD_MS = 500;
 const TARGET = '+15550100300';
-let site: AgentSite;
+let site: AgentSite<World>;
 let number: string;
 let toolServer: Server;
-let speech: Int16Array;
+/** What voice activity detection takes for speech. */
+const SPEECH = voiceLikeNoise(1.6 * SECOND, 70);
 const toolRequests: { readonly key: string; readonly body: unknown }[] = [];
 
 beforeAll(async () => {
-  speech = await new EspeakSpeech().synthesize({ text: 'A table for two, please.', language: 'ENG' }, []);
   toolServer = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
@@ -32,7 +30,7 @@ beforeAll(async () => {
     });
   });
   await new Promise<void>((resolve) => toolServer.listen(0, '127.0.0.1', resolve));
-  site = await AgentSite.start({ TRUNKLINE_TOOLS_ALLOW_PRIVATE: 'true' });
+  site = await AgentSite.startOn((all) => World.start(all), { TRUNKLINE_TOOLS_ALLOW_PRIVATE: 'true' });
   const url = `http://127.0.0.1:${String((toolServer.address() as AddressInfo).port)}/book`;
   number = await site.numberOf({
     stream: { url: site.bot.url },
@@ -67,11 +65,11 @@ describe('configure', () => {
     const { bot, end } = call;
     bot.send({ event: 'configure', configure: { speech_events: true, end_of_speech_ms: 400 } });
     const silence = new Int16Array(SECOND);
-    await end.peer.speakAhead(silence.subarray(0, SECOND / 2), AHEAD_MS);
-    await end.peer.speakAhead(speech, AHEAD_MS);
-    await end.peer.speakAhead(silence, AHEAD_MS);
+    await end.peer.speak(silence.subarray(0, SECOND / 2));
+    await end.peer.speak(SPEECH);
+    await end.peer.speak(silence);
     // All of it, and the silence after it.
-    const whole = Buffer.from(mulaw.encode(speech.subarray(0, speech.length - (speech.length % 160))));
+    const whole = Buffer.from(mulaw.encode(SPEECH));
     const begins = (): number => bot.heard.indexOf(whole);
     await bot.messages.until(() => (begins() >= 0 && bot.heard.length >= begins() + whole.length + (SECOND * 3) / 4) || undefined);
     const started = await bot.message('speech_started');
@@ -91,7 +89,7 @@ describe('configure', () => {
     bot.say(Buffer.from(mulaw.encode(voiceLikeNoise(20 * SECOND, 71))));
     bot.send({ event: 'mark', mark: { name: 'unheard' } });
     await end.peer.until(() => end.voiced > 20);
-    await end.peer.speak(speech);
+    await end.peer.speak(SPEECH);
     expect(await bot.message('mark')).toMatchObject({ mark: { name: 'unheard' } });
     // Silence comes before the 20 s of speech are over.
     const isSilent = (): boolean => {
@@ -114,7 +112,7 @@ describe('hangup', () => {
     const bye = await call.signalling.incoming('BYE');
     // Its last packet may be behind the BYE: they come by different ways.
     const heard = (): Buffer => Buffer.concat(call.end.peer.received.map(({ packet }) => packet.payload));
-    await expect.poll(() => heard().includes(farewell), { interval: 20 }).toBe(true);
+    await site.gateway.until(() => heard().includes(farewell));
     expect(bye.header('Reason')).toContain('text="AGENT_HANGUP"');
     answerOk(call.peer, bye);
     expect(await call.bot.closed.at(0)).toBe(1_000);

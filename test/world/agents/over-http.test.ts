@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentSite } from '../../support/agent/agent-site.js';
 import { TestBot, type BotCall } from '../../support/agent/test-bot.js';
+import { World } from '../world.js';
 
 // What is set over HTTP is what the bot of the next call is told.
 
 const NUMBER = '+15550102900';
-let site: AgentSite;
+let site: AgentSite<World>;
 let other: TestBot;
 
 beforeAll(async () => {
-  [site, other] = await Promise.all([AgentSite.start(), TestBot.start()]);
+  [site, other] = await Promise.all([AgentSite.startOn((all) => World.start(all)), TestBot.start()]);
 });
 afterAll(async () => {
   await site.stop();

@@ -8,20 +8,21 @@ import { muLawNoise, muLawWav } from '../../support/media/mu-law.js';
 import { OutboundSite, TO } from '../../support/outbound-site.js';
 import type { TakenCall } from '../../support/outbound-trunk.js';
 import { respond } from '../../support/peer-dialog.js';
+import { World } from '../world.js';
 
 // <Dial> by a call of ours, as Twilio has it, on a number whose carrier is known to take no REFER.
 
 const { VoiceResponse } = twilio.twiml;
 const NUMBER = '+15550100778';
 let bot: TestBot;
-let site: OutboundSite;
-let agents: AgentSite;
+let site: OutboundSite<World>;
+let agents: AgentSite<World>;
 let webhook: VoiceWebhook;
 let token: string;
 
 beforeAll(async () => {
   bot = await TestBot.start();
-  site = await OutboundSite.start(false, { TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true' });
+  site = await OutboundSite.startOn((all) => World.start(all), false, { TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true' });
   agents = new AgentSite(site.gateway, bot);
   token = (await site.gateway.cli('org', 'twilio-token', site.gateway.ready.org_id)).stdout.trim();
   webhook = await VoiceWebhook.start(token);
@@ -41,8 +42,7 @@ afterAll(async () => {
 
 beforeEach(() => {
   page('/dialled', (response) => {
-    // A machine that stands still for 100 ms leaves a gap in one of them.
-    response.play({ loop: 3 }, '/after.wav');
+    response.play('/after.wav');
     response.hangup();
   });
   webhook.pages.set('/after.wav', muLawWav(AFTER));
@@ -73,15 +73,8 @@ describe('<Dial> by a call of ours', () => {
     const end = (await CarrierEnd.open()).connect(leg.invite.body);
     await leg.answer(end.sdp());
     const speech = new Int16Array(25 * 160).fill(5_000);
-    await expect
-      .poll(
-        async () => {
-          await call.end.peer.speak(speech);
-          return end.voiced;
-        },
-        { interval: 20 },
-      )
-      .toBeGreaterThan(20);
+    await call.end.peer.speak(speech);
+    await end.peer.until(() => end.voiced > 20);
     expect((await leg.dialog.ask('BYE')).status).toBe(200);
     const told = await parameters();
     expect(told).toMatchObject({ DialCallStatus: 'completed', DialCallSid: expect.stringMatching(/^CA[\da-f]{32}$/) as string });

@@ -6,6 +6,7 @@ import { FakeElevenLabsSession } from '../../support/provider/fake-elevenlabs.js
 import { FakeGeminiSession } from '../../support/provider/fake-gemini.js';
 import { FakeOpenAiSession } from '../../support/provider/fake-openai.js';
 import { startSessions, type FakeServer } from '../../support/provider/fake-server.js';
+import { World } from '../world.js';
 
 // Each failure of each provider that its fake can send: the record and the trace have its cause. (The console shows the record's.)
 
@@ -19,7 +20,7 @@ let refuse: ((session: Session) => void) | null = null;
 let deepgramRefusal: string | null = null;
 const fakes = new Map<ProviderName, FakeServer<Session>>();
 const numbers = new Map<ProviderName, string>();
-let site: AgentSite;
+let site: AgentSite<World>;
 
 const OPEN: Readonly<Record<ProviderName, (...given: ConstructorParameters<typeof FakeOpenAiSession>) => Session>> = {
   'openai-realtime': (end, upgrade) => new FakeOpenAiSession(end, upgrade),
@@ -29,7 +30,7 @@ const OPEN: Readonly<Record<ProviderName, (...given: ConstructorParameters<typeo
 };
 
 beforeAll(async () => {
-  site = await AgentSite.start({ TRUNKLINE_AGENTS_CONNECT_TIMEOUT_MS: '2000' });
+  site = await AgentSite.startOn((all) => World.start(all), { TRUNKLINE_AGENTS_CONNECT_TIMEOUT_MS: '2000' });
   for (const name of PROVIDERS) {
     const open = (...given: Parameters<(typeof OPEN)[ProviderName]>): Session => {
       const session = OPEN[name](...given);
@@ -56,7 +57,7 @@ async function recordOf(sipCallId: string, cause: string): Promise<Readonly<Reco
   const { call_id: id } = await site.gateway.record(sipCallId);
   const path = `/v1/calls/${String(id)}`;
   const read = async () => ((await site.gateway.api('GET', path)).json as { call: Readonly<Record<string, unknown>> }).call;
-  await expect.poll(async () => (await read())['state']).toBe('ended');
+  await site.gateway.until(async () => (await read())['state'] === 'ended');
   const record = await read();
   const trace = JSON.stringify((await site.gateway.api('GET', `${path}/trace`)).json);
   expect(record['agent_error']).toContain(cause);
@@ -169,7 +170,7 @@ async function talking(provider: ProviderName) {
   call.ack();
   const session = await fake.sessions.at(before);
   await call.end.peer.speak(new Int16Array(1_600).fill(2_000));
-  await expect.poll(() => session.audio.length).toBeGreaterThan(0);
+  await site.gateway.until(() => session.audio.length > 0);
   return { call, session };
 }
 

@@ -3,14 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWebhookOfTrunkline } from '../../../docs/examples/webhook-signature.js';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { FakeTextModel } from '../../support/provider/fake-text-model.js';
-import { killGateway, timesLogged } from '../../support/trunk.js';
+import { timesLogged } from '../../support/trunk.js';
 import { WebhookReceiver, type ReceivedWebhook } from '../../support/webhook-receiver.js';
+import { World } from '../world.js';
 
 // The call-completion webhook, behind the whole product.
 
 const RETRY_MS = 50;
 const GIVE_UP_MS = 5_000;
-let site: AgentSite;
+let site: AgentSite<World>;
 let receiver: WebhookReceiver;
 let textModel: FakeTextModel;
 let secret: string;
@@ -18,7 +19,7 @@ let secret: string;
 beforeAll(async () => {
   receiver = await WebhookReceiver.start();
   textModel = await FakeTextModel.start();
-  site = await AgentSite.start({
+  site = await AgentSite.startOn((all) => World.start(all), {
     TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true',
     TRUNKLINE_ANALYSIS_URL: textModel.url,
     TRUNKLINE_ANALYSIS_API_KEY: 'sk-operator',
@@ -153,8 +154,9 @@ describe('the call-completion webhook', () => {
     await (await talking('/killed')).hangUp();
     const [first] = await receiver.first('/killed', 2);
     // Between two attempts: during one, the next waits until its claim has run out.
-    await expect.poll(failures, { interval: 5 }).toBe(before + 2);
-    await killGateway(site.gateway);
+    await site.gateway.until(async () => (await failures()) === before + 2);
+    site.gateway.killGateway();
+    await site.gateway.startGateway();
     const [, , third] = await receiver.first('/killed', 3);
     expect(third!.text).toBe(first!.text);
     expect(isGenuine(third!)).toBe(true);

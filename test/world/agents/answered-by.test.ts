@@ -5,6 +5,7 @@ import { WebSocketServer } from 'ws';
 import { voiceLikeNoise } from '../../support/media/audio.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
 import { OutboundSite } from '../../support/outbound-site.js';
+import { World } from '../world.js';
 
 // Who answered a call that was placed: what the bot is told, and the record.
 
@@ -14,7 +15,7 @@ interface AnsweredBy {
   readonly greetingEnded: string | null;
 }
 
-let site: OutboundSite;
+let site: OutboundSite<World>;
 let told: AnsweredBy[] = [];
 
 beforeAll(async () => {
@@ -27,7 +28,7 @@ beforeAll(async () => {
   );
   await once(bot, 'listening');
   const url = `ws://127.0.0.1:${String((bot.address() as AddressInfo).port)}/`;
-  site = await OutboundSite.start(true, { TRUNKLINE_AGENTS_URL: url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' });
+  site = await OutboundSite.startOn((all) => World.start(all), true, { TRUNKLINE_AGENTS_URL: url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' });
   return async () => {
     await site.destroy();
     bot.close();
@@ -50,9 +51,9 @@ describe('a call that is placed with detect_answerer', () => {
     const { callId, call } = await site.placed({ detect_answerer: true });
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
-    // Who pauses, or is late, is a person.
     for (const part of greeting) await end.peer.speakAhead(part);
-    await expect.poll(() => told).toEqual(expected);
+    await site.gateway.until(() => told.length >= expected.length);
+    expect(told).toEqual(expected);
     expect((await call.dialog.ask('BYE')).status).toBe(200);
     await end.close();
     expect(await site.ended(callId)).toMatchObject({ answered_by: answerer });

@@ -1,9 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DeepgramClient } from '@deepgram/sdk';
-import { ElevenLabsClient } from '@elevenlabs/elevenlabs-js';
 import { mulaw } from 'alawmulaw';
-import OpenAI from 'openai';
 import twilio, { validateRequest } from 'twilio';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
@@ -14,9 +11,9 @@ import { voiceLikeNoise } from '../../support/media/audio.js';
 import { FakeFluxSession } from '../../support/provider/fake-flux.js';
 import { FakeServer, startSessions } from '../../support/provider/fake-server.js';
 import { FakeSpeech } from '../../support/provider/fake-speech.js';
+import { World } from '../world.js';
 
-// The whole product with an application as it would be written for Twilio's ConversationRelay, and strict fakes of the providers, which
-// their own libraries talk to.
+// The whole product with an application as it would be written for Twilio's ConversationRelay, and strict fakes of the providers.
 
 const { VoiceResponse } = twilio.twiml;
 
@@ -54,7 +51,7 @@ class AppCall {
 let flux: FakeServer<FakeFluxSession>;
 let speech: FakeSpeech;
 let app: FakeServer<AppCall>;
-let site: AgentSite;
+let site: AgentSite<World>;
 let webhook: VoiceWebhook;
 let token: string;
 let number: string;
@@ -69,7 +66,7 @@ beforeAll(async () => {
   flux = await startSessions((end, upgrade) => new FakeFluxSession(end, upgrade));
   speech = await FakeSpeech.start(({ provider, text }) => (provider === 'openai' ? pcmOf(text) : muLawOf(text)));
   app = await FakeServer.start((socket, upgrade) => new AppCall(socket, String(upgrade.headers['x-twilio-signature'])));
-  site = await AgentSite.start({
+  site = await AgentSite.startOn((all) => World.start(all), {
     TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true',
     TRUNKLINE_DEEPGRAM_LISTEN_URL: `ws://127.0.0.1:${String(flux.port)}/v2/listen`,
     TRUNKLINE_DEEPGRAM_SPEECH_URL: `${speech.url}/v1/speak`,
@@ -266,44 +263,4 @@ it('Say speaks in the voice of a provider that is named', async () => {
   await call.end.heard(muLawOf('Welcome to the house.'));
   expect(speech.asked.all.slice(before)).toMatchObject([{ provider: 'deepgram', voice: 'aura-2-zeus-en' }]);
   expect(await call.ended()).toContain('AGENT_HANGUP');
-});
-
-it('the fakes talk with the providers’ own libraries, unmodified', async () => {
-  const base = `ws://127.0.0.1:${String(flux.port)}`;
-  const environment = { base: speech.url, production: base, agent: base, agentRest: base };
-  const deepgram = new DeepgramClient({ apiKey: 'dg-key', environment });
-  const before = flux.sessions.all.length;
-  const socket = await deepgram.listen.v2.connect({
-    Authorization: 'Token dg-key',
-    model: 'flux-general-en',
-    encoding: 'mulaw',
-    sample_rate: 8_000,
-    reconnectAttempts: 0,
-  });
-  const arrived = new Arrivals<unknown>();
-  socket.on('message', (message) => arrived.add(message));
-  socket.connect();
-  await socket.waitForOpen();
-  const listener = await flux.sessions.at(before);
-  socket.sendMedia(Buffer.alloc(640));
-  listener.turn('EndOfTurn', 'Good day');
-  expect(await arrived.at(1)).toMatchObject({ type: 'TurnInfo', event: 'EndOfTurn', transcript: 'Good day', trigger: 'model' });
-  socket.sendCloseStream({ type: 'CloseStream' });
-  await listener.messages.at(0);
-  socket.close();
-  const said = await deepgram.speak.v1.audio.generate({
-    text: 'One.',
-    model: 'aura-2-thalia-en',
-    encoding: 'mulaw',
-    sample_rate: 8_000,
-    container: 'none',
-  });
-  expect(Buffer.from(await said.arrayBuffer())).toEqual(muLawOf('One.'));
-  const elevenlabs = new ElevenLabsClient({ apiKey: 'xi-key', baseUrl: speech.url });
-  const stream = await elevenlabs.textToSpeech.stream('voice-1', { text: 'Two', modelId: 'eleven_flash_v2_5', outputFormat: 'ulaw_8000' });
-  expect(Buffer.from(await new Response(stream).arrayBuffer())).toEqual(muLawOf('Two'));
-  const openai = new OpenAI({ apiKey: 'sk-key', baseURL: `${speech.url}/v1` });
-  const audio = await openai.audio.speech.create({ model: 'gpt-4o-mini-tts', input: 'Three', voice: 'alloy', response_format: 'pcm' });
-  expect(Buffer.from(await audio.arrayBuffer())).toEqual(pcmOf('Three'));
-  expect([listener.errors, speech.errors]).toEqual([[], []]);
 });
