@@ -1,9 +1,13 @@
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../../support/carrier-call.js';
 import { contactOf, PEER_SDP, PeerDialog, respond, sdpOf } from '../../support/peer-dialog.js';
 import { SipSite } from '../../support/sip-site.js';
 import { eventOf, type SrfApplication, type SrfDialog, type SrfMessage, type SrfRequest } from '../../support/srf.js';
 import type { UdpPeer } from '../../support/udp-peer.js';
+import { withWorldTime } from '../world-time.js';
+
+withWorldTime();
 
 let site: SipSite;
 let srf: SrfApplication;
@@ -74,7 +78,8 @@ describe('createUAC', () => {
     const { call, provisional } = await called();
     const invite = await peer.request('INVITE');
     respond(peer, invite, '183 Session Progress', { tag: 'b3', body: sdpOf(42_000) });
-    await expect.poll(() => provisional.map(({ status, body }) => [status, body])).toEqual([[183, sdpOf(42_000)]]);
+    await until(() => provisional.length > 0, 'no provisional answer came');
+    expect(provisional.map(({ status, body }) => [status, body])).toEqual([[183, sdpOf(42_000)]]);
     respond(peer, invite, '200 OK', { tag: 'b3', body: PEER_SDP });
     const dialog = await call;
     expect(dialog.remote.sdp).toBe(PEER_SDP);

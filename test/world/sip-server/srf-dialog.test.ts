@@ -1,8 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../../support/carrier-call.js';
 import { answered, PEER_SDP, PeerDialog, respond, sdpOf } from '../../support/peer-dialog.js';
 import { SipSite } from '../../support/sip-site.js';
 import { eventOf, type SrfApplication, type SrfDialog } from '../../support/srf.js';
 import type { WirePeer } from '../../support/wire-peer.js';
+import { withWorldTime } from '../world-time.js';
+
+withWorldTime();
 
 let site: SipSite;
 let srf: SrfApplication;
@@ -31,7 +35,7 @@ interface Ends {
 async function asUas(): Promise<Ends> {
   const peer = await site.tls();
   const theirs = await answered(peer, 'x');
-  await expect.poll(() => dialogs.has(theirs.callId)).toBe(true);
+  await until(() => dialogs.has(theirs.callId), 'the application has no dialog');
   return { ours: dialogs.get(theirs.callId)!, theirs, peer };
 }
 

@@ -1,7 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../../support/carrier-call.js';
 import { PeerDialog, respond, SentRequest, sdpOf } from '../../support/peer-dialog.js';
 import { SipSite } from '../../support/sip-site.js';
 import { eventOf, finalOf, type SrfApplication, type SrfDialog, type SrfRequest } from '../../support/srf.js';
+import { withWorldTime } from '../world-time.js';
+
+withWorldTime();
 
 let site: SipSite;
 let srf: SrfApplication;
@@ -34,7 +38,7 @@ async function subscribed(): Promise<{ ours: SrfDialog; theirs: PeerDialog }> {
   const sent = new SentRequest(peer, 'SUBSCRIBE', 'sip:bob@127.0.0.1', SUBSCRIBE);
   const accepted = await sent.status(202);
   expect([accepted.header('Expires'), accepted.header('Contact')]).toEqual(['600', expect.stringMatching(/^<sip:/)]);
-  await expect.poll(() => subscriptions.has(sent.callId)).toBe(true);
+  await until(() => subscriptions.has(sent.callId), 'the application has no subscription');
   return { ours: subscriptions.get(sent.callId)!, theirs: PeerDialog.caller(peer, accepted) };
 }
 

@@ -2,6 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { invite, PEER_SDP, PeerDialog, sdpOf } from '../../support/peer-dialog.js';
 import { SipSite } from '../../support/sip-site.js';
 import { eventOf, type SrfDialog, type SrfRequest } from '../../support/srf.js';
+import { withWorldTime } from '../world-time.js';
+
+withWorldTime();
 
 let site: SipSite;
 let called: Promise<SrfDialog> = Promise.reject(new Error('nobody has called'));

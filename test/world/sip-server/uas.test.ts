@@ -5,6 +5,9 @@ import { testCertificates } from '../../support/certificates.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
 import { startSipServer } from '../../support/sip-server.js';
 import { addressed } from '../../support/wire-peer.js';
+import { withWorldTime } from '../world-time.js';
+
+withWorldTime();
 
 // drachtio-srf's own types are wrong in places; the tests see it as it is used by plain JavaScript applications.
 type AnySrf = ReturnType<typeof makeSrf>;

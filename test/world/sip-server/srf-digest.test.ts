@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../../support/carrier-call.js';
 import { answered, PEER_SDP, PeerDialog, respond, sdpOf } from '../../support/peer-dialog.js';
 import { SipSite } from '../../support/sip-site.js';
 import { finalOf, type SrfApplication, type SrfDialog } from '../../support/srf.js';
 import type { WireMessage } from '../../support/wire-peer.js';
+import { withWorldTime } from '../world-time.js';
+
+withWorldTime();
 
 let site: SipSite;
 let srf: SrfApplication;
-let uas: SrfDialog;
+let uas: SrfDialog | undefined;
 
 beforeAll(async () => {
   site = await SipSite.start();
@@ -85,8 +89,8 @@ describe('in a dialog', () => {
   it('[3261 §22.2] a BYE challenged by 407 goes again, and the call ends with its answer', async () => {
     const peer = await site.udp();
     const theirs = await answered(peer, 'x');
-    await expect.poll(() => uas.sip.callId).toBe(theirs.callId);
-    const ended = uas.destroy({ auth });
+    await until(() => uas?.sip.callId === theirs.callId, 'the application has no dialog');
+    const ended = uas?.destroy({ auth });
     const first = await theirs.request('BYE');
     respond(peer, first, '407 Proxy Authentication Required', { extra: [`Proxy-Authenticate: ${CHALLENGE}`] });
     const second = await theirs.request('BYE');
@@ -100,8 +104,8 @@ describe('in a dialog', () => {
   it('a BYE challenged without credentials: the call stays, and another BYE ends it', async () => {
     const peer = await site.udp();
     const theirs = await answered(peer, 'x');
-    await expect.poll(() => uas.sip.callId).toBe(theirs.callId);
-    const ended = uas.destroy();
+    await until(() => uas?.sip.callId === theirs.callId, 'the application has no dialog');
+    const ended = uas?.destroy();
     respond(peer, await theirs.request('BYE'), '407 Proxy Authentication Required', { extra: [`Proxy-Authenticate: ${CHALLENGE}`] });
     await ended;
     expect(site.server.counts['calls']).toBe(1);

@@ -4,6 +4,9 @@ import { SipSite } from '../../support/sip-site.js';
 import type { ProxyResult } from '../../support/srf.js';
 import type { UdpPeer } from '../../support/udp-peer.js';
 import type { WireMessage } from '../../support/wire-peer.js';
+import { withWorldTime } from '../world-time.js';
+
+withWorldTime();
 
 let site: SipSite;
 let caller: UdpPeer;

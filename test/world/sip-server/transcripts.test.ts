@@ -1,9 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FrameDecoder } from '../../../src/sip-server/control-protocol.js';
+import { until } from '../../support/carrier-call.js';
 import { ControlClient } from '../../support/control-client.js';
 import { EventLog } from '../../support/event-log.js';
 import { readFrames, readPeer, readRecording } from '../../support/recordings.js';
 import { SipSite } from '../../support/sip-site.js';
+import { withWorldTime } from '../world-time.js';
+
+withWorldTime();
 
 // The recorded sessions that are about connections: what differs is in test/conformance/control-protocol/differences.test.ts.
 
@@ -88,7 +92,9 @@ describe('26: the protocol’s edges', () => {
     }
     const theirs =
       OWN[title] ?? [...new FrameDecoder(1 << 20).push(answered)].flatMap((item) => (item.type === 'frame' ? [outline(item.payload)] : []));
-    await expect.poll(() => client.frames.filter((frame) => frame.split('|')[1] === 'response').map(outline)).toEqual(theirs);
+    const ours = (): string[] => client.frames.filter((frame) => frame.split('|')[1] === 'response').map(outline);
+    await until(() => ours().length === theirs.length, 'an answer is missing');
+    expect(ours()).toEqual(theirs);
     if (isClosed && title !== 'length 6 digits') await client.closed;
   });
 
@@ -206,7 +212,7 @@ describe('33 and 36: connections of callers', () => {
     peer.raw(ack.replace(/^To: .*$/m, `To: ${ok.header('To') ?? ''}`));
     const dialogId = (await acknowledged).split('|')[9] ?? '';
     peer.close();
-    await expect.poll(() => site.server.counts['connections']).toBe(0);
+    await until(() => site.server.counts['connections'] === 0, 'a connection is left');
     const answer = client.next((frame) => frame.includes('\r\nSIP/2.0 503 Service Unavailable\r\n'));
     expect(verdict(await client.ask(`bye|sip||${dialogId}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`))).toMatch(/^OK\|application\|/);
     expect((await answer).split('|').slice(2, 7)).toEqual(['network', '0', 'tls', '', '0']);
