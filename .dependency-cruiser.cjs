@@ -97,7 +97,7 @@ const ONLY_IN = [
   ['json-p3', '^src/gateway/model/result-path\\.ts$'],
   ['saxes', '^src/gateway/twilio/xml\\.ts$'],
   ['csv-parse', '^src/gateway/api/batch-numbers\\.ts$'],
-  ['mpg123-decoder', '^src/gateway/agents/audio-file-thread\\.ts$'],
+  ['mpg123-decoder', '^src/gateway/agents/decode-audio-file\\.ts$'],
   ['@echogarden/fvad-wasm', '^src/gateway/media/voice-detector\\.ts$'],
 ];
 

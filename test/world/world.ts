@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
@@ -184,13 +184,16 @@ export class World implements Product {
     const config = this.#config(name);
     const process_ = new WorldProcess(name);
     const log = this.#logOf(name);
-    const predecessor = { ...NO_PREDECESSOR, ended: Promise.resolve(Date.now()) };
+    const predecessor = { ...NO_PREDECESSOR, ended: Promise.resolve(this.#gateways.get(name)?.process.diedMs ?? Date.now()) };
     const running = process_.run(() =>
       startGateway(config, systemClock, log, { index: 1, count: 1 }, openEndpoint(config, log), predecessor),
     );
     this.#gateways.set(name, { process: process_, running, config });
     const { facts } = await running;
-    if (name === GATEWAY) this.ready = { ...this.ready, ...facts, sip: { tls: `127.0.0.1:${String(this.sipPort)}` } };
+    if (name !== GATEWAY) return;
+    this.ready = { ...this.ready, ...facts, sip: { tls: `127.0.0.1:${String(this.sipPort)}` } };
+    // As `trunkline up` writes it: commands find the gateway by it.
+    writeFileSync(join(this.dataDir, 'ready.json'), JSON.stringify(this.ready));
   }
 
   killGateway(name = GATEWAY): void {
@@ -268,12 +271,14 @@ export class World implements Product {
   /** A command of the CLI, in a process of its own. */
   async cli(...args: readonly string[]): Promise<CliResult> {
     const said = { stdout: '', stderr: '' };
-    const program = new Command('trunkline').exitOverride().configureOutput({
-      writeOut: (text) => (said.stdout += text),
-      writeErr: (text) => (said.stderr += text),
-    });
+    const program = new Command('trunkline');
     addCommands(program, () => this.#config(GATEWAY));
-    const print = vi.spyOn(console, 'log').mockImplementation((line: unknown) => void (said.stdout += `${String(line)}\n`));
+    const [writeOut, writeErr] = [(text: string) => void (said.stdout += text), (text: string) => void (said.stderr += text)];
+    for (const command of withSubcommands(program)) command.exitOverride().configureOutput({ writeOut, writeErr });
+    const printed = [
+      vi.spyOn(console, 'log').mockImplementation((line: unknown) => writeOut(`${String(line)}\n`)),
+      vi.spyOn(console, 'error').mockImplementation((line: unknown) => writeErr(`${String(line)}\n`)),
+    ];
     try {
       await new WorldProcess('cli').run(() => program.parseAsync([...args], { from: 'user' }));
       return { code: 0, ...said };
@@ -281,7 +286,7 @@ export class World implements Product {
       if (error instanceof CommanderError) return { code: error.exitCode, ...said };
       return { code: 1, stdout: said.stdout, stderr: `${said.stderr}trunkline: ${errorText(error)}\n` };
     } finally {
-      print.mockRestore();
+      for (const one of printed) one.mockRestore();
     }
   }
 
@@ -367,6 +372,10 @@ export class World implements Product {
       child: (fields) => this.#logOf(name, { ...bindings, ...fields }),
     };
   }
+}
+
+function withSubcommands(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap((one) => withSubcommands(one))];
 }
 
 /** A world that ends with the test that asks for it; a test that fails prints what its parts logged. */

@@ -42,6 +42,8 @@ function addressesOf(name: string): readonly string[] {
 function replaceNetwork(): void {
   const connect = (...given: unknown[]): WorldSocket => connectInWorld(given);
   Object.assign(net, { connect, createConnection: connect });
+  // It has taken its own from `net` before.
+  Object.assign(http.Agent.prototype, { createConnection: connect });
   Object.assign(net.Server.prototype, {
     listen(this: net.Server, ...given: unknown[]): net.Server {
       return listenInWorld(this, given);

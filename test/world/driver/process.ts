@@ -10,13 +10,18 @@ export interface Possession {
 
 /** One of the product's processes. All run in the process of the test; whatever they open or wait for is noted as theirs, so that one can be killed. */
 export class WorldProcess {
-  #isDead = false;
+  #diedMs: number | null = null;
   readonly #possessions = new Set<Possession>();
 
   constructor(readonly name: string) {}
 
   get isDead(): boolean {
-    return this.#isDead;
+    return this.#diedMs !== null;
+  }
+
+  /** Wall time; `null`: it lives. */
+  get diedMs(): number | null {
+    return this.#diedMs;
   }
 
   run<T>(work: () => T): T {
@@ -33,7 +38,7 @@ export class WorldProcess {
 
   /** As `kill -9` does: it neither runs nor hears any more, and its connections are closed by the system. */
   kill(): void {
-    this.#isDead = true;
+    this.#diedMs ??= Date.now();
     for (const possession of [...this.#possessions]) possession.cut();
     this.#possessions.clear();
   }

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { boundToProcess } from './process.js';
+import { outstanding } from './time.js';
 
 /** What a thread's module gets in place of `parentPort` of node:worker_threads. */
 export type ThreadPort = Pick<EventEmitter, 'on'> & { postMessage(message: unknown, moved?: readonly ArrayBuffer[]): void; close(): void };
@@ -13,6 +14,11 @@ const THREADS: Readonly<Record<string, () => Promise<(port: ThreadPort, workerDa
   'result-paths-thread': async () => {
     const { pickResults } = await import('../../../src/gateway/agents/pick-results.js');
     return (port) => port.on('message', (order: unknown) => port.postMessage(pickResults(order as never)));
+  },
+  'audio-file-thread': async () => {
+    const { decodedAudio } = await import('../../../src/gateway/agents/decode-audio-file.js');
+    return (port) =>
+      port.on('message', (bytes: unknown) => void outstanding(decodedAudio(bytes as never)).then((audio) => port.postMessage(audio)));
   },
   'batch-body-thread': async () => {
     const { readBatchText } = await import('../../../src/gateway/api/batch-body.js');

@@ -14,6 +14,7 @@ const real = {
 /** What Node.js does outside of JavaScript, by its names: while one is under way, something is still to come without time passing. */
 const OUTSTANDING = new Set([
   'Immediate',
+  'CloseReq',
   'FSReqCallback',
   'FSReqPromise',
   'GetAddrInfoReqWrap',

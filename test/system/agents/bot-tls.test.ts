@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { AgentSite } from '../../support/agent/agent-site.js';
+import { TestBot } from '../../support/agent/test-bot.js';
+import { TestCa } from '../../support/openssl.js';
+import { freePorts } from '../../support/ports.js';
+
+// A bot whose certificate is real: test/world has no TLS.
+
+let ca: TestCa;
+let site: AgentSite;
+let port: number;
+let number: string;
+const stops: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  ca = await TestCa.create();
+  [port] = (await freePorts(1)) as [number];
+  site = await AgentSite.start({ TRUNKLINE_AGENTS_CA_FILE: ca.caFile });
+  number = await site.numberOf({ stream: { url: `wss://127.0.0.1:${String(port)}/call` } });
+});
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+afterAll(async () => {
+  await site.stop();
+  await ca.remove();
+});
+
+async function withCertificate(sans: string): Promise<TestBot> {
+  const { certFile, keyFile } = await ca.issue('bot', sans);
+  const bot = await TestBot.start({ port, tls: { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') } });
+  stops.push(() => bot.stop());
+  return bot;
+}
+
+describe('a bot behind TLS', () => {
+  it('is trusted by a CA of agents.ca_file', async () => {
+    const bot = await withCertificate('IP:127.0.0.1');
+    const call = await site.talking({ number: number }, bot);
+    await call.bot.message('media');
+    await call.hangUp();
+  });
+
+  it('is refused when its certificate has another name', async () => {
+    const bot = await withCertificate('DNS:bot.example.com');
+    const call = await site.invite({ number });
+    expect((await call.signalling.final()).status).toBe(480);
+    await call.close();
+    expect(await site.gateway.record(call.signalling.callId)).toMatchObject({
+      reason: 'AGENT_UNAVAILABLE',
+      agent_error: expect.stringMatching(/wss:\/\/\S+: Hostname\/IP does not match certificate's altnames: .*, after \d+ ms/) as string,
+    });
+    expect(bot.calls.all).toEqual([]);
+    await site.gateway.logged('gateway', 'altnames');
+  });
+});
