@@ -45,12 +45,17 @@ describe('a bot behind TLS', () => {
   it('is refused when its certificate has another name', async () => {
     const bot = await withCertificate('DNS:bot.example.com');
     const call = await site.invite({ number });
-    expect((await call.signalling.final()).status).toBe(480);
+    const final = await call.signalling.final();
+    expect([final.status, final.header('Warning')]).toEqual([480, expect.stringContaining('AGENT_UNAVAILABLE')]);
+    expect(call.peer.received.map(({ status }) => status).filter((status) => status > 0)).toEqual([100, 480]);
     await call.close();
-    expect(await site.gateway.record(call.signalling.callId)).toMatchObject({
-      reason: 'AGENT_UNAVAILABLE',
-      agent_error: expect.stringMatching(/wss:\/\/\S+: Hostname\/IP does not match certificate's altnames: .*, after \d+ ms/) as string,
-    });
+    const cause = /wss:\/\/\S+: Hostname\/IP does not match certificate's altnames: .*, after \d+ ms/;
+    const record = await site.gateway.record(call.signalling.callId);
+    expect(record).toMatchObject({ reason: 'AGENT_UNAVAILABLE', sip_status: 480, answered_at: null });
+    expect(record['agent_error']).toMatch(cause);
+    const { json } = await site.gateway.api('GET', `/v1/calls/${String(record['call_id'])}/trace`);
+    const summaries = (json['trace'] as { source: string; summary: string }[]).map(({ source, summary }) => `${source}: ${summary}`);
+    expect(summaries).toContainEqual(expect.stringMatching(new RegExp(`^agent: ${cause.source}`)));
     expect(bot.calls.all).toEqual([]);
     await site.gateway.logged('gateway', 'altnames');
   });
