@@ -4,12 +4,15 @@ import { defineConfig } from 'vitest/config';
 
 /** A limit finds a test that hangs, and no more: nothing that a slow machine does reaches it. */
 const HANG_GUARD_MS = 120_000;
+const { PROCESS_COVERAGE } = process.env;
 const guarded = {
   testTimeout: HANG_GUARD_MS,
   hookTimeout: HANG_GUARD_MS,
   // Below the guard, so that the failure names the state that did not come.
   expect: { poll: { timeout: HANG_GUARD_MS - 10_000, interval: 20 } },
   setupFiles: ['test/support/seed.ts'],
+  // With `npm run coverage`, a process or thread that a test starts writes there what it ran (scripts/coverage).
+  env: PROCESS_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE: PROCESS_COVERAGE },
   // A worker keeps the modules that it has loaded: half of the time of unit tests was loading them again for each file. No test depends on
   // the order of files.
   isolate: false,
@@ -17,6 +20,7 @@ const guarded = {
 
 export default defineConfig({
   test: {
+    coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['json'], reportOnFailure: true },
     projects: [
       {
         test: {

@@ -1,4 +1,4 @@
-# Shared by scripts/check, scripts/test and scripts/test-system. Sourced after scripts/lib.sh, never run.
+# Shared by scripts/check, scripts/test, scripts/test-system and scripts/coverage. Sourced after scripts/lib.sh, never run.
 
 passed=0
 failed=0
@@ -39,11 +39,11 @@ run_checks() {
   check "dead code" "$bin/knip"
 }
 
-# Runs one project of vitest.config.ts, and counts its tests. A file that does not load, and an error outside of a test, count as one failure each.
-run_project() { # PROJECT
+# Runs one project of vitest.config.ts, with further options, and counts its tests. A file that does not load, and an error outside of a test, count as one failure each.
+run_project() { # PROJECT OPTION...
   local report="$ROOT/test-results/$1.json" counts status=0
   rm -f "$report"
-  node_modules/.bin/vitest run --project "$1" --reporter=default --reporter=json --outputFile.json="$report" || status=$?
+  node_modules/.bin/vitest run --project "$@" --reporter=default --reporter=json --outputFile.json="$report" || status=$?
   counts=$(node -e '
     const status = Number(process.argv[2]);
     let passed = 0, failed = 0;
