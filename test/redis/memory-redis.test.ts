@@ -170,7 +170,7 @@ describe('what the stores ask', () => {
         await comparison.dump(keys);
       }),
       // One that fails is made smaller for so long.
-      { numRuns: 15, examples: [[everything]], plugins: [fc.interruptAfterTimeLimit(HANG_GUARD_MS / 2)] },
+      { numRuns: 15, examples: [[everything]] },
     );
   });
 
@@ -182,7 +182,8 @@ describe('what the stores ask', () => {
     expect(files.length).toBeGreaterThan(20);
     const isRun = (file: string): boolean => {
       const source = readFileSync(new URL(file, folder), 'latin1');
-      return [...run].some((script) => script.endsWith(source));
+      // The function of the time stands before the scripts that ask for it.
+      return [...run].some((script) => script.includes(source));
     };
     expect(files.filter((file) => !isRun(file))).toEqual([]);
   });
