@@ -152,9 +152,11 @@ async function answers(node: TestRedis, command: string, expected: RegExp): Prom
 /** Between two questions: nodes take seconds to find one another, and would serve nothing but these. */
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
+/** Each node knows the others and their slots: a client asks any of them where the slots are. */
 async function isFormed(nodes: readonly TestRedis[]): Promise<void> {
+  const lines = ['cluster_state:ok', `cluster_known_nodes:${String(CLUSTER_NODES)}`, `cluster_slots_assigned:${String(SLOTS)}`];
   for (const node of nodes) {
-    for (let info = ''; !info.includes('cluster_state:ok') || !info.includes(`cluster_known_nodes:${String(CLUSTER_NODES)}`);) {
+    for (let info = ''; !lines.every((line) => info.includes(`${line}\r\n`));) {
       await pause();
       info = await node.command('CLUSTER INFO');
     }

@@ -114,7 +114,7 @@ describe(`${String(CALLS)} calls, a fifth of each kind: ${KINDS.join(', ')}`, ()
   it('leave no call in the gateway: it stops before the drain time', async () => {
     // The shells that run espeak-ng have no environment by which `processesOf` would find them.
     const helpers = startedBy(childPid(gateway.ready.pid, 'gateway'));
-    expect(helpers).toHaveLength(2);
+    expect(helpers).toHaveLength(4);
     expect(await gateway.stop()).toBe(0);
     await expect.poll(() => helpers.filter(isAlive)).toEqual([]);
     const log = await gateway.log('gateway');
