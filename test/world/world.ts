@@ -54,7 +54,7 @@ export interface LoggedLine {
 export type Settings = Readonly<Record<string, string>>;
 
 export interface WorldOptions {
-  /** How many rtpengines there are; a world with several has no demo organization, and gateways that share its Redis. */
+  /** How many rtpengines there are; left out: one. Gateways of a world with several share its Redis. */
   readonly relays?: number;
   /** False: the test starts its gateways. */
   readonly hasGateway?: boolean;
@@ -99,11 +99,7 @@ export class World implements Product {
   /** Everything has started and answers. */
   static async start(settings: Settings = {}, options: WorldOptions = {}): Promise<World> {
     // Modules are loaded in real time.
-    const modules = [
-      '../../src/gateway/media-thread/agents.js',
-      '../../src/gateway/wiring/api.js',
-      '../../src/gateway/net/guarded-agent.js',
-    ];
+    const modules = ['../../src/gateway/media-thread/agents.js', '../../src/gateway/wiring/api.js'];
     await Promise.all([loadThreads(), loadHttpClient(), ...modules.map((module) => import(module))]);
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-world-'));
     const [time, network] = [new WorldTime(options.startsMs), worldNetwork()];
@@ -302,7 +298,7 @@ export class World implements Product {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** Gateways that share their Redis make no demo organization. */
+  /** Gateways that share their Redis make no demo organization: the world makes it. */
   get #isShared(): boolean {
     return this.rtpengines.length > 1 || this.options.hasGateway === false;
   }

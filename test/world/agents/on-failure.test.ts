@@ -33,6 +33,19 @@ function withStandIn(settings: () => Readonly<Record<string, string>>): void {
   });
 }
 
+/** The second provider, with the operator's key, answers where the first one does not. */
+function withSecondProvider(): void {
+  withStandIn(() => ({
+    TRUNKLINE_AGENTS_ON_FAILURE: 'second-provider',
+    TRUNKLINE_AGENTS_SECOND_PROVIDER: 'deepgram',
+    TRUNKLINE_DEEPGRAM_API_KEY: 'dg-operator',
+    TRUNKLINE_DEEPGRAM_URL: `ws://127.0.0.1:${String(second.port)}/v1/agent/converse`,
+  }));
+  beforeAll(async () => {
+    expect((await site.gateway.cli('org', 'enable-operator-keys', site.gateway.ready.org_id)).code).toBe(0);
+  });
+}
+
 async function called(): Promise<AgentCall> {
   const call = await site.invite({ number: numbers.agent });
   await call.answered();
@@ -71,15 +84,7 @@ const textsOf = (record: Readonly<Record<string, unknown>>): string[] =>
   (record['transcript'] as readonly { readonly text: string }[]).map(({ text }) => text);
 
 describe('second-provider', () => {
-  withStandIn(() => ({
-    TRUNKLINE_AGENTS_ON_FAILURE: 'second-provider',
-    TRUNKLINE_AGENTS_SECOND_PROVIDER: 'deepgram',
-    TRUNKLINE_DEEPGRAM_API_KEY: 'dg-operator',
-    TRUNKLINE_DEEPGRAM_URL: `ws://127.0.0.1:${String(second.port)}/v1/agent/converse`,
-  }));
-  beforeAll(async () => {
-    expect((await site.gateway.cli('org', 'enable-operator-keys', site.gateway.ready.org_id)).code).toBe(0);
-  });
+  withSecondProvider();
 
   it.each([
     [401, 'the key is wrong'],
@@ -127,15 +132,7 @@ describe('second-provider', () => {
 });
 
 describe('between the 200 and the ACK', () => {
-  withStandIn(() => ({
-    TRUNKLINE_AGENTS_ON_FAILURE: 'second-provider',
-    TRUNKLINE_AGENTS_SECOND_PROVIDER: 'deepgram',
-    TRUNKLINE_DEEPGRAM_API_KEY: 'dg-operator',
-    TRUNKLINE_DEEPGRAM_URL: `ws://127.0.0.1:${String(second.port)}/v1/agent/converse`,
-  }));
-  beforeAll(async () => {
-    expect((await site.gateway.cli('org', 'enable-operator-keys', site.gateway.ready.org_id)).code).toBe(0);
-  });
+  withSecondProvider();
 
   /** A call that was answered, whose provider has spoken; its ACK has not gone out. */
   async function answered(): Promise<{ readonly call: AgentCall; readonly session: FakeOpenAiSession }> {

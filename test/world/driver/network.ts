@@ -4,20 +4,19 @@ import { WorldSocket, type OnRead, type SocketAddress } from './socket.js';
 import { later } from './time.js';
 
 interface Listener extends Possession {
-  readonly port: number;
   accept(client: WorldSocket, to: SocketAddress, from: SocketAddress): void;
 }
 
 const FIRST_EPHEMERAL = 40_000;
 
-/** How long a connection takes that nobody answers. */
+/** What becomes of an attempt to connect. `mute`: it gets no answer. */
 type Fate = 'connects' | 'refused' | 'mute';
 
 /** All connections of a world: they stay in this process. */
 export class WorldNetwork {
   readonly #listeners = new Map<string, Listener>();
   #nextPort = FIRST_EPHEMERAL;
-  /** Of the way to a port; one that is not named connects where somebody listens. */
+  /** By port; at one that is not named, an attempt connects where somebody listens. */
   readonly #fates = new Map<string, Fate>();
 
   /** What becomes of connections to a port from now on. Those that stand stay. */
@@ -41,7 +40,7 @@ export class WorldNetwork {
       if (this.#listeners.get(at) === listener) this.#listeners.delete(at);
       owner?.closed(listener);
     };
-    const listener: Listener = { port: Number(at), accept, cut: end };
+    const listener: Listener = { accept, cut: end };
     this.#listeners.set(at, listener);
     owner?.opened(listener);
     return end;

@@ -72,8 +72,6 @@ class PlayedWorld {
       case 'hold':
       case 'resume':
         return this.#withCall(step.call, (call) => this.#carrier.change(call, step.do === 'hold' ? 'sendonly' : 'sendrecv'));
-      case 'press':
-        return;
       case 'place':
         return this.#place(step.callee);
       case 'callee-hangs-up': {

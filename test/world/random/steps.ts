@@ -10,7 +10,6 @@ export type Step =
   | { readonly do: 'cancel'; readonly call: number }
   | { readonly do: 'hang-up'; readonly call: number }
   | { readonly do: 'hold' | 'resume'; readonly call: number }
-  | { readonly do: 'press'; readonly call: number; readonly digit: number }
   /** A call that the customer places; the callee does this with it. */
   | { readonly do: 'place'; readonly callee: 'answers' | 'rings' | 'is-busy' | 'is-mute' }
   | { readonly do: 'callee-hangs-up'; readonly call: number }
@@ -44,7 +43,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('cancel' as const), call: place }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('hang-up' as const), call: place }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('hold' as const, 'resume' as const), call: place }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('press' as const), call: place, digit: fc.nat(11) }) },
   {
     weight: 4,
     arbitrary: fc.record({
