@@ -9,7 +9,6 @@ export interface CallSourceListener {
 
 /** What makes the calls of a stage, or a part of them. */
 export interface CallSource {
-  readonly pid: number;
   /** Hands on what has happened since the last time. */
   read(): void;
   /** Resolves when all calls have ended and all is handed on; with what went wrong when it broke off. */

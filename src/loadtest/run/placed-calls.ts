@@ -34,7 +34,6 @@ const DIGITS = 6;
 
 /** Calls that the API places and the carrier answers: a request each, held, and ended by the carrier. Every call has a number of its own. */
 export class PlacedCalls implements CallSource {
-  readonly pid = process.pid;
   readonly #underway = new Map<string, Placed>();
   readonly #startMs: number;
   #countedMs: number;

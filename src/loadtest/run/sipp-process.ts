@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { within, type Clock } from '../../lib/clock.js';
 import { CALLS_FILE, ERROR_FILE, sippArguments, STAT_FILE, type SippJob } from '../sipp-command.js';
 import { ErrorLog, parseCallLine, parseRttLine, StatLines } from '../sipp-files.js';
-import type { CallSource, CallSourceListener } from './call-source.js';
+import type { CallSourceListener } from './call-source.js';
 import { FileFollower } from './file-follower.js';
 import { ownedChild, whenGone } from './owned-child.js';
 
@@ -14,7 +14,7 @@ const BYE_TIME_MS = 1_500;
 const ORDERLY = [0, 1, 97, 99];
 
 /** One SIPp in a directory of its own. */
-export class SippProcess implements CallSource {
+export class SippProcess {
   readonly #child: ChildProcess;
   readonly #calls: FileFollower;
   readonly #errors: FileFollower;

@@ -11,7 +11,7 @@ import { verdictOf, type Thresholds } from '../verdict.js';
 import { MediaGenerator } from './media-generator.js';
 import { CORES, type ProcessWatch } from './process-watch.js';
 import type { CallSource, CallSourceListener } from './call-source.js';
-import { SippProcess } from './sipp-process.js';
+import { SippCalls } from './sipp-calls.js';
 
 /** What all stages of a run share. */
 export interface StageSite {
@@ -76,7 +76,6 @@ export class Stage {
     } finally {
       this.#cancelRead();
       this.#cancelLook();
-      if (this.site.source === null) for (const sipp of this.#sipps) this.site.watch.remove(sipp.pid);
       await this.#generator?.close();
       if (this.#generator !== undefined) this.site.watch.remove(this.#generator.pid);
     }
@@ -150,9 +149,9 @@ export class Stage {
       error: (error) => recorder.error(error),
       counters: (counters) => recorder.counters(index, counters),
     };
-    const sipp = site.source?.(job, listener) ?? new SippProcess(job, directory, listener, site.clock);
+    const sipp =
+      site.source?.(job, listener) ?? new SippCalls(job, directory, listener, site.clock, site.watch, `sipp ${String(index + 1)}`);
     recorder.begin(index, job, site.clock.wallMs());
-    if (site.source === null) site.watch.add(sipp.pid, `sipp ${String(index + 1)}`);
     this.#sipps.push(sipp);
   }
 

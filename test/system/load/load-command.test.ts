@@ -1,10 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunFigures } from '../../../src/loadtest/figures.js';
-import { RunningGateway } from '../../support/gateway.js';
+import { runCli, RunningGateway } from '../../support/gateway.js';
 
 // The real command, SIPp, stunnel and media generator against a real gateway.
 
@@ -139,6 +140,37 @@ describe('trunkline load', () => {
     expect(marks.map(({ payload }) => payload['state_change'] ?? null)).toEqual(['started', 'stage', 'interrupted', null]);
     const { json } = await gateway.api('GET', '/v1/calls?limit=5');
     expect(new Set((json['calls'] as { reason: string }[]).map(({ reason }) => reason))).toEqual(new Set(['CALLER_HANGUP']));
+  });
+
+  it('starts a SIPp again whose port another one took, and its calls are all placed', async () => {
+    // What SIPp does when another one bound the same port and listens first; the second start is the real one.
+    const directory = await mkdtemp(join(tmpdir(), 'sipp-'));
+    const fake = `#!/bin/bash
+if [ "$1" != -v ] && [ "$(basename "$PWD")" = 1 ]; then
+  echo "The following events occurred:" >errors.log
+  printf '2026-01-02\\t03:04:05.000001\\t1795317116.000001: Unable to listen main socket, errno = 98 (Address already in use)' >>errors.log
+  exit 254
+fi
+exec ${execFileSync('which', ['sipp'], { encoding: 'utf8' }).trim()} "$@"
+`;
+    await writeFile(join(directory, 'sipp'), fake, { mode: 0o755 });
+    const environment = { ...gateway.environment, PATH: `${directory}:${process.env['PATH'] ?? ''}` };
+    const { code, stdout, stderr } = await runCli(environment, [
+      'load',
+      '--json',
+      '--cps',
+      '10',
+      '--calls',
+      '10',
+      '--hold',
+      '3',
+      '--no-report',
+    ]);
+    await rm(directory, { recursive: true });
+    expect(code, stderr).toBe(0);
+    const [stage] = (camelKeys(JSON.parse(stdout)) as Result).stages;
+    expect(stage).toMatchObject({ started: 10, successful: 10, failed: 0, failures: [], verdict: { faults: [] } });
+    expect(stage?.processes.map(({ name }) => name)).toContain('sipp 1');
   });
 
   it('a SIPp that breaks off before it has placed its calls is a fault', async () => {
