@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// `npm test` runs the projects unit, redis and smoke, `npm run test:system` the project system (docs/testing.md).
+// `npm test` runs the projects unit, world, redis and smoke, `npm run test:system` the project system and more random worlds (docs/testing.md).
 
 /** A limit finds a test that hangs, and no more: nothing that a slow machine does reaches it. */
 const HANG_GUARD_MS = 120_000;

@@ -16,7 +16,7 @@ interface Entry {
 /** Tests whose title begins with `[RFC section]`, such as `[3261 §17.2.1]`; several in a row count each. */
 export function conformanceTable(): string {
   const entries = readdirSync(TEST_ROOT, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.test.ts'))
+    .filter((file) => /(?:\.test|-contract)\.ts$/.test(file))
     .sort()
     .flatMap((file) => testTitles(file).flatMap((title) => entriesOf(title, file)));
   const rfcs = [...new Set(entries.map(({ rfc }) => rfc))].sort((a, b) => a - b);

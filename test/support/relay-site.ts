@@ -1,11 +1,19 @@
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import type { RelayPool } from '../../src/gateway/relay/pool.js';
+import type { RtpengineNode } from '../../src/gateway/relay/node.js';
 import { newEnd, type CallEnd } from './relayed-call.js';
-import { RunningRtpengine } from './rtpengine.js';
 
-/** A real rtpengine for the tests of a file, and the ends and calls of each of them, which end with it. */
+/** An rtpengine, real or played. */
+export interface StartedRtpengine {
+  /** A pool of this one alone. */
+  pool(): RelayPool;
+  node(): RtpengineNode;
+  stop(): Promise<void>;
+}
+
+/** An rtpengine for the tests of a file, and the ends and calls of each of them, which end with it. */
 export class RelaySite {
-  #rtpengine: RunningRtpengine | undefined;
+  #rtpengine: StartedRtpengine | undefined;
   #pool: RelayPool | undefined;
   #serial = 0;
   readonly #ends: CallEnd[] = [];
@@ -29,8 +37,13 @@ export class RelaySite {
     return end;
   }
 
-  async start(): Promise<void> {
-    this.#rtpengine = await RunningRtpengine.start(100);
+  node(): RtpengineNode {
+    if (this.#rtpengine === undefined) throw new Error('rtpengine does not run');
+    return this.#rtpengine.node();
+  }
+
+  async start(starter: () => Promise<StartedRtpengine>): Promise<void> {
+    this.#rtpengine = await starter();
     this.#pool = this.#rtpengine.pool();
   }
 
@@ -45,9 +58,9 @@ export class RelaySite {
   }
 }
 
-export function withRelay(): RelaySite {
+export function withRelay(starter: () => Promise<StartedRtpengine>): RelaySite {
   const site = new RelaySite();
-  beforeAll(() => site.start());
+  beforeAll(() => site.start(starter));
   afterEach(() => site.endTest());
   afterAll(() => site.stop());
   return site;

@@ -6,8 +6,8 @@ import { WorldProcess } from './driver/process.js';
 type Side = 'carrier' | 'agent';
 type Command = Record<string, unknown>;
 
-/** 30 bytes of key and salt, in base64: with it rtpengine sends to everybody. */
-const KEY = Buffer.from('World key, and its salt: 30 B.').toString('base64');
+/** The key and salt that rtpengine sends with to a party, in base64: 30 bytes, others for each session. */
+const keyOf = (port: number): string => Buffer.from(`World key, and its salt: ${String(port).padStart(5, '0')}`).toString('base64');
 const SUITE = 'AES_CM_128_HMAC_SHA1_80';
 const KEPT = /^(?:PCMU|PCMA|telephone-event)\//i;
 
@@ -177,19 +177,20 @@ export class WorldRtpengine {
   #forward(parties: Session['parties'], side: Side, offset: number, bytes: Uint8Array, source: From): void {
     const [from, to] = [parties[side], parties[OTHER[side]]];
     const isRtcp = offset === 1;
-    const plain = opened(from, isRtcp, bytes);
+    const isPassedOn = keysPass(from, to);
+    const plain = isPassedOn ? bytes : opened(from, isRtcp, bytes);
     if (plain === null) {
       from.errors += 1;
       return;
     }
     if (!isRtcp) {
       from.packets += 1;
-      from.bytes += bytes.length;
+      from.bytes += plain.length;
       if (from.isFollowed) from.at = { ...source, rtcpPort: from.at?.rtcpPort ?? source.port + 1 };
     }
     if (to.at === null || to.at.port === 0) return;
     const target = isRtcp ? to.at.rtcpPort : to.at.port;
-    worldDatagrams().send(sealed(to, isRtcp, plain), { address: '127.0.0.1', port: to.port + offset }, target);
+    worldDatagrams().send(isPassedOn ? plain : sealed(to, isRtcp, plain), { address: '127.0.0.1', port: to.port + offset }, target);
   }
 
   /** What the other side gets of a description. */
@@ -207,8 +208,14 @@ export class WorldRtpengine {
       to.profile = String(command['transport-protocol']);
     }
     secure(from, sdp);
-    return { result: 'ok', sdp: rewritten(sdp, to) };
+    const key = keysPass(from, to) ? from.srtp?.key : undefined;
+    return { result: 'ok', sdp: rewritten(sdp, to, key ?? keyOf(to.port)) };
   }
+}
+
+/** Whether both ends use SRTP: each gets the key of the other, and rtpengine passes on what it cannot read. */
+function keysPass(one: Party, other: Party): boolean {
+  return [one, other].every(({ profile }) => profile.includes('SAVP'));
 }
 
 function unknownCall(): Command {
@@ -238,7 +245,7 @@ function secure(party: Party, sdp: string): void {
     party.srtp = {
       key,
       receive: new SrtpSession(Buffer.from(key, 'base64'), 'receive'),
-      send: new SrtpSession(Buffer.from(KEY, 'base64'), 'send'),
+      send: new SrtpSession(Buffer.from(keyOf(party.port), 'base64'), 'send'),
     };
 }
 
@@ -260,7 +267,7 @@ function sealed({ srtp }: Party, isRtcp: boolean, plain: Uint8Array): Uint8Array
 }
 
 /** With the port that faces the recipient, its profile, and the codecs that the gateway asks for. */
-function rewritten(sdp: string, to: Party): string {
+function rewritten(sdp: string, to: Party, key: string): string {
   const isSecure = to.profile.includes('SAVP');
   const names = new Map([...sdp.matchAll(/^a=rtpmap:(\d+) (\S+)/gm)].map(([, type = '', name = '']) => [type, name]));
   const isKept = (type: string): boolean =>
@@ -275,7 +282,7 @@ function rewritten(sdp: string, to: Party): string {
     return type !== undefined && !isKept(type) ? [] : [line];
   });
   const body = lines.filter((line) => line !== '');
-  return [...body, `a=rtcp:${String(to.port + 1)}`, ...(isSecure ? [`a=crypto:${to.cryptoTag} ${SUITE} inline:${KEY}`] : []), ''].join(
+  return [...body, `a=rtcp:${String(to.port + 1)}`, ...(isSecure ? [`a=crypto:${to.cryptoTag} ${SUITE} inline:${key}`] : []), ''].join(
     '\r\n',
   );
 }

@@ -146,6 +146,9 @@ class PlayedWorld {
     }
     for (const callId of this.#placed)
       expect(records.filter((one) => one['call_id'] === callId).length, `${callId} was accepted, and has one record`).toBe(1);
+    expect(mostAtOnce(records.filter((one) => one['to'] === LIMITED)), 'calls up at once of the number that takes two').toBeLessThanOrEqual(
+      MOST_CALLS,
+    );
     expect(
       records.filter((one) => one['state'] !== undefined && one['state'] !== 'ended'),
       'no call is in progress',
@@ -254,6 +257,14 @@ class PlayedWorld {
     if (relay === undefined) throw new Error(`there is no ${part}`);
     return relay;
   }
+}
+
+/** How many of the calls were up at the same time, at most. */
+function mostAtOnce(records: readonly Record<string, unknown>[]): number {
+  const spans = records
+    .filter((one) => typeof one['answered_at'] === 'string')
+    .map((one) => ({ from: Date.parse(String(one['answered_at'])), to: Date.parse(String(one['ended_at'])) }));
+  return Math.max(0, ...spans.map(({ from }) => spans.filter((other) => other.from <= from && from < other.to).length));
 }
 
 function at<T>(list: readonly T[], place: number): T | undefined {
