@@ -65,9 +65,8 @@ const DEAF_PORTS: Fault[] = [
     isBothWays: true,
     isAlone: true,
     lastsMs: 0,
-    inject: async (_world, long) => {
-      for (const port of long.relayPorts) await burst(port, BURST);
-    },
+    mostCalls: 50,
+    inject: (_world, long) => burst(long.relayPorts, BURST),
   },
 ];
 

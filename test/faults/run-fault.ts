@@ -17,6 +17,8 @@ export interface Fault {
   readonly isAlone?: boolean;
   /** The calls with audio are heard only by the agent's echo of what their carriers say, and the carriers send sender reports. */
   readonly isBothWays?: boolean;
+  /** Calls with audio: of more, one process of carriers would hear late what both sides say. */
+  readonly mostCalls?: number;
   /** What carriers trust, where it is not the instance's own CA. */
   readonly ca?: string;
   /** How long the cause lasts; 0: it is a blow, and what follows is the product's own doing. */
@@ -89,7 +91,12 @@ export async function runFault(fault: Fault, world: World, load: Load, files: Re
   const { trunk, otherHost, listener } = world;
   const carriers = { kind: otherHost === null ? 'mixed' : 'accepting', listener } as const;
   const longTrunk = otherHost === null ? trunk : { ...otherHost.trunk, number: trunk.number };
-  const long = await LongCalls.begin(longTrunk, load.longCalls, world.isEcho || fault.isBothWays === true, carriers);
+  const long = await LongCalls.begin(
+    longTrunk,
+    Math.min(load.longCalls, fault.mostCalls ?? Infinity),
+    world.isEcho || fault.isBothWays === true,
+    carriers,
+  );
   if (fault.isBothWays === true) await long.areEchoed();
   const short = new ShortCalls(trunk, load.rate);
   const arrived = otherHost === null ? undefined : long.arrive(ARRIVING, listener);

@@ -27,7 +27,10 @@ const relay = withRelay(() => {
         own: { capacity: 25, instances: ['test'] },
       }),
     node: () => new RtpengineNode({ ...options, address: '127.0.0.1', port: NG_PORT }),
-    stop: () => Promise.resolve(rtpengine.kill()),
+    stop: () => {
+      rtpengine.kill();
+      return Promise.resolve();
+    },
   });
 });
 

@@ -26,7 +26,7 @@ const second = (): Promise<void> => new Promise((resolve) => void setTimeout(res
 async function burstUntil(method: 'INVITE' | 'BYE'): Promise<void> {
   const { relayPort } = call.audio;
   for (let sent = 0; !call.has(method); sent += 1) {
-    if (sent % 20 === 0) await burst(relayPort, 2_000);
+    if (sent % 20 === 0) await burst([relayPort], 2_000);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
