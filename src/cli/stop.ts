@@ -42,7 +42,14 @@ export function stopCommand(config: () => Config): Command {
 /** Without its supervisor. */
 async function stopLeft(config: Config): Promise<void> {
   const log = createLogger('cli', 'error');
-  const supervisor = new Supervisor({ config, configFlags: [], clock: systemClock, log, onReady: () => undefined });
+  const supervisor = new Supervisor({
+    config,
+    configFlags: [],
+    clock: systemClock,
+    log,
+    onReady: () => undefined,
+    onDied: () => undefined,
+  });
   const count = await supervisor.stopLeft();
   if (count === 0) throw new CommandFailure(`no Trunkline runs with data_dir ${resolve(config.data_dir)}`);
   printLine(`Trunkline is stopped: ${String(count)} processes ran without their supervisor.`);

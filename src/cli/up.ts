@@ -7,6 +7,9 @@ import { formatHostPort } from '../lib/address.js';
 import type { Log } from '../lib/log.js';
 import { ensureDataDir, writePrivateFile } from '../config/data-dir.js';
 import { createLogger } from '../observability/log/logger.js';
+import { METRICS_QUESTION } from '../observability/metrics/peers.js';
+import { watchProcess } from '../observability/metrics/process-metrics.js';
+import { Metrics } from '../observability/metrics/registry.js';
 import { loadAddon } from '../srtp/addon.js';
 import { missingPackages, missingText, packagesOf } from '../supervisor/debian-packages.js';
 import { buildNative, mustBuildNative } from '../supervisor/native-build.js';
@@ -24,19 +27,25 @@ export async function runUp(config: Config, configFlags: readonly string[], star
   // Before any write: files then belong to the user.
   becomeUser(config);
   const directory = ensureDataDir(config);
+  const metrics = new Metrics('supervisor');
+  watchProcess(metrics, systemClock);
   const supervisor = new Supervisor({
     config,
     configFlags,
     clock: systemClock,
     log,
-    onReady: (name, tookMs) => printStep(`${name} started`, tookMs),
+    onReady: (child, tookMs) => {
+      metrics.count('trunkline_child_deaths_total', { child }, 0);
+      printStep(`${child} started`, tookMs);
+    },
+    onDied: (child) => metrics.count('trunkline_child_deaths_total', { child }),
   });
   // Before any write: the directory may belong to another instance.
   supervisor.claim();
   const stopAll = (): Promise<void> => supervisor.stop();
   const stop = onStopSignal(log, { SIGTERM: stopAll, SIGINT: stopAll });
   onHangUp(() => supervisor.reload(), stop);
-  const answers = { [RELOAD_QUESTION]: () => replaced(supervisor) };
+  const answers = { [RELOAD_QUESTION]: () => replaced(supervisor), [METRICS_QUESTION]: () => metrics.snapshot() };
   serveProcess(directory, 'supervisor', answers, (reason) => log.error({ reason }, 'process.socket.not_opened'));
   // The gateway reads them too; this reports a fault before anything starts.
   await agentCertificates(config);

@@ -112,6 +112,8 @@ export class SupervisedChild {
     private readonly clock: Clock,
     private readonly log: Log,
     private readonly startTimeoutMs: number,
+    /** Gets the name of one that ended by itself and is started again. */
+    private readonly onDied: (name: string) => void = () => undefined,
   ) {
     this.#spec = spec;
     const logs = join(directory, 'logs');
@@ -422,11 +424,11 @@ export class SupervisedChild {
         this.#isGone = true;
         return void this.stop();
       }
-      const died = (restartInMs: number): void =>
-        this.log.error(
-          { child: this.#spec.name, code, signal, restart_in_ms: restartInMs, log_file: this.#logFile },
-          'supervisor.child.died',
-        );
+      const died = (restartInMs: number): void => {
+        const { name } = this.#spec;
+        this.log.error({ child: name, code, signal, restart_in_ms: restartInMs, log_file: this.#logFile }, 'supervisor.child.died');
+        this.onDied(name);
+      };
       const spare = this.#isFollowerLoaded ? this.#follower : undefined;
       if (spare?.isAlive === true) {
         died(0);

@@ -27,6 +27,8 @@ export interface SupervisorOptions {
   readonly log: Log;
   /** Called for each child that becomes ready. */
   readonly onReady: (name: string, tookMs: number) => void;
+  /** Called for each child that ended by itself. */
+  readonly onDied: (name: string) => void;
 }
 
 const LOCK_FILE = 'supervisor.pid';
@@ -81,11 +83,16 @@ export class Supervisor {
   }
 
   #children(): { readonly children: SupervisedChild[]; readonly isAwaited: boolean }[] {
-    const { config, configFlags, clock, log } = this.options;
+    const { config, configFlags } = this.options;
     return childStages(config, this.#directory, configFlags).map(({ specs, isAwaited }) => ({
-      children: specs.map((spec) => new SupervisedChild(spec, this.#directory, clock, log, config.start_timeout_ms)),
+      children: specs.map((spec) => this.#child(spec)),
       isAwaited,
     }));
+  }
+
+  #child(spec: ChildSpec): SupervisedChild {
+    const { config, clock, log, onDied } = this.options;
+    return new SupervisedChild(spec, this.#directory, clock, log, config.start_timeout_ms, onDied);
   }
 
   /** A port that another program has stops the start. */
@@ -134,14 +141,14 @@ export class Supervisor {
 
   /** A gateway keeps its calls, and its successor takes the new ones; unless its predecessor still has calls at the other place. */
   async #replaceOne(child: SupervisedChild, stage: SupervisedChild[]): Promise<void> {
-    const { config, configFlags, clock, log } = this.options;
+    const { config, configFlags, log } = this.options;
     const { place } = child.spec;
     const { handover_ms: handoverMs } = config.calls;
     const other = place === undefined ? undefined : { ...place, index: otherPlace(place) };
     const isFree = other !== undefined && !stage.some(({ spec, isGone }) => spec.name === workerName(other.index) && !isGone);
     if (place === undefined || !isFree || handoverMs === 0) return child.replace();
     const spec = gatewaySpec(config, this.#directory, configFlags, other);
-    const next = new SupervisedChild(spec, this.#directory, clock, log, config.start_timeout_ms);
+    const next = this.#child(spec);
     try {
       await next.start(['--succeeds', child.spec.name]);
     } catch (error) {

@@ -35,8 +35,10 @@ export async function writeEnd(
 ): Promise<CallRecord> {
   const { origin, progress, state, quality: seen, notes, trace, log } = call;
   const record = callRecord(origin, progress, state, seen, notes, end);
-  const { sip_status: sipStatus, direction, from, to, source, quality, timings, stale_route: stale } = record;
+  const { org_id, agent_id, sip_status: sipStatus, direction, from, to, source, quality, timings, stale_route: stale } = record;
   const facts = {
+    org_id,
+    agent_id,
     reason: end.reason,
     ...(record.reason_detail === null ? {} : { over: record.reason_detail }),
     sip_status: sipStatus,

@@ -26,6 +26,7 @@ import type { InfoDigit } from './info-digit.js';
 import { permission, type PlaceContext } from './place-context.js';
 import { writeEnd } from './call-end.js';
 import type { Reason } from '../model/reasons.js';
+import { publish } from '../ports/events.js';
 import { AgentUnavailableError, type RelayPort } from '../ports/ports.js';
 import type { RelaySide } from '../sdp/sdp-read.js';
 import type { CallServices, InviteContext } from './call-services.js';
@@ -448,7 +449,10 @@ export class CallRunner {
   }
 
   #moment(event: 'ringing' | 'answered'): void {
-    this.#progress = { ...this.#progress, [event === 'ringing' ? 'ringingAtMs' : 'answeredAtMs']: this.#timeMs() };
+    const atMs = this.#timeMs();
+    const { direction, startedAtMs } = this.origin;
+    this.#progress = { ...this.#progress, [event === 'ringing' ? 'ringingAtMs' : 'answeredAtMs']: atMs };
+    if (event === 'answered') publish('call.answered', { direction, tookMs: atMs - startedAtMs });
     this.#agent.report(event);
   }
 

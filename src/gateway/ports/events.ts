@@ -5,6 +5,12 @@ import type { EndedCall } from './ports.js';
 
 /** Events of a gateway for its observers. Publishers import no observer, and pay nothing while there is none. */
 export interface GatewayEvents {
+  /** The 200 of a call left, or that of a call that we placed arrived. */
+  readonly 'call.answered': {
+    readonly direction: 'inbound' | 'outbound';
+    /** Since its INVITE. */
+    readonly tookMs: number;
+  };
   /** A call ended or was refused; its record is not stored yet. */
   readonly 'call.ended': EndedCall;
   /** Redis, or the spool, has the record of a call. */

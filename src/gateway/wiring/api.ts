@@ -86,7 +86,7 @@ function metricsSource(config: Config, metrics: Metrics, worker: GatewayWorker):
   if (config.drachtio.url === null) peers.push(...Array.from({ length: count }, (_, at) => [sipServerName(at + 1)]));
   return {
     contentType: METRICS_CONTENT_TYPE,
-    render: () => gatherMetrics(metrics, config.data_dir, peers),
+    render: () => gatherMetrics(metrics, config.data_dir, peers, ['supervisor']),
     refusal: (address, authorization) => metricsRefusal(access, address, authorization),
   };
 }

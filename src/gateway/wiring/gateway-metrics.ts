@@ -28,6 +28,7 @@ export function beginGateway(metrics: Metrics): void {
  */
 export function countEvents(counts: Metrics): () => void {
   const ends = [
+    subscribe('call.answered', ({ tookMs }) => counts.observe('trunkline_call_answer_seconds', {}, seconds(tookMs))),
     subscribe('call.ended', ({ record }) => countCall(counts, record)),
     subscribe('agent.connect', ({ agent, isConnected, tookMs }) => {
       counts.count('trunkline_agent_connects_total', { agent, outcome: isConnected ? 'connected' : 'failed' });
@@ -65,7 +66,6 @@ function countCall(counts: MetricCounts, record: CallRecord): void {
   const { reason, answered_at, timings, turns, quality, identity, stale_route, resumed, summed_calls: summed } = record;
   const { fault } = REASONS[reason as Reason];
   counts.count(answered_at === null ? 'trunkline_calls_refused_total' : 'trunkline_calls_ended_total', { reason, fault }, summed ?? 1);
-  if (timings.answer_ms !== null) counts.observe('trunkline_call_answer_seconds', {}, seconds(timings.answer_ms));
   if (timings.first_audio_ms !== null) counts.observe('trunkline_call_first_audio_seconds', {}, seconds(timings.first_audio_ms));
   for (const delayMs of turns.delays_ms) counts.observe('trunkline_call_turn_seconds', {}, seconds(delayMs));
   if (timings.talk_ms !== null) counts.observe('trunkline_call_talk_seconds', {}, seconds(timings.talk_ms));

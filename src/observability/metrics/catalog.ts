@@ -49,10 +49,12 @@ export const METRICS = {
     verdict: 'verdicts of docs/stir-shaken.md',
     attestation: ['A', 'B', 'C', 'none'],
   }),
-  trunkline_call_answer_seconds: histogram(ANSWER_BUCKETS)('From the INVITE to the 200.'),
-  trunkline_call_first_audio_seconds: histogram(ANSWER_BUCKETS)("From the ACK to the caller's first audio; 0 if it arrived earlier."),
+  trunkline_call_answer_seconds: histogram(ANSWER_BUCKETS)('From the INVITE to the 200, counted at the 200.'),
+  trunkline_call_first_audio_seconds: histogram(ANSWER_BUCKETS)(
+    "From the ACK to the caller's first audio; 0 if it arrived earlier. Counted when the call ends.",
+  ),
   trunkline_call_turn_seconds: histogram([0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 5, 10])(
-    "From the end of the caller's speech to the agent's first audio, of each turn.",
+    "From the end of the caller's speech to the agent's first audio, of each turn. Counted when the call ends.",
   ),
   trunkline_call_talk_seconds: histogram(TALK_BUCKETS)('From the 200 to the end.'),
   trunkline_call_mos: histogram([1.5, 2, 2.5, 3, 3.5, 3.8, 4, 4.2, 4.4])(
@@ -183,13 +185,17 @@ export const METRICS = {
     certificate: 'sip.cert_file, and sip.certificates.0 and so on',
   }),
 
+  trunkline_child_deaths_total: counted('Processes of an instance that ended by themselves, and that the supervisor started again.', {
+    child: 'names of the processes of `trunkline up`, such as gateway, sip-server, rtpengine, redis-server',
+  }),
+
   trunkline_process_cpu_seconds_total: counter('CPU time.', { mode: 'user, system' }),
   trunkline_process_resident_bytes: gauge('Resident memory.'),
   trunkline_process_heap_bytes: gauge('Used JavaScript heap of the main thread.'),
   trunkline_process_open_files: gauge('Open file handles, sockets too.'),
   trunkline_process_max_files: gauge('Limit of open file handles (ulimit -n).'),
   trunkline_log_lines_dropped_total: counter('Log lines dropped because the reader of the log was 1 MiB behind.'),
-  trunkline_process_start_seconds: gauge('When the process started, in seconds of the Unix epoch.'),
+  trunkline_process_start_time_seconds: gauge('When the process started, in seconds of the Unix epoch.'),
   trunkline_event_loop_delay_seconds: gauge('Event loop delay in the last whole 5 s.', { percentile: '50, 99, 100' }),
 } as const satisfies Readonly<Record<`trunkline_${string}`, MetricDefinition>>;
 

@@ -9,9 +9,15 @@ const PEER_LIMIT_MS = 500;
 /**
  * Prometheus text of this process and the others. A process that does not answer in time is down and delays nobody.
  * @param peers for each process the names that it may have; during a reload there may be one under each
+ * @param others processes that need not be there
  */
-export async function gatherMetrics(own: Metrics, dataDir: string, peers: readonly (readonly string[])[]): Promise<string> {
-  const names = peers.flat().filter((name) => name !== own.process);
+export async function gatherMetrics(
+  own: Metrics,
+  dataDir: string,
+  peers: readonly (readonly string[])[],
+  others: readonly string[] = [],
+): Promise<string> {
+  const names = [...peers.flat(), ...others].filter((name) => name !== own.process);
   // Settled from the start: one that is away answers before our own figures are there.
   const asked = Promise.allSettled(names.map((name) => readPeer(dataDir, name)));
   const snapshots = [await own.snapshot()];

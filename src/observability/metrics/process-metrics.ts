@@ -23,7 +23,7 @@ export function watchProcess(metrics: Metrics, clock: Clock): () => void {
     if (resident !== null) figures.set('trunkline_process_resident_bytes', {}, resident);
     figures.set('trunkline_process_heap_bytes', {}, getHeapStatistics().used_heap_size);
     figures.set('trunkline_log_lines_dropped_total', {}, droppedLogLines());
-    figures.set('trunkline_process_start_seconds', {}, startedS);
+    figures.set('trunkline_process_start_time_seconds', {}, startedS);
     for (const [percentile, seconds] of Object.entries(delay.last))
       figures.set('trunkline_event_loop_delay_seconds', { percentile }, seconds);
     const { open, max } = await fileHandles();

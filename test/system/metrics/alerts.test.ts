@@ -23,51 +23,95 @@ interface Series {
 const INSTANCE = 'gw:8080';
 const NODE = '127.0.0.1:2223';
 
-/** Each alert with series, one sample a minute, that must raise it at the 20th minute. */
-const RAISED_BY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  TrunklineDown: { 'up{job="trunkline"}': '0x30' },
-  TrunklineProcessDown: { trunkline_process_up: '0x30' },
-  TrunklineSipServerGone: { trunkline_sip_server_connected: '0x30' },
-  TrunklineTakesNoCalls: { trunkline_taking_calls: '0x30' },
-  TrunklineNoCallAnswered: { trunkline_calls_begun_total: '0+5x30', trunkline_call_answer_seconds_count: '0x30' },
-  TrunklineRefusalsByOurFault: {
-    'trunkline_calls_refused_total{reason="OVERLOADED",fault="gateway"}': '0+5x30',
-    trunkline_calls_begun_total: '0+100x30',
+/** For half an hour this, then that. */
+const gauge = (bad: number, good: number): string => `${String(bad)}x30 ${String(good)}x90`;
+/** So many a minute for half an hour, then none. */
+const counter = (perMinute: number): string => `0+${String(perMinute)}x30 ${String(30 * perMinute)}x90`;
+/** So many at once in the 19th minute. */
+const jump = (count: number): string => `0x18 ${String(count)}x102`;
+
+interface Case {
+  /** One sample a minute. */
+  readonly series: Readonly<Record<string, string>>;
+  /** Minutes: it stands; it does not any more. Default: 20, 90. */
+  readonly at?: number;
+  readonly clearAt?: number;
+  /** What the same series raise besides. */
+  readonly besides?: readonly string[];
+}
+
+const REFUSED_BY_US = 'trunkline_calls_refused_total{reason="OVERLOADED",fault="gateway"}';
+const CANCELLED = 'trunkline_calls_refused_total{reason="CALLER_CANCELLED",fault="caller"}';
+const ANSWERED = 'trunkline_call_answer_seconds_count';
+const CONNECTED = 'trunkline_agent_connects_total{agent="stream",outcome="connected"}';
+const NOT_CONNECTED = 'trunkline_agent_connects_total{agent="stream",outcome="failed"}';
+
+/** Each alert with series that raise it, and end. */
+const RAISED_BY: Readonly<Record<string, Case>> = {
+  TrunklineDown: { series: { 'up{job="trunkline"}': gauge(0, 1) } },
+  TrunklineProcessDown: { series: { trunkline_process_up: gauge(0, 1) } },
+  TrunklineProcessDied: { series: { 'trunkline_child_deaths_total{child="gateway"}': jump(1) } },
+  TrunklineProcessDiesAgain: {
+    series: { 'trunkline_child_deaths_total{child="gateway"}': counter(2) },
+    besides: ['TrunklineProcessDied'],
   },
-  TrunklineCallsLost: { 'trunkline_calls_ended_total{reason="MEDIA_LOST",fault="gateway"}': '0x15 300x15' },
+  TrunklineSipServerGone: { series: { trunkline_sip_server_connected: gauge(0, 1) } },
+  TrunklineTakesNoCalls: { series: { trunkline_taking_calls: gauge(0, 1) } },
+  TrunklineNoCallAnswered: { series: { [CANCELLED]: counter(5), [REFUSED_BY_US]: '0x120', [ANSWERED]: '0x120' } },
+  TrunklineRefusalsByOurFault: { series: { [REFUSED_BY_US]: counter(5), [ANSWERED]: counter(100) } },
+  TrunklineCallsLost: { series: { 'trunkline_calls_ended_total{reason="MEDIA_LOST",fault="gateway"}': jump(300) } },
   TrunklineAnswerSlow: {
-    'trunkline_call_answer_seconds_bucket{le="2"}': '0x30',
-    'trunkline_call_answer_seconds_bucket{le="5"}': '0+9x30',
-    'trunkline_call_answer_seconds_bucket{le="+Inf"}': '0+9x30',
+    series: {
+      'trunkline_call_answer_seconds_bucket{le="2"}': '0x120',
+      'trunkline_call_answer_seconds_bucket{le="5"}': counter(9),
+      'trunkline_call_answer_seconds_bucket{le="+Inf"}': counter(9),
+      [ANSWERED]: counter(9),
+    },
   },
-  TrunklineRelayDown: { [`trunkline_relay_up{node="${NODE}"}`]: '0x30' },
-  TrunklineRelayFails: { [`trunkline_relay_command_failures_total{node="${NODE}",command="offer",cause="timeout"}`]: '0+60x30' },
-  TrunklineRedisAway: { trunkline_redis_up: '0x30' },
-  TrunklineRedisTakesNoWrites: { trunkline_redis_up: '1x30', trunkline_redis_writable: '0x30' },
-  TrunklineRedisNearlyFull: { trunkline_redis_memory_bytes: '95x30', trunkline_redis_memory_limit_bytes: '100x30' },
-  TrunklineRedisSlow: { trunkline_redis_write_seconds: '0.2x30' },
-  TrunklineRecordsWait: { trunkline_redis_waiting_records: '600x30' },
-  TrunklineStoredCallsFull: { 'trunkline_stored_calls_evicted_total{kind="record"}': '0x18 7x15' },
-  TrunklineMediaLoss: { trunkline_media_packets_lost_total: '0+200x30', trunkline_media_packets_received_total: '0+3000x30' },
+  TrunklineRelayDown: { series: { [`trunkline_relay_up{node="${NODE}"}`]: gauge(0, 1) } },
+  TrunklineRelayFails: {
+    series: { [`trunkline_relay_command_failures_total{node="${NODE}",command="offer",cause="timeout"}`]: counter(60) },
+  },
+  TrunklineRedisAway: { series: { trunkline_redis_up: gauge(0, 1) } },
+  TrunklineRedisTakesNoWrites: { series: { trunkline_redis_up: '1x120', trunkline_redis_writable: gauge(0, 1) } },
+  TrunklineRedisNearlyFull: { series: { trunkline_redis_memory_bytes: gauge(95, 50), trunkline_redis_memory_limit_bytes: '100x120' } },
+  TrunklineRedisSlow: { series: { trunkline_redis_write_seconds: gauge(0.2, 0.01) } },
+  TrunklineRecordsWait: { series: { trunkline_redis_waiting_records: gauge(600, 0) } },
+  TrunklineStoredCallsFull: { series: { 'trunkline_stored_calls_evicted_total{kind="record"}': jump(7) } },
+  TrunklineMediaLoss: {
+    series: { trunkline_media_packets_lost_total: counter(1_000), trunkline_media_packets_received_total: counter(30_000) },
+  },
   TrunklineQualityLow: {
-    'trunkline_call_mos_bucket{direction="to_carrier",le="2"}': '0+5x30',
-    'trunkline_call_mos_bucket{direction="to_carrier",le="+Inf"}': '0+5x30',
+    series: {
+      'trunkline_call_mos_bucket{direction="to_carrier",le="2"}': counter(5),
+      'trunkline_call_mos_bucket{direction="to_carrier",le="+Inf"}': counter(5),
+      'trunkline_call_mos_count{direction="to_carrier"}': counter(5),
+    },
   },
-  TrunklineKernelDrops: { trunkline_media_kernel_drops_total: '0x18 7x15' },
-  TrunklineSrtpFailures: { trunkline_media_srtp_failures_total: '0+1000x30' },
-  TrunklineAgentsFail: {
-    'trunkline_agent_connects_total{agent="stream",outcome="failed"}': '0+1x30',
-    'trunkline_agent_connects_total{agent="stream",outcome="connected"}': '0+9x30',
+  TrunklineKernelDrops: { series: { trunkline_media_kernel_drops_total: jump(7) } },
+  TrunklineSrtpFailures: { series: { trunkline_media_srtp_failures_total: counter(1_000) } },
+  TrunklineAgentsFail: { series: { [NOT_CONNECTED]: counter(1), [CONNECTED]: counter(9) } },
+  TrunklineAgentsDown: { series: { [NOT_CONNECTED]: counter(9), [CONNECTED]: counter(1) }, besides: ['TrunklineAgentsFail'] },
+  TrunklineEventLoopLate: { series: { 'trunkline_event_loop_delay_seconds{percentile="99"}': gauge(0.3, 0) } },
+  TrunklineMediaLate: { series: { trunkline_media_delay_seconds: gauge(0.06, 0) } },
+  TrunklineMediaArrivesLate: { series: { trunkline_media_arrival_delay_seconds: gauge(0.06, 0) } },
+  TrunklineCapacity: { series: { trunkline_calls_in_progress: gauge(90, 10), trunkline_call_room: gauge(10, 90) } },
+  TrunklineFileHandles: { series: { trunkline_process_open_files: gauge(900, 100), trunkline_process_max_files: '1024x120' } },
+  TrunklineLogLinesDropped: { series: { trunkline_log_lines_dropped_total: jump(12) } },
+  TrunklineCertificateEnds: {
+    series: { 'trunkline_certificate_end_seconds{certificate="sip.cert_file"}': '86400x85 9000000x35' },
+    at: 80,
+    clearAt: 100,
   },
-  TrunklineEventLoopLate: { 'trunkline_event_loop_delay_seconds{percentile="99"}': '0.3x30' },
-  TrunklineMediaLate: { trunkline_media_delay_seconds: '0.06x30' },
-  TrunklineMediaArrivesLate: { trunkline_media_arrival_delay_seconds: '0.06x30' },
-  TrunklineCapacity: { trunkline_calls_in_progress: '90x30', trunkline_call_room: '10x30' },
-  TrunklineFileHandles: { trunkline_process_open_files: '900x30', trunkline_process_max_files: '1024x30' },
-  TrunklineLogLinesDropped: { trunkline_log_lines_dropped_total: '0x18 12x15' },
-  TrunklineCertificateEnds: { 'trunkline_certificate_end_seconds{certificate="sip.cert_file"}': '86400x90' },
-  TrunklineDeadLetters: { trunkline_webhook_dead_letters_total: '0x18 1x15' },
-  TrunklineWebhooksWait: { trunkline_webhooks_waiting: '20000x30' },
+  TrunklineCertificateEnded: {
+    series: { 'trunkline_certificate_end_seconds{certificate="sip.cert_file"}': '600x30 9000000x90' },
+  },
+  TrunklineJournalFails: { series: { trunkline_sip_journal_failures_total: jump(1) } },
+  TrunklineSipRefused: { series: { 'trunkline_sip_refused_total{cause="memory"}': jump(3) } },
+  TrunklineMediaWorkerDied: { series: { trunkline_media_worker_restarts_total: jump(1) } },
+  TrunklineSpansDropped: { series: { 'trunkline_trace_spans_total{outcome="dropped"}': counter(9) } },
+  TrunklineDeadLetters: { series: { trunkline_webhook_dead_letters_total: jump(1) } },
+  TrunklineWebhooksWait: { series: { trunkline_webhooks_waiting: gauge(20_000, 0) } },
 };
 
 /** Alerts that stand at `minute`, by promtool; an empty list where none does. */
@@ -89,6 +133,9 @@ function raised(series: readonly Series[], minute: number): readonly string[] {
   }
 }
 
+const seriesOf = (samples: Readonly<Record<string, string>>): readonly Series[] =>
+  Object.entries(samples).map(([name, values]) => ({ series: withInstance(name), values }));
+
 function withInstance(name: string): string {
   const labels = `instance="${INSTANCE}",process="gateway"`;
   return name.includes('{') ? name.replace('{', `{${labels},`) : `${name}{${labels}}`;
@@ -104,9 +151,55 @@ describe('the alert rules', () => {
     expect(Object.keys(RAISED_BY).sort()).toEqual(groups.flatMap(({ rules }) => rules.map(({ alert }) => alert)).sort());
   });
 
-  it.each(Object.entries(RAISED_BY))('%s is raised by what it is for', (alert, samples) => {
-    const series = Object.entries(samples).map(([name, values]) => ({ series: withInstance(name), values }));
-    expect(raised(series, alert === 'TrunklineCertificateEnds' ? 80 : 20)).toEqual([alert]);
+  it.each(Object.entries(RAISED_BY))('%s is raised by what it is for, and ends with it', (alert, { series, at, clearAt, besides }) => {
+    const given = seriesOf(series);
+    expect([...raised(given, at ?? 20)].sort()).toEqual([alert, ...(besides ?? [])].sort());
+    expect(raised(given, clearAt ?? 90)).toEqual([]);
+  });
+});
+
+/** 50 INVITEs a second to numbers that nobody has, some beyond the limits. */
+const SCANNER: Readonly<Record<string, string>> = {
+  trunkline_calls_begun_total: '0+3000x120',
+  'trunkline_calls_refused_total{reason="NUMBER_NOT_ATTACHED",fault="customer"}': '0+3000x120',
+  'trunkline_sip_refused_total{cause="rate"}': '0+500x120',
+  'trunkline_sip_refused_total{cause="connections_per_source"}': '0+20x120',
+  'trunkline_sip_refused_total{cause="stranger"}': '0+100x120',
+  'trunkline_sip_dropped_total{cause="scanner"}': '0+1000x120',
+};
+
+describe('a scanner', () => {
+  it('raises no alert by itself', () => {
+    expect(raised(seriesOf({ ...SCANNER, [ANSWERED]: '0x120', [CANCELLED]: '0x120', [REFUSED_BY_US]: '0x120' }), 40)).toEqual([]);
+  });
+
+  it.each([
+    ['by the gateway', { [REFUSED_BY_US]: jump(24) }, ['TrunklineRefusalsByOurFault']],
+    ['by their agents', { [NOT_CONNECTED]: jump(24), [CONNECTED]: jump(4) }, ['TrunklineAgentsDown', 'TrunklineAgentsFail']],
+  ])('hides nothing: 24 of 28 calls that fail beside it %s raise an alert', (_by, failed, alerts) => {
+    expect([...raised(seriesOf({ ...SCANNER, [ANSWERED]: jump(4), ...failed }), 24)].sort()).toEqual(alerts);
+  });
+});
+
+describe('two calls an hour', () => {
+  const TWO = '0x14 1x30 2x75';
+
+  it.each([16, 20, 26, 46, 50, 56])('raise no alert when both fail, in minute %i', (minute) => {
+    const series = {
+      trunkline_calls_begun_total: TWO,
+      [REFUSED_BY_US]: TWO,
+      [CANCELLED]: TWO,
+      [NOT_CONNECTED]: TWO,
+      [CONNECTED]: '0x120',
+      [ANSWERED]: '0x120',
+      'trunkline_calls_ended_total{reason="AGENT_LOST",fault="agent"}': TWO,
+      'trunkline_call_mos_bucket{direction="to_carrier",le="2"}': TWO,
+      'trunkline_call_mos_bucket{direction="to_carrier",le="+Inf"}': TWO,
+      'trunkline_call_mos_count{direction="to_carrier"}': TWO,
+      trunkline_media_packets_lost_total: '0x14 400x30 800x75',
+      trunkline_media_packets_received_total: '0x14 3000x30 6000x75',
+    };
+    expect(raised(seriesOf(series), minute)).toEqual([]);
   });
 });
 
@@ -136,7 +229,10 @@ describe('a gateway that just started', () => {
   it.each<[string, (metrics: Metrics) => void]>([
     ['TrunklineCallsLost', (metrics) => metrics.count('trunkline_calls_ended_total', { reason: 'MEDIA_LOST', fault: 'gateway' }, 300)],
     ['TrunklineDeadLetters', (metrics) => metrics.count('trunkline_webhook_dead_letters_total', {})],
-    ['TrunklineNoCallAnswered', () => undefined],
+    [
+      'TrunklineNoCallAnswered',
+      (metrics) => metrics.count('trunkline_calls_refused_total', { reason: 'CALLER_CANCELLED', fault: 'caller' }, 300),
+    ],
   ])('%s is raised by what happens between its first two scrapes', async (alert, happens) => {
     expect(raised(await scraped(happens), 21)).toContain(alert);
   });

@@ -87,4 +87,12 @@ describe('GET /metrics of two gateway processes and their SIP servers, after rea
     expect(sum('trunkline_process_up', { process: 'gateway-2' })).toBe(0);
     expect(sum('trunkline_process_up', { process: 'sip-server' })).toBe(1);
   });
+
+  it('a process that was killed is counted by the supervisor, one that was not is counted as never', async () => {
+    const deaths = async (child: string): Promise<number | undefined> => (await scrape()).sum('trunkline_child_deaths_total', { child });
+    expect(await deaths('gateway-2')).toBe(0);
+    process.kill(await gateway.pidOf('gateway-2'), 'SIGKILL');
+    await until(async () => (await deaths('gateway-2')) === 1, 'not counted');
+    expect(await deaths('gateway')).toBe(0);
+  });
 });
