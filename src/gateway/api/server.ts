@@ -48,6 +48,7 @@ import { twilioRoutes } from './routes/twilio.js';
 import { voiceRoutes } from './routes/voices.js';
 import type { RouteContext, Voice, ZodApp } from './context.js';
 import { takeTurn, Turns } from './turns.js';
+import { isTwilioUrl, sendTwilioFailure } from './twilio-failure.js';
 import { FORBIDDEN_NAME, NESTED_TOO_DEEP, zodValidator } from './validation.js';
 
 declare module 'fastify' {
@@ -99,6 +100,8 @@ const BODY_LIMIT_BYTES = 256 * 1024;
 const HEADER_LIMIT_BYTES = 16 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 15_000;
+/** How often Node.js looks for requests that are too slow. Its default of 30 s lets them have so much longer. */
+const SLOW_LOOK_MS = 1_000;
 const IDLE_TIMEOUT_MS = 60_000;
 const MAX_CONNECTIONS = 2000;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
@@ -136,7 +139,11 @@ function newApp(log: Log): FastifyInstance {
     forceCloseConnections: 'idle',
     // While closing, what arrives on an open connection is still answered, and in the usual shape.
     return503OnClosing: false,
-    http: { maxHeaderSize: HEADER_LIMIT_BYTES, headersTimeout: HEADERS_TIMEOUT_MS },
+    http: {
+      maxHeaderSize: HEADER_LIMIT_BYTES,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: SLOW_LOOK_MS,
+    },
     genReqId: requestIdOf,
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id);
@@ -211,15 +218,13 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
   };
   healthRoutes(app.withTypeProvider(), { readiness: deps.readiness, version });
   if (deps.metrics !== undefined) metricsRoutes(app.withTypeProvider(), { metrics: deps.metrics });
+  const inTurn = takeTurn(new Turns(clock), (request) => (isOperator(request) ? keyIdOf(request) : identityOf(request).orgId));
   await app.register(async (scope) => {
     const keyed: ZodApp = scope.withTypeProvider();
     keyed.addHook('onRoute', describeKeyedRoute);
     keyed.addHook('onRequest', authenticate(stores, log));
     keyed.addHook('onRequest', limits.perKey);
-    keyed.addHook(
-      'onRequest',
-      takeTurn(new Turns(clock), (request) => (isOperator(request) ? keyIdOf(request) : identityOf(request).orgId)),
-    );
+    keyed.addHook('onRequest', inTurn);
     for (const addTo of KEYED_ROUTES) addTo(keyed, context);
     await keyed.register((sip, _options, done) => {
       sip.addHook('onRequest', requireSipEntitlement);
@@ -228,7 +233,7 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
     });
   });
   await app.register((scope, _options, done) => {
-    twilioRoutes(scope.withTypeProvider(), context, limits.perKey);
+    twilioRoutes(scope.withTypeProvider(), context, [limits.perKey, inTurn]);
     done();
   });
   await app.register(consoleRoutes, { directory: options.consoleDirectory ?? null });
@@ -248,7 +253,8 @@ function send(log: Log, request: FastifyRequest, reply: FastifyReply, failure: A
     const fields = { request_id: request.id, code: failure.code, error: cause.message, stack: cause.stack };
     log.error(fields, 'api.request.failed');
   }
-  void reply.code(failure.statusCode).headers(failure.headers).send(failure.envelope);
+  if (isTwilioUrl(request.url)) sendTwilioFailure(reply, failure, request.id);
+  else void reply.code(failure.statusCode).headers(failure.headers).send(failure.envelope);
 }
 
 function report(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply): void {

@@ -1,6 +1,7 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { accountSidOf } from '../model/twilio-ids.js';
 import { identityOf } from './auth.js';
+import { failureOf } from './failure.js';
 import { twilioErrorSchema } from './schemas/twilio-api.js';
 
 /** A refusal in the form that Twilio's libraries read. */
@@ -19,6 +20,7 @@ export class TwilioFailure extends Error {
 export const TWILIO_CODES = {
   badRequest: 20_001,
   unauthenticated: 20_003,
+  badMethod: 20_004,
   notFound: 20_404,
   rateLimited: 20_429,
   internal: 20_500,
@@ -34,6 +36,41 @@ export const TWILIO_CODES = {
 
 export const FORM = 'application/x-www-form-urlencoded';
 export const CHALLENGE = 'Basic realm="Trunkline"';
+
+/** Whether Twilio's libraries asked. */
+export const isTwilioUrl = (url: string): boolean => url.startsWith('/2010-04-01/');
+
+/** Answers a request that failed in the form that Twilio's libraries read. */
+export function sendTwilioFailure(reply: FastifyReply, error: unknown, requestId: string): void {
+  const { status, code, message, headers } = answerOf(error, requestId);
+  const info = `https://www.twilio.com/docs/errors/${String(code)}`;
+  void reply.code(status).headers(headers).send({ code, message, more_info: info, status });
+}
+
+interface TwilioAnswer {
+  readonly status: number;
+  readonly code: number;
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function answerOf(error: unknown, requestId: string): TwilioAnswer {
+  if (error instanceof TwilioFailure) {
+    const headers: Readonly<Record<string, string>> = error.statusCode === 401 ? { 'www-authenticate': CHALLENGE } : {};
+    return { status: error.statusCode, code: error.code, message: error.message, headers };
+  }
+  const { statusCode, message, headers } = failureOf(error, requestId);
+  if (statusCode === 415)
+    return { status: 415, code: TWILIO_CODES.badRequest, message: 'The body must be application/x-www-form-urlencoded', headers };
+  return { status: statusCode, code: codeOf(statusCode), message, headers };
+}
+
+function codeOf(status: number): number {
+  if (status === 404) return TWILIO_CODES.notFound;
+  if (status === 405) return TWILIO_CODES.badMethod;
+  if (status === 429) return TWILIO_CODES.rateLimited;
+  return status >= 500 ? TWILIO_CODES.internal : TWILIO_CODES.badRequest;
+}
 
 /** An answer of OpenAPI. @param codes which there are, and when */
 export const failure = (codes: string) => ({ description: codes, content: { 'application/json': { schema: twilioErrorSchema } } });

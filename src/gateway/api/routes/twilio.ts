@@ -8,8 +8,7 @@ import { callResource, callsUri, endedCallSeen, twilioDate, type CallSeen } from
 import { isSameToken } from '../../twilio/signature.js';
 import { successAnswer } from '../answers.js';
 import { cursorOf, memberOf } from '../cursor.js';
-import { failureOf } from '../failure.js';
-import { CHALLENGE, common, failure, FORM, orgOf, refused, TWILIO_CODES, TwilioFailure } from '../twilio-failure.js';
+import { common, failure, FORM, orgOf, refused, sendTwilioFailure, TWILIO_CODES, TwilioFailure } from '../twilio-failure.js';
 import { twilioPlaceCallRoute } from './twilio-place-call.js';
 import {
   accountParamsSchema,
@@ -28,8 +27,8 @@ const MAX_FORM_BYTES = 200_000;
 const DEFAULT_PAGE_SIZE = 50;
 const DAY_MS = 86_400_000;
 
-/** The part of Twilio's API that applications use for their calls. @param perKey after authentication */
-export function twilioRoutes(app: ZodApp, context: RouteContext, perKey: onRequestAsyncHookHandler): void {
+/** The part of Twilio's API that applications use for their calls. @param perOrg run after authentication */
+export function twilioRoutes(app: ZodApp, context: RouteContext, perOrg: readonly onRequestAsyncHookHandler[]): void {
   const { stores, reads, control, clock, note, sipPolicy } = context;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -38,12 +37,10 @@ export function twilioRoutes(app: ZodApp, context: RouteContext, perKey: onReque
     (_request: FastifyRequest, body: string, done: (error: null, form: object) => void) => done(null, formOf(body)),
   );
   app.setErrorHandler((error, request, reply) => {
-    const { status, code, message, headers } = answerOf(error, request.id);
-    const info = `https://www.twilio.com/docs/errors/${String(code)}`;
-    void reply.code(status).headers(headers).send({ code, message, more_info: info, status });
+    sendTwilioFailure(reply, error, request.id);
   });
   app.addHook('onRequest', authenticateBasic(stores));
-  app.addHook('onRequest', perKey);
+  for (const hook of perOrg) app.addHook('onRequest', hook);
 
   const find = async (orgId: string, callId: string): Promise<CallSeen | null> => {
     const live = await control.find(orgId, callId);
@@ -306,23 +303,4 @@ function authenticateBasic(stores: Pick<Stores, 'orgs'>): onRequestAsyncHookHand
       throw new TwilioFailure(401, TWILIO_CODES.unauthenticated, 'Authenticate');
     request.identity = { orgId: org.org_id, keyId: org.org_id, keyName: 'Twilio token', org };
   };
-}
-
-interface TwilioAnswer {
-  readonly status: number;
-  readonly code: number;
-  readonly message: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-function answerOf(error: unknown, requestId: string): TwilioAnswer {
-  if (error instanceof TwilioFailure) {
-    const headers: Readonly<Record<string, string>> = error.statusCode === 401 ? { 'www-authenticate': CHALLENGE } : {};
-    return { status: error.statusCode, code: error.code, message: error.message, headers };
-  }
-  const { statusCode, message, headers } = failureOf(error, requestId);
-  if (statusCode === 415)
-    return { status: 415, code: TWILIO_CODES.badRequest, message: 'The body must be application/x-www-form-urlencoded', headers };
-  const code = statusCode === 429 ? TWILIO_CODES.rateLimited : statusCode >= 500 ? TWILIO_CODES.internal : TWILIO_CODES.badRequest;
-  return { status: statusCode, code, message, headers };
 }

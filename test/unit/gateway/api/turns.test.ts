@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Turns } from '../../../../src/gateway/api/turns.js';
+import { accountSidOf } from '../../../../src/gateway/model/twilio-ids.js';
 import { newUuid } from '../../../../src/lib/ids.js';
 import type { ToolRunner } from '../../../../src/gateway/ports/ports.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
@@ -74,6 +75,35 @@ describe('turns of organizations', () => {
     for (let at = 0; at < 8; at += 1) void api.post(`/v1/tools/${tool.tool_id}/invoke`, { input: {} });
     const asked = Array.from({ length: 10 }, () => api.get('/v2/batches'));
     await untilSo(() => listing === 4);
+    release();
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(10).fill(200));
+  });
+
+  it('are the same for Twilio’s routes: four requests of an organization run, whichever routes they are for', async () => {
+    let release = (): void => undefined;
+    const blocked = new Promise<void>((resolve) => (release = resolve));
+    let reading = 0;
+    const read = async (): Promise<void> => {
+      reading += 1;
+      await blocked;
+    };
+    const noBatches = () => read().then(() => []);
+    const noCalls = () => read().then(() => ({ calls: [], next: null }));
+    const api = await openApi({
+      replace: ({ batches, calls }) => ({
+        batches: Object.assign(Object.create(batches) as typeof batches, { list: noBatches }),
+        calls: Object.assign(Object.create(calls) as typeof calls, { list: noCalls }),
+      }),
+    });
+    const token = (await api.stores.orgs.get(api.orgId))?.twilio_token ?? '';
+    const account = accountSidOf(api.orgId);
+    const authorization = `Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`;
+    const url = `/2010-04-01/Accounts/${account}/Calls.json`;
+    const asked = [
+      ...Array.from({ length: 3 }, () => api.get('/v2/batches')),
+      ...Array.from({ length: 7 }, () => api.send({ method: 'GET', url, headers: { authorization } })),
+    ];
+    await untilSo(() => reading === 4);
     release();
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(10).fill(200));
   });

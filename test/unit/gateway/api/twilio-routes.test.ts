@@ -63,6 +63,17 @@ function refusal({ status, text }: Answer): [number, number, boolean] {
   return [status, body.code, hungUp.length > 0];
 }
 
+describe('a request of Twilio’s libraries that no route takes', () => {
+  it.each([
+    ['GET', '/2010-04-01/Accounts/AC0/Messages.json', 404, 20_404],
+    ['DELETE', '/2010-04-01/Accounts/AC0/Calls.json', 405, 20_004],
+    ['GET', '/2010-04-01/Accounts/%zz/Calls.json', 400, 20_001],
+  ] as const)('%s %s gets an error of Twilio’s form', async (method, target, status, code) => {
+    const answer = await api.send({ method, url: target, headers: { authorization: basic(accountSidOf(api.orgId), token) } });
+    expect(refusal(answer)).toEqual([status, code, false]);
+  });
+});
+
 describe('Twilio’s way to end a call', () => {
   it('hangs up and answers with the call', async () => {
     const answer = await post();
