@@ -1,6 +1,7 @@
 import type { Dialling } from '../model/dialling.js';
 import { countryCode, type E164 } from '../model/e164.js';
 import type { OrgRecord, Route } from '../model/records.js';
+import { countryOf, homeCountries } from '../model/number-country.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import { listedNumbers } from '../model/transfer-list.js';
 import { dialledByUser, uriParts, type Target } from './target.js';
@@ -31,8 +32,8 @@ export type Grant = { readonly by: 'price'; readonly price: number } | { readonl
 
 /** Emergency and service numbers are shorter than this behind their country code; so are those of some small islands. */
 const MIN_NATIONAL_DIGITS = 7;
-/** +1 911 and the other service codes are no area codes (NANP). */
-const SERVICE_CODE = /^[2-9]11/;
+/** +1 911 and the other service codes are no area codes (NANP), nor is what begins with 0 or 1. */
+const NO_AREA_CODE = /^(?:[2-9]11|[01])/;
 
 const SERVICE = (number: E164): string => `${number} is an emergency, service or short number, which are never dialled`;
 const NOT_LISTED = "the target is not in the agent's transfer_list";
@@ -104,8 +105,21 @@ function mayReferTo(uri: string, { org, hosts }: TransferDoor): Result<Grant, st
 function byPrice(dialling: Dialling, to: E164): Result<Grant, string> {
   const prefix = longestPrefix(dialling, to);
   const price = prefix === undefined ? undefined : dialling.prices[prefix];
-  if (price === undefined) return err(`${to} begins with no prefix that the operator has allowed`);
-  return price === null ? err(FORBIDDEN(prefix ?? '')) : ok({ by: 'price', price });
+  if (prefix === undefined || price === undefined) return err(`${to} begins with no prefix that the operator has allowed`);
+  if (price === null) return err(FORBIDDEN(prefix));
+  const elsewhere = otherCountry(prefix, to);
+  return elsewhere === null ? ok({ by: 'price', price }) : err(elsewhere);
+}
+
+const NAMES = new Intl.DisplayNames('en', { type: 'region' });
+
+/** A price of a country code alone is not one for the other countries that share it. `null`: it is one for the number. */
+function otherCountry(prefix: string, to: E164): string | null {
+  const country = countryOf(to);
+  const homes = homeCountries(to);
+  if (prefix.slice(1) !== countryCode(to.slice(1)) || country === undefined || homes.includes(country)) return null;
+  const theirs = homes.map((home) => NAMES.of(home)).join(' and ');
+  return `${to} is a number of ${String(NAMES.of(country))}, and the price of ${prefix} is for ${theirs}: a prefix such as ${to.slice(0, prefix.length + 3)} needs a price of its own`;
 }
 
 /** `undefined`: none. */
@@ -124,6 +138,6 @@ function longestPrefix({ prices }: Dialling, to: E164): string | undefined {
 export function isServiceNumber(to: E164): boolean {
   const digits = to.slice(1);
   const national = digits.slice(countryCode(digits).length);
-  if (digits.startsWith('1')) return national.length !== 10 || SERVICE_CODE.test(national);
+  if (digits.startsWith('1')) return national.length !== 10 || NO_AREA_CODE.test(national);
   return national.length < MIN_NATIONAL_DIGITS;
 }

@@ -46,10 +46,47 @@ describe('a number', () => {
     expect(judged.ok ? '' : judged.error).toMatch(sentence);
   });
 
-  it.each(['+1911000', '+19115550100', '+14115550100', '+1555010010', '+155501001000', '+4911222', '+44999000', '+99912345', '+7112000'])(
-    '[E.164 §6] %s is an emergency, service or short number',
-    (number) => expect(isServiceNumber(number as E164)).toBe(true),
-  );
+  it.each([
+    ['+18765550100', /a number of Jamaica, and the price of \+1 is for United States and Canada: a prefix such as \+1876 needs/],
+    ['+18095550100', /Dominican Republic/],
+    ['+12845550100', /British Virgin Islands/],
+  ])('%s is not dialled by the price of its country code alone', (to, sentence) => {
+    const judged = judge(to);
+    expect(judged.ok ? '' : judged.error).toMatch(sentence);
+  });
+
+  it.each([
+    ['+441534123456', { '+44': 0.01 }],
+    ['+77012345678', { '+7': 0.01 }],
+  ])('%s is not dialled by the price of another country with its code', (to, prices) => {
+    expect(judge(to, { ...DIALLING, prices }).ok).toBe(false);
+  });
+
+  it.each([
+    ['+18765550100', { '+1': 0.01, '+1876': 0.3 }],
+    ['+14165550100', { '+1': 0.01 }],
+    ['+15550100100', { '+1': 0.01 }],
+    ['+441534123456', { '+44': 0.01, '+441534': 0.1 }],
+    ['+442079460000', { '+44': 0.01 }],
+    ['+74951234567', { '+7': 0.01 }],
+    ['+447700900123', { '+44': 0.01 }],
+  ])('%s is dialled with the prices %j', (to, prices) => {
+    expect(judge(to, { ...DIALLING, prices }).ok).toBe(true);
+  });
+
+  it.each([
+    '+10005550100',
+    '+11235550100',
+    '+1911000',
+    '+19115550100',
+    '+14115550100',
+    '+1555010010',
+    '+155501001000',
+    '+4911222',
+    '+44999000',
+    '+99912345',
+    '+7112000',
+  ])('[E.164 §6] %s is an emergency, service or short number', (number) => expect(isServiceNumber(number as E164)).toBe(true));
 
   it.each(['+12125550100', '+4930123456', '+911123456789', '+441189998819', '+3581234567', '+74951234567'])(
     '%s is a subscriber',
