@@ -93,6 +93,7 @@ export const batch: Door = async (to) => {
     state: 'in_progress',
     plan: { from: NUMBER, agent_id: null, calls_per_second: 1, max_concurrent_calls: 1, hours: { from: '00:00', to: '24:00', days } },
     counts: { waiting: 1, dialling: 0, answered_today: 0, abandoned_today: 0 },
+    sinceResumed: { answered: 0, abandoned: 0 },
     changedMs: 0,
   } as unknown as BatchRun;
   const work = {

@@ -168,7 +168,7 @@ export class BatchDialler {
 
   async #advance(run: BatchRun, sinceMs: number): Promise<void> {
     const { work, clock } = this.services;
-    const { batchId, state, counts } = run;
+    const { batchId, state, counts, sinceResumed } = run;
     if (counts.dialling > 0) await this.#sweep(run);
     if (FINAL_STATES.includes(state)) {
       if (counts.dialling > 0) return;
@@ -178,9 +178,9 @@ export class BatchDialler {
     if (state === 'validating' && clock.wallMs() - run.changedMs > VALIDATING_MS)
       return this.#move(run, 'failed', 'the numbers could not be read');
     if (state !== 'in_progress') return;
-    if (isAbandonedTooOften(counts)) {
-      const share = `${String(counts.abandoned_today)} of ${String(counts.answered_today)} calls answered today were abandoned`;
-      return this.#move(run, 'stopped', `${share}, more than ${String(MOST_ABANDONED * 100)} %`);
+    if (isAbandonedTooOften(sinceResumed)) {
+      const share = `${String(sinceResumed.abandoned)} of ${String(sinceResumed.answered)} calls answered today were abandoned`;
+      return this.#move(run, 'paused', `${share}, more than ${String(MOST_ABANDONED * 100)} %: no agent spoke within 2 s`);
     }
     if (counts.waiting > 0) return this.#dial(run, sinceMs);
     if (counts.dialling > 0) return;

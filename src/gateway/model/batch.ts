@@ -99,8 +99,8 @@ export interface EndOfCall {
   readonly talkMs: number;
   /** Whether its INVITE left. */
   readonly isDialled: boolean;
-  /** Milliseconds from the answer to the agent's first audio; `null`: the agent was never heard. */
-  readonly silentMs: number | null;
+  /** Milliseconds from the answer to the agent's first audio; `null`: the agent was never heard; `undefined`: nobody knows. */
+  readonly silentMs: number | null | undefined;
   /** A machine or a fax answered, as far as anybody looked. */
   readonly isMachine: boolean;
 }
@@ -108,9 +108,9 @@ export interface EndOfCall {
 /** Ends of a call before its INVITE. */
 const NOT_DIALLED: readonly string[] = ['DIAL_NOT_ALLOWED', 'DO_NOT_CALL'];
 
-/** From a record, when the process that had the call is gone: what is not known counts as dialled. */
+/** From a record alone, when the process that had the call is gone: what is not known counts as dialled, and not as abandoned. */
 export function endOf({ reason, answered_at: answeredAt, answered_by: by, timings, turns }: CallRecord, placed?: PlacedFacts): EndOfCall {
-  const { isDialled, silentMs } = placed ?? { isDialled: !NOT_DIALLED.includes(reason), silentMs: turns.first_audio_ms };
+  const { isDialled, silentMs } = placed ?? { isDialled: !NOT_DIALLED.includes(reason), silentMs: turns.first_audio_ms ?? undefined };
   return {
     reason: reason as Reason,
     isAnswered: answeredAt !== null,
@@ -151,15 +151,21 @@ const SILENCE_MS = 2_000;
 
 /** Whether a person answered and no agent spoke within 2 s. Who hangs up before that was not kept waiting. */
 export function isAbandoned({ reason, isAnswered, isMachine, talkMs, silentMs }: EndOfCall): boolean {
-  if (!isAnswered || isMachine) return false;
+  if (!isAnswered || isMachine || silentMs === undefined) return false;
   if (silentMs !== null) return silentMs > SILENCE_MS;
   return talkMs > SILENCE_MS || reason !== 'CALLER_HANGUP';
 }
 
-/** Above this part of the calls that people answered in a day, a batch stops. */
+/** Calls that a person answered, and those of them in which no agent spoke in time. */
+export interface AnsweredCalls {
+  readonly answered: number;
+  readonly abandoned: number;
+}
+
+/** Above this part of the calls that people answered in a day, a batch pauses. */
 export const MOST_ABANDONED = 0.03;
 
-export function isAbandonedTooOften({ answered_today: answered, abandoned_today: abandoned }: BatchCounts): boolean {
+export function isAbandonedTooOften({ answered, abandoned }: AnsweredCalls): boolean {
   return abandoned > answered * MOST_ABANDONED;
 }
 

@@ -1,4 +1,4 @@
-import type { BatchAttempt, BatchCounts, BatchNumber, BatchPlan, BatchState, NumberOutcome } from '../model/batch.js';
+import type { AnsweredCalls, BatchAttempt, BatchCounts, BatchNumber, BatchPlan, BatchState, NumberOutcome } from '../model/batch.js';
 import type { BatchEvent } from '../model/batch-log.js';
 import type { Dialling } from '../model/dialling.js';
 import type { E164 } from '../model/e164.js';
@@ -11,6 +11,8 @@ export interface BatchRun {
   readonly state: BatchState;
   readonly plan: BatchPlan;
   readonly counts: BatchCounts;
+  /** Of today's answered calls, those since somebody resumed the batch. */
+  readonly sinceResumed: AnsweredCalls;
   /** Epoch milliseconds: the last change of the state, or the last numbers that came. */
   readonly changedMs: number;
 }

@@ -230,7 +230,7 @@ describe.each([
       });
     });
 
-    it('stops when more than 3 % of the people who answered heard nobody', async () => {
+    it('pauses when more than 3 % of the people who answered heard nobody, and goes on when somebody resumes it', async () => {
       const batchId = await world.batch(50, { max_concurrent_calls: 5 });
       await finish(world.gateway('a'), batchId, (callId) => world.end(callId, 'AGENT_HANGUP', {}), 2);
       expect((await world.run(batchId)).state).toBe('in_progress');
@@ -239,10 +239,28 @@ describe.each([
       const [first = ''] = world.open.keys();
       const record = { call_id: first, reason: 'AGENT_UNAVAILABLE', answered_at: new Date(clock.wallMs()).toISOString() };
       world.end(first, 'AGENT_UNAVAILABLE', record);
-      await finish(gateway, batchId, answered);
-      expect((await world.run(batchId)).state).toBe('stopped');
+      await finish(gateway, batchId, answered, 3);
+      expect((await world.run(batchId)).state).toBe('paused');
       expect(JSON.stringify(await world.log(batchId))).toMatch(/1 of \d+ calls answered today were abandoned, more than 3 %/);
       expect(world.invites.size).toBeLessThan(50);
+      await stores.batchRuns.move(batchId, { to: 'in_progress', from: ['paused'], events: [] });
+      await finish(gateway, batchId, answered);
+      expect(await world.run(batchId)).toMatchObject({ state: 'completed', counts: { abandoned_today: 1 } });
+      expect(world.invites.size).toBe(50);
+    });
+
+    it('goes on after a crash: what became of ten calls is not known, and that is not abandoned', async () => {
+      const batchId = await world.batch(30, { max_concurrent_calls: 10, calls_per_second: 10 });
+      const killed = world.gateway('a');
+      clock.advance(1_000);
+      await killed.tick();
+      const lost = [...world.open.keys()];
+      expect(lost.length).toBeGreaterThan(5);
+      killed.isDead = true;
+      for (const callId of lost) world.end(callId, 'GATEWAY_RESTARTED', { answered_at: new Date(clock.wallMs()).toISOString() });
+      clock.advance(120_000);
+      await finish(world.gateway('b'), batchId, answered);
+      expect(await world.run(batchId)).toMatchObject({ state: 'completed', counts: { successful: 30, abandoned_today: 0 } });
     });
 
     it('counts no machines among the people who answered: they would hide that one heard nobody', async () => {
@@ -258,7 +276,7 @@ describe.each([
       await gateway.dialler.close();
       expect((await world.run(batchId)).counts).toMatchObject({ answered_today: 1, abandoned_today: 1, successful: others.length });
       await world.gateway('b').tick();
-      expect((await world.run(batchId)).state).toBe('stopped');
+      expect((await world.run(batchId)).state).toBe('paused');
     });
 
     it('is paused when the operator takes the permission back', async () => {

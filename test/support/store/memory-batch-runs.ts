@@ -29,7 +29,8 @@ export class MemoryBatchRuns implements BatchRuns {
       answered_today: 0,
       abandoned_today: 0,
     };
-    this.#runs.set(batchId, { batchId, orgId, state: 'validating', plan, counts, changedMs: this.#clock.wallMs() });
+    const sinceResumed = { answered: 0, abandoned: 0 };
+    this.#runs.set(batchId, { batchId, orgId, state: 'validating', plan, counts, sinceResumed, changedMs: this.#clock.wallMs() });
     this.#numbers.set(batchId, new Set());
     return Promise.resolve();
   }

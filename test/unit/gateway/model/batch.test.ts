@@ -213,6 +213,7 @@ describe('an abandoned call', () => {
     ['hung up before', { silentMs: null, talkMs: 1_500 }, false],
     ['was hung up on before', { silentMs: null, talkMs: 1_500, reason: 'AGENT_UNAVAILABLE' }, true],
     ['was not answered', { isAnswered: false }, false],
+    ['of which nobody knows what was heard', { silentMs: undefined, talkMs: 9_000, reason: 'GATEWAY_RESTARTED' }, false],
     ['was answered by a machine', { silentMs: null, talkMs: 9_000, isMachine: true }, false],
   ] as const)('%s', (_what, end, expected) => {
     expect(isAbandoned({ ...END, isAnswered: true, reason: 'CALLER_HANGUP', ...end })).toBe(expected);
@@ -222,9 +223,8 @@ describe('an abandoned call', () => {
     expect([dayOf(at('2026-01-31T23:59:59.999Z')), dayOf(at('2026-02-01T00:00:00Z'))]).toEqual(['2026-01-31', '2026-02-01']);
   });
 
-  it('stops the batch above 3 % of a day', () => {
-    const isTooOften = (answered_today: number, abandoned_today: number): boolean =>
-      isAbandonedTooOften({ answered_today, abandoned_today } as BatchCounts);
+  it('pauses the batch above 3 % of a day', () => {
+    const isTooOften = (answered: number, abandoned: number): boolean => isAbandonedTooOften({ answered, abandoned });
     expect([isTooOften(0, 0), isTooOften(100, 3), isTooOften(100, 4), isTooOften(33, 1)]).toEqual([false, false, true, true]);
   });
 });

@@ -82,7 +82,8 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
     const batch = await this.#batch(batchId);
     if (batch === null) return false;
     const keys = [batchKey(batchId), batchRunKey(batchId), batchDueKey(batchId), batchAttemptsKey(batchId), batchLogKey(batchId)];
-    const args = [retention.maxEntries, clock.wallMs(), to ?? '', `,${from.join(',')},`, whenDone ?? '', isEnd === true ? '1' : ''];
+    const nowMs = clock.wallMs();
+    const args = [retention.maxEntries, nowMs, to ?? '', `,${from.join(',')},`, whenDone ?? '', isEnd === true ? '1' : '', dayOf(nowMs)];
     return (await redis.script(MOVE, keys, [...args, ...events.map((event) => this.#entry(batch, event))])) === 1;
   }
 
@@ -241,6 +242,10 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
       state,
       plan: JSON.parse(plan) as BatchPlan,
       counts,
+      sinceResumed: {
+        answered: counts.answered_today - number(`resumed_answered:${day}`),
+        abandoned: counts.abandoned_today - number(`resumed_abandoned:${day}`),
+      },
       changedMs: number('changed_ms'),
     };
   }
