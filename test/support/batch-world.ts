@@ -80,6 +80,7 @@ export class BatchGateway {
       },
       isHere: (callId) => this.#leaving.has(callId) || world.open.get(callId)?.gateway === this,
       instance,
+      longestMinutes: 120,
       clock,
       log: silentLog,
     };

@@ -105,6 +105,7 @@ export const batch: Door = async (to) => {
   };
   const services = {
     ...{ work, doNotCall, placeCall: placer(placed), clock: new VirtualClock(), log: silentLog },
+    longestMinutes: 120,
     allowance: { headroom: () => Promise.resolve({ calls: 10, micros: Infinity }) },
     orgs: { get: () => Promise.resolve(MAY_DIAL.org) },
     numbers: { get: () => Promise.resolve(MAY_DIAL.number) },

@@ -1,5 +1,4 @@
 import { mayDialFrom, mayLeave } from '../admission/dial-guard.js';
-import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 import { agentOfCall } from '../model/call-agent-settings.js';
 import {
   completeEvent,
@@ -45,6 +44,8 @@ export interface BatchServices {
   readonly isHere: (callId: string) => boolean;
   /** This gateway, as it stands in its attempts. */
   readonly instance: string;
+  /** The longest that any call may last. */
+  readonly longestMinutes: number;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -194,7 +195,7 @@ export class BatchDialler {
   }
 
   async #dial(run: BatchRun, sinceMs: number): Promise<void> {
-    const { work, clock, orgs, numbers, agents, allowance } = this.services;
+    const { work, clock, orgs, numbers, agents, allowance, longestMinutes } = this.services;
     const { batchId, orgId, plan, counts } = run;
     const from = parseE164(plan.from);
     const [org, number, agent] = await Promise.all([
@@ -214,7 +215,7 @@ export class BatchDialler {
     const share = Math.max(1, Math.ceil((pace.callsPerSecond * Math.min(sinceMs, 1_000)) / 1_000));
     const most = Math.min(share, pace.maxConcurrentCalls - counts.dialling, headroom.calls);
     if (most <= 0) return;
-    const minutes = plan.max_duration ?? agent?.max_duration ?? DEFAULT_AGENT_SETTINGS.max_duration;
+    const minutes = plan.max_duration ?? agent?.max_duration ?? longestMinutes;
     const due = await work.due(batchId, clock.wallMs(), DUE_AT_ONCE);
     const steps = await this.#stepsOf(due, { run, org, number, most, micros: headroom.micros, minutes });
     if (this.#isClosed) return;
@@ -222,7 +223,7 @@ export class BatchDialler {
       const entry = due.find((one) => one.entry.number === attempt.number)?.entry ?? { number: attempt.number };
       const { max_duration, webhook } = plan;
       const metadata = plan.metadata === null && entry.metadata === undefined ? null : { ...plan.metadata, ...entry.metadata };
-      const settings = agentOfCall(agent, orgId, { metadata, max_duration, webhook }, clock);
+      const settings = agentOfCall(agent, orgId, { metadata, max_duration, webhook }, { clock, longestMinutes });
       this.#own.set(attempt.callId, { run, attempt, entry });
       const call = { callId: attempt.callId, sipCallId: attempt.sipCallId, orgId, from: number.phone_number, to: attempt.number, trunk };
       if (

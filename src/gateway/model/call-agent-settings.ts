@@ -9,10 +9,19 @@ export interface CallSettings {
   readonly webhook: string | null;
 }
 
-/** The agent of one call. @param agent `null`: the operator's default */
-export function agentOfCall(agent: AgentRecord | null, orgId: string, settings: CallSettings, clock: Clock): AgentRecord | null {
+/**
+ * The agent of one call.
+ * @param agent `null`: the operator's default, whose calls last as long as the operator allows (`longestMinutes`), whatever else is given
+ */
+export function agentOfCall(
+  agent: AgentRecord | null,
+  orgId: string,
+  settings: CallSettings,
+  { clock, longestMinutes }: { readonly clock: Clock; readonly longestMinutes: number },
+): AgentRecord | null {
   const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null)) as Partial<AgentRecord>;
-  return Object.keys(given).length === 0 ? agent : { ...(agent ?? agentOfNoStore(orgId, clock)), ...given };
+  if (Object.keys(given).length === 0) return agent;
+  return { ...(agent ?? { ...agentOfNoStore(orgId, clock), max_duration: longestMinutes }), ...given };
 }
 
 /** An agent that is in no store: it has no id. */

@@ -20,7 +20,8 @@ export function openBatches(
   const { batchWork: work, dialAllowance: allowance } = stores;
   const placeCall = callPlacer(inbound);
   const isHere = (callId: string): boolean => inbound.find(callId) !== null;
-  const dialler = new BatchDialler({ ...stores, work, allowance, placeCall, isHere, instance, clock, log });
+  const { max_duration_minutes: longestMinutes } = config.calls;
+  const dialler = new BatchDialler({ ...stores, work, allowance, placeCall, isHere, instance, longestMinutes, clock, log });
   const ends = [
     subscribe('call.ended', (ended) => dialler.onEnded(ended)),
     subscribe('call.digit', ({ callId, digit }) => dialler.onDigit(callId, digit)),

@@ -122,12 +122,12 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
     agent: AgentRecord | null,
     orgId: string,
     { metadata, max_duration, webhook }: PlaceCallBody,
-    { isWebhookHost }: AgentPolicy,
+    { isWebhookHost, maxDurationMinutes: longestMinutes }: AgentPolicy,
   ): { readonly settings: AgentRecord | null; readonly bad: readonly ApiErrorEntry[] } {
     const url = webhook === '' ? null : (webhook ?? null);
     if (url !== null && !isWebhookHost(new URL(url).hostname)) return { settings: null, bad: [entry('webhook', PRIVATE_ADDRESS)] };
     const given = { metadata: metadata ?? null, max_duration: max_duration ?? null, webhook: url };
-    return { settings: agentOfCall(agent, orgId, given, clock), bad: [] };
+    return { settings: agentOfCall(agent, orgId, given, { clock, longestMinutes }), bad: [] };
   }
 }
 

@@ -68,7 +68,7 @@ it('an agent names tools by their ids, each once', () => {
 describe('the agent of one call', () => {
   const clock = new VirtualClock(BEFORE_MS);
   const of = (agent: AgentRecord | null, given: Partial<Parameters<typeof agentOfCall>[2]> = {}) =>
-    agentOfCall(agent, 'o', { metadata: null, max_duration: null, webhook: null, ...given }, clock);
+    agentOfCall(agent, 'o', { metadata: null, max_duration: null, webhook: null, ...given }, { clock, longestMinutes: 120 });
 
   it('is that of the number, with what the call has in its place', () => {
     expect(of(AGENT)).toBe(AGENT);
@@ -86,7 +86,8 @@ describe('the agent of one call', () => {
       org_id: 'o',
       name: '',
       language: 'ENG',
-      max_duration: 30,
+      // Not that of agents: a call without one lasts as long without settings, too.
+      max_duration: 120,
       metadata: { a: 1 },
       created_at: BEFORE,
       updated_at: BEFORE,
