@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import sonicBoom from 'sonic-boom';
 import { isoTime } from '../../lib/clock.js';
@@ -16,6 +17,7 @@ const GATHER_MS = 20;
 const GATHER_CHARACTERS = 8_192;
 /** At exit the logger tries this often, 100 ms apart, to write what a slow reader has not read. */
 const TRIES_AT_EXIT = 5;
+const READER_MS = 100;
 
 let dropped = 0;
 
@@ -43,7 +45,15 @@ export function createLogger(name: string, level: LogLevel, destination?: Destin
     },
   };
   const logger: Logger = pino(options, destination ?? standardOutput((lines) => logger.warn({ lines }, 'log.lines_dropped')));
-  return new RedactingLog(logger);
+  const log = new RedactingLog(logger);
+  if (destination === undefined) takeWarnings(log);
+  return log;
+}
+
+/** Node.js prints its warnings, and those of packages, as text between the lines of JSON. */
+function takeWarnings(log: Log): void {
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => log.warn({ warning: name, error: message }, 'process.warning'));
 }
 
 /**
@@ -81,9 +91,10 @@ function standardOutput(onCaughtUp: (lines: number) => void): DestinationStream 
   destination.on('write', () => (isBroken = false));
   process.on('exit', () => {
     triesLeft = TRIES_AT_EXIT;
-    write();
     try {
       if (!isBroken) destination.flushSync();
+      // Not by way of the destination: it would leave the write to a thread, which the end of the process overtakes.
+      if (!isBroken) writeNow(gathered, retryEAGAIN);
     } catch {
       // The reader is still behind: the waiting lines are lost with the process.
     }
@@ -95,6 +106,19 @@ function standardOutput(onCaughtUp: (lines: number) => void): DestinationStream 
       if (gathered.length >= GATHER_CHARACTERS) write();
     },
   };
+}
+
+/** Writes all of it before it returns. @param mayTryAgain whether to wait once more for a reader that is behind */
+function writeNow(text: string, mayTryAgain: () => boolean): void {
+  let rest = Buffer.from(text);
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(STDOUT, rest));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || !mayTryAgain()) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, READER_MS);
+    }
+  }
 }
 
 /** The same object if it holds nothing to redact, down to `levels`. */
