@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { accountSidOf } from '../model/twilio-ids.js';
+import { parseTwiml } from '../twilio/twiml.js';
 import { identityOf } from './auth.js';
 import { failureOf } from './failure.js';
 import { twilioErrorSchema } from './schemas/twilio-api.js';
@@ -24,6 +25,7 @@ export const TWILIO_CODES = {
   notFound: 20_404,
   rateLimited: 20_429,
   internal: 20_500,
+  badDocument: 12_100,
   noTo: 21_201,
   badUrl: 21_205,
   fromNotVerified: 21_210,
@@ -70,6 +72,12 @@ function codeOf(status: number): number {
   if (status === 405) return TWILIO_CODES.badMethod;
   if (status === 429) return TWILIO_CODES.rateLimited;
   return status >= 500 ? TWILIO_CODES.internal : TWILIO_CODES.badRequest;
+}
+
+/** Throws when a document cannot be read: it would end a call that nobody could explain. */
+export function checkDocument(twiml: string): void {
+  const document = parseTwiml(twiml);
+  if (!document.ok) throw new TwilioFailure(400, TWILIO_CODES.badDocument, `Twiml: ${document.error}`);
 }
 
 /** An answer of OpenAPI. @param codes which there are, and when */

@@ -9,13 +9,14 @@ import { identityOf } from '../auth.js';
 import type { RouteContext, ZodApp } from '../context.js';
 import { RING_TIMEOUT_S } from '../schemas/place-call.js';
 import { accountParamsSchema, callResourceSchema, placeFormSchema, type PlaceForm } from '../schemas/twilio-api.js';
-import { common, failure, FORM, orgOf, refused, TWILIO_CODES, TwilioFailure } from '../twilio-failure.js';
+import { checkDocument, common, failure, FORM, orgOf, refused, TWILIO_CODES, TwilioFailure } from '../twilio-failure.js';
 
 const NOT_PLACED_CODES = [
   `\`${String(TWILIO_CODES.badTo)}\`: To is not valid`,
   `\`${String(TWILIO_CODES.fromNotVerified)}\`: From is not a number of yours that calls may come from`,
   `\`${String(TWILIO_CODES.notPermitted)}\`: The operator does not allow it`,
   `\`${String(TWILIO_CODES.badUrl)}\`: Url and Twiml are missing, or not valid`,
+  `\`${String(TWILIO_CODES.badDocument)}\`: Twiml cannot be read`,
 ];
 
 /** `POST /v1/calls` as Twilio's libraries ask for it: TwiML talks to the person who answers. Registered behind authentication. */
@@ -98,6 +99,11 @@ function voiceOf(form: PlaceForm, token: string, isWebhookHost: (host: string) =
     throw new TwilioFailure(400, code, `${name} is at a private, loopback or reserved address, which this service does not call`);
   };
   const { Url, Twiml, FallbackUrl, StatusCallback, SendDigits, MachineDetectionTimeout } = form;
+  if (form.Record === 'true')
+    throw new TwilioFailure(400, TWILIO_CODES.badRequest, 'Record is not supported: calls are not recorded here. Leave it out');
+  if (form.ApplicationSid !== undefined)
+    throw new TwilioFailure(400, TWILIO_CODES.badRequest, 'ApplicationSid is not supported: give Url or Twiml');
+  if (Twiml !== undefined) checkDocument(Twiml);
   if (form.AsyncAmd === 'true')
     throw new TwilioFailure(400, TWILIO_CODES.badRequest, 'AsyncAmd is not supported: leave it out, and the document waits for AnsweredBy');
   // As at Twilio, Url is not asked when there is a document.

@@ -8,7 +8,7 @@ import { callResource, callsUri, endedCallSeen, twilioDate, type CallSeen } from
 import { isSameToken } from '../../twilio/signature.js';
 import { successAnswer } from '../answers.js';
 import { cursorOf, memberOf } from '../cursor.js';
-import { common, failure, FORM, orgOf, refused, sendTwilioFailure, TWILIO_CODES, TwilioFailure } from '../twilio-failure.js';
+import { checkDocument, common, failure, FORM, orgOf, refused, sendTwilioFailure, TWILIO_CODES, TwilioFailure } from '../twilio-failure.js';
 import { twilioPlaceCallRoute } from './twilio-place-call.js';
 import {
   accountParamsSchema,
@@ -150,7 +150,9 @@ export function twilioRoutes(app: ZodApp, context: RouteContext, perOrg: readonl
       body: updateFormSchema,
       response: {
         200: successAnswer("Twilio's resource of the call", callResourceSchema),
-        400: failure(`\`${String(TWILIO_CODES.badRequest)}\`: The form is not valid, or the call is not in a state for it`),
+        400: failure(
+          `\`${String(TWILIO_CODES.badRequest)}\`: The form is not valid, or the call is not in a state for it; \`${String(TWILIO_CODES.badDocument)}\`: Twiml cannot be read`,
+        ),
         ...refused,
         413: failure(`\`${String(TWILIO_CODES.badRequest)}\`: The form is larger than 200 kB`),
         415: failure(`\`${String(TWILIO_CODES.badRequest)}\`: The body is not a form`),
@@ -284,7 +286,10 @@ function formOf(body: string): Readonly<Record<string, string | readonly string[
 
 /** `null`: the call is to end. */
 function targetOf({ Url, Method = 'POST', Twiml }: UpdateForm): CallTarget | null {
-  if (Twiml !== undefined) return { twiml: Twiml };
+  if (Twiml !== undefined) {
+    checkDocument(Twiml);
+    return { twiml: Twiml };
+  }
   return Url === undefined ? null : { url: Url, method: Method };
 }
 

@@ -77,6 +77,8 @@ export const placeFormSchema = z
       .enum(['true', 'false'], 'must be true or false')
       .optional()
       .describe('true is refused: detection is never asynchronous here'),
+    Record: z.enum(['true', 'false'], 'must be true or false').optional().describe('true is refused: calls are not recorded here'),
+    ApplicationSid: z.string().max(200).optional().describe('Refused: there are no applications here'),
     SendDigits: z
       .string()
       .regex(/^[0-9*#A-Dw]{1,32}$/i, 'must be 1 to 32 of 0-9, *, #, A-D, w')

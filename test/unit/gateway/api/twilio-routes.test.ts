@@ -137,6 +137,14 @@ describe('Twilio’s way to end a call', () => {
     expect(refusal(await post(payload))).toEqual([400, 20_001, false]);
   });
 
+  it.each(['<Response><Say>Hello</Response>', '{"a":1}', ''])(
+    'refuses a document that cannot be read, and the call goes on: %j',
+    async (twiml) => {
+      const answer = await post(`Twiml=${encodeURIComponent(twiml)}`);
+      expect([...refusal(answer), redirected]).toEqual([400, 12_100, false, []]);
+    },
+  );
+
   it('cancels a call that is not answered', async () => {
     call = call === null ? null : { ...call, answeredAtMs: null };
     const answer = await post('Status=canceled');
