@@ -241,7 +241,10 @@ export class CallAgent {
         const leg = secondLegRules({ from, ringTimeoutMs, timeLimitMs, afterwards: 'go-on' });
         call.dispatch({ type: 'transfer-asked', requestId, to, leg });
       },
-      leaveLeg: () => call.dispatch({ type: 'leg-left' }),
+      leaveLeg: () => {
+        const { second, transfer } = call.state();
+        if (second !== null || transfer !== null) call.dispatch({ type: 'leg-left' });
+      },
       lastLeg: call.lastLeg,
       hangUp: (reason) => call.dispatch({ type: 'hangup', reason }),
       note: (text, isFailure) => {

@@ -33,6 +33,14 @@ export async function installedSipp(): Promise<SippBuild> {
   return { version, speaksTls: speaksTls(text) };
 }
 
+/** Rejects when stunnel is not there. */
+async function needStunnel(): Promise<void> {
+  await run('stunnel4', ['-version'], { timeout: 10_000 }).catch((error: unknown) => {
+    if ((error as { code?: unknown }).code === 'ENOENT')
+      throw new Error('stunnel is not installed (Debian: stunnel4), and this SIPp does not speak TLS by itself');
+  });
+}
+
 /** The address of this machine from which the target is reached. Sends nothing. */
 export function localAddressTo(host: string, port: number): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -89,6 +97,7 @@ export class Ways {
       return Array.from({ length: count }, () => this.#own as SippWay);
     }
     const { target, caFile, clock, watch } = this.options;
+    if (this.#tunnels.length < count) await needStunnel();
     while (this.#tunnels.length < count) {
       const tunnel = await Tunnel.open({ target, caFile, clock });
       this.#tunnels.push(tunnel);

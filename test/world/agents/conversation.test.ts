@@ -4,6 +4,7 @@ import { mulaw } from 'alawmulaw';
 import twilio, { validateRequest } from 'twilio';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
+import { callIdOf } from '../../../src/gateway/model/twilio-ids.js';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { VoiceWebhook } from '../../support/agent/voice-webhook.js';
 import { Arrivals } from '../../support/arrivals.js';
@@ -192,6 +193,8 @@ it('an update by Twiml, or by Url, replaces a conversation', async () => {
   const second = await app.sessions.at(before);
   await call.end.heard(muLawOf('Once more.'));
   await client.closed.at(0);
+  const trace = (await site.gateway.api('GET', `/v1/calls/${callIdOf(String(callSid)) ?? ''}/trace`)).json['trace'];
+  expect(JSON.stringify(trace)).not.toContain('second leg');
   await api.calls(String(callSid)).update({ url: `${webhook.url}/next` });
   expect(await call.ended()).toContain('AGENT_HANGUP');
   await second.closed.at(0);
