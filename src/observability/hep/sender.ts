@@ -6,6 +6,7 @@ import type { Log } from '../../lib/log.js';
 import type { MetricCounts } from '../metrics/catalog.js';
 import { hepPacket, type HepEndpoint, type HepIdentity, type HepMessage } from './packet.js';
 import { rtcpJson } from './rtcp-json.js';
+import { withItsLength } from './sip-text.js';
 
 export interface HepOptions extends HepIdentity {
   readonly collector: HepEndpoint;
@@ -34,7 +35,7 @@ export class HepSender {
     const peer = { address: source.ip, port: source.port };
     const own = this.#own(contact, peer.address);
     const [from, to] = direction === 'in' ? [peer, own] : [own, peer];
-    this.#transmit({ from, to, transport: source.transport, atMs, callId: sipCallId, protocol: 'sip', text });
+    this.#transmit({ from, to, transport: source.transport, atMs, callId: sipCallId, protocol: 'sip', text: withItsLength(text) });
   }
 
   /** Sends nothing for a datagram that is not RTCP. */
