@@ -23,6 +23,7 @@ export function callSpans(record: CallRecord, timeline: Timeline): readonly Call
       spanId: root,
       parentId: null,
       name: 'call',
+      kind: 'server',
       startedMs,
       endedMs: Math.max(startedMs, endedMs),
       // A caller who cancels is no failure of anybody's.
@@ -34,14 +35,27 @@ export function callSpans(record: CallRecord, timeline: Timeline): readonly Call
       spanId: spanIdOf(callId, `${String(index)} ${name}`),
       parentId: root,
       name,
+      kind: peerOf(name) === null ? 'internal' : 'client',
       startedMs: from,
       // The wall clock may be set back.
       endedMs: Math.max(from, to),
       isFailed,
-      attributes: {},
+      attributes: stepAttributes(name, isFailed),
       events: [],
     })),
   ];
+}
+
+/** The process that a step asks; `null`: none. */
+function peerOf(step: string): string | null {
+  if (step === 'look-up') return 'redis';
+  if (step.startsWith('relay ')) return 'rtpengine';
+  return step === 'agent connect' ? 'agent' : null;
+}
+
+function stepAttributes(step: string, isFailed: boolean): CallSpan['attributes'] {
+  const peer = peerOf(step);
+  return { ...(peer === null ? {} : { 'peer.service': peer }), ...(isFailed ? { 'error.type': '_OTHER' } : {}) };
 }
 
 /** `network.*` and `error.type` are OpenTelemetry's semantic conventions; there are none for SIP. */

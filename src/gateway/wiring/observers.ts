@@ -41,7 +41,8 @@ export async function openObservers(config: Config, instance: string, clock: Clo
   const { otlp_url: url, sample_ratio: ratio } = telemetry;
   // OpenTelemetry is loaded only when traces are on.
   const exporter = url === null ? null : await import('../../observability/tracing/exporter.js');
-  const traces = url === null || exporter === null ? null : exporter.openTraceExporter({ url, ratio, instance, counts: metrics, log });
+  const traces =
+    url === null || exporter === null ? null : exporter.openTraceExporter({ url, ratio, instance, clock, counts: metrics, log });
   if (traces !== null)
     ends.push(
       subscribe('call.ended', ({ record, timeline }) => {

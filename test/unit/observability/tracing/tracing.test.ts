@@ -7,7 +7,7 @@ import { callSpans } from '../../../../src/gateway/wiring/call-spans.js';
 import { openTraceExporter } from '../../../../src/observability/tracing/exporter.js';
 import { EventLog } from '../../../support/event-log.js';
 import { OtlpCollector } from '../../../support/otlp-collector.js';
-import { VirtualClock } from '../../../support/virtual-clock.js';
+import { passUntil, VirtualClock } from '../../../support/virtual-clock.js';
 
 const CALL_ID = '153ee546-05b9-4d95-bd6d-f899f082d48b';
 
@@ -58,6 +58,8 @@ describe('the trace of a call', () => {
       ['ring', false, spanIdOf(CALL_ID)],
       ['talk', false, spanIdOf(CALL_ID)],
     ]);
+    expect(spans.map(({ kind }) => kind)).toEqual(['server', 'client', 'client', 'internal', 'internal']);
+    expect(spans[2]?.attributes).toEqual({ 'peer.service': 'rtpengine', 'error.type': '_OTHER' });
     expect(spans.map(({ startedMs, endedMs }) => endedMs - startedMs).slice(3)).toEqual([300, 9_200]);
     expect(spans[0]?.events.map(({ name }) => name)).toEqual(['digit', 'end']);
     expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
@@ -96,13 +98,16 @@ describe('the exporter', () => {
     timeline: { steps: [], moments: [] },
   });
 
-  async function exporting(collector: OtlpCollector, work: (take: (call: EndedCall) => void) => void) {
+  const clock = new VirtualClock();
+
+  async function exporting(collector: OtlpCollector, work: (take: (call: EndedCall) => void) => void | Promise<void>) {
     const counted = new Map<string, number>();
     const log = new EventLog();
     const exporter = openTraceExporter({
       url: collector.url,
       ratio: 1,
       instance: 'gw-1',
+      clock,
       counts: {
         count: (_name, labels, by = 1) => {
           const [outcome = ''] = Object.values(labels);
@@ -111,7 +116,7 @@ describe('the exporter', () => {
       },
       log,
     });
-    work(({ record, timeline }) => {
+    await work(({ record, timeline }) => {
       if (timeline !== undefined) exporter.take(record.call_id, () => callSpans(record, timeline));
     });
     await exporter.close();
@@ -142,6 +147,20 @@ describe('the exporter', () => {
     const { counted, log } = await exporting(collector, (take) => take(call(CALL_ID)));
     collector.close();
     expect(counted).toEqual({ dropped: 3 });
+    expect(log.named('telemetry.not_exported')).toHaveLength(1);
+  });
+
+  it('sends again what a collector that was away did not take', async () => {
+    const collector = await OtlpCollector.open();
+    collector.status = 400;
+    const { counted, log } = await exporting(collector, async (take) => {
+      take(call(CALL_ID));
+      await passUntil(clock, () => collector.bodies.length === 1);
+      collector.status = 200;
+      await passUntil(clock, () => collector.spans.length === 3);
+    });
+    collector.close();
+    expect(counted).toEqual({ exported: 3 });
     expect(log.named('telemetry.not_exported')).toHaveLength(1);
   });
 
