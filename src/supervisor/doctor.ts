@@ -45,6 +45,7 @@ export async function examine(config: Config, seeRedis: () => Promise<RedisSeen>
   const install = `run: ${installCommand(missing)}`;
   const canBuild = !missing.some((name) => BUILD_PACKAGES.includes(name));
   const findings: Finding[] = [nodeVersion(), nativeAddon(config, mustBuild, canBuild ? null : install), openFiles(config)];
+  findings.push(ephemeralPorts(config, readText));
   findings.push(await program('openssl', ['version'], 'openssl', install));
   findings.push(await program('espeak-ng', ['--version'], 'espeak-ng (speech of the test line)', install));
   if (config.redis.url === null) findings.push(await program('redis-server', ['--version'], 'redis-server', install));
@@ -85,6 +86,23 @@ function openFiles(config: Config): Finding {
     `limit ${String(hard)}, ${String(calls)} calls need ${String(wanted)}`,
     'raise the limit (ulimit -Hn), or narrow rtpengine.port_min to port_max',
   );
+}
+
+/** Linux gives programs that name no port one of its ephemeral ones. */
+export function ephemeralPorts({ rtpengine, media }: Pick<Config, 'rtpengine' | 'media'>, read: (file: string) => string): Finding {
+  const name = 'media ports';
+  const [from = NaN, to = NaN] = read('/proc/sys/net/ipv4/ip_local_port_range').trim().split(/\s+/).map(Number);
+  const reserved = read('/proc/sys/net/ipv4/ip_local_reserved_ports').trim();
+  const isReserved = (port: number): boolean =>
+    reserved.split(',').some((part) => {
+      const [first = NaN, last = first] = part.split('-').map(Number);
+      return port >= first && port <= last;
+    });
+  const ranges = [...(rtpengine.address === null ? [rtpengine] : []), media].map(({ port_min: min, port_max: max }) => ({ min, max }));
+  const open = ranges.filter(({ min, max }) => max >= from && min <= to && !(isReserved(min) && isReserved(max)));
+  if (open.length === 0) return fine(name, 'not among those that Linux gives programs');
+  const text = open.map(({ min, max }) => `${String(min)}-${String(max)}`).join(',');
+  return fine(name, `Linux may give some to programs: reserve them, sysctl -w net.ipv4.ip_local_reserved_ports=${text}`);
 }
 
 async function program(command: string, args: readonly string[], name: string, remedy: string): Promise<Finding> {

@@ -48,14 +48,25 @@ export async function takenPorts(wanted: readonly WantedPort[]): Promise<string[
     wanted.map(async (port) => {
       const code = await tryPort(port);
       if (code === undefined) return [];
-      const variable = `TRUNKLINE_${port.setting.replaceAll('.', '_').toUpperCase()}`;
-      const why = code === 'EADDRINUSE' ? 'is in use by another program' : `cannot be opened (${code})`;
-      return [
-        `${port.protocol.toUpperCase()} port ${port.port} on ${port.address} ${why}: set ${port.setting} (${variable}) to a free one`,
-      ];
+      return [problemOf(port, code)];
     }),
   );
   return problems.flat();
+}
+
+function problemOf({ setting, protocol, address, port }: WantedPort, code: string): string {
+  const name = `${protocol.toUpperCase()} port ${String(port)} on ${address}`;
+  const variable = `TRUNKLINE_${setting.replaceAll('.', '_').toUpperCase()}`;
+  switch (code) {
+    case 'EADDRINUSE':
+      return `${name} is in use by another program: set ${setting} (${variable}) to a free one`;
+    case 'EADDRNOTAVAIL':
+      return `${name} cannot be opened: ${address} is no address of this machine; correct bind_address (TRUNKLINE_BIND_ADDRESS)`;
+    case 'EACCES':
+      return `${name} needs root or CAP_NET_BIND_SERVICE: set ${setting} (${variable}) to one from 1024 on`;
+    default:
+      return `${name} cannot be opened (${code}): set ${setting} (${variable}) to another one`;
+  }
 }
 
 function tryPort({ protocol, address, port }: WantedPort): Promise<string | undefined> {

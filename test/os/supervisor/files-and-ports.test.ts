@@ -109,7 +109,7 @@ describe('ports', () => {
 
   it('on an address that this machine does not have are named with the cause', async () => {
     expect(await takenPorts([wanted('tcp', 5061, '192.0.2.77')])).toEqual([
-      'TCP port 5061 on 192.0.2.77 cannot be opened (EADDRNOTAVAIL): set sip.tls_port (TRUNKLINE_SIP_TLS_PORT) to a free one',
+      'TCP port 5061 on 192.0.2.77 cannot be opened: 192.0.2.77 is no address of this machine; correct bind_address (TRUNKLINE_BIND_ADDRESS)',
     ]);
   });
 
