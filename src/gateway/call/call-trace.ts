@@ -231,8 +231,11 @@ export function eventSummary(event: CallEvent, before: CallState, after: CallSta
   const wasNotSent = event.type === 'refer-answered' && event.refusal !== undefined;
   const isShown = wasNotSent || event.type === 'failed' || (event.type.startsWith('leg-') && event.type !== 'leg-reserved');
   if (!hasMoved && why === '' && !isShown) return null;
-  return `${happened(event)}${why}`;
+  const lack = event.type === 'leg-opened' && after.media?.telephoneEvent === null ? NO_TELEPHONE_EVENT : '';
+  return `${happened(event)}${lack}${why}`;
 }
+
+const NO_TELEPHONE_EVENT = '; no telephone-event was agreed: digits can only come by SIP INFO, and none can be sent';
 
 /** In words of the field; what the machine makes of it is for docs/call-lifecycle.md. */
 function happened(event: CallEvent): string {

@@ -192,8 +192,9 @@ export function directLeg(direction: MediaDirection, isHeld: boolean | null): Ca
 }
 
 function isOtherFormat(before: CarrierMedia | undefined, after: CarrierMedia): boolean {
-  const { codec, telephoneEvent } = after;
-  return before?.codec.payloadType !== codec.payloadType || before.codec.name !== codec.name || before.telephoneEvent !== telephoneEvent;
+  const { codec, telephoneEvent, ownTelephoneEvent } = after;
+  if (before?.codec.payloadType !== codec.payloadType || before.codec.name !== codec.name) return true;
+  return before.telephoneEvent !== telephoneEvent || before.ownTelephoneEvent !== ownTelephoneEvent;
 }
 
 /**

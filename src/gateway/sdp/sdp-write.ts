@@ -48,8 +48,8 @@ export function offerInFormat({ codec, telephoneEvent, events }: Pick<CarrierMed
 
 /** Valid answers to an offer that repeats a session: its codec, its m-lines, its key's tag. */
 export function repeatedOffer(media: CarrierMedia): OwnOffer {
-  const { lines, chosen, codec, telephoneEvent, events, crypto } = media;
-  return { lines, chosen, codecs: [codec], telephoneEvent, events, cryptoTag: crypto?.tag ?? null };
+  const { lines, chosen, codec, events, crypto } = media;
+  return { lines, chosen, codecs: [codec], telephoneEvent: ownTelephoneEventOf(media), events, cryptoTag: crypto?.tag ?? null };
 }
 
 /**
@@ -57,14 +57,17 @@ export function repeatedOffer(media: CarrierMedia): OwnOffer {
  * rtpengine has no choice.
  */
 export function canonicalSdp(media: CarrierMedia): string {
-  const { codec, telephoneEvent, events, crypto, direction } = media;
+  const { codec, events, crypto, direction } = media;
+  // rtpengine knows the types of our description alone, and passes packets of any other type on.
+  const telephoneEvent = ownTelephoneEventOf(media);
   const at = { address: media.address, rtpPort: media.port, rtcpPort: media.rtcpPort };
   return relaySdp({ profile: profileOf(crypto), at, codecs: [codec], telephoneEvent, events, key: crypto, direction });
 }
 
 /** The endpoint's side for rtpengine: its own address, and what was agreed with the carrier. */
 export function endpointSdp(media: CarrierMedia, at: MediaAddress, key: CryptoLine | null): string {
-  const { codec, telephoneEvent, events } = media;
+  const { codec, events } = media;
+  const telephoneEvent = ownTelephoneEventOf(media);
   return relaySdp({ profile: profileOf(key), at, codecs: [codec], telephoneEvent, events, key, direction: 'sendrecv' });
 }
 
@@ -93,7 +96,8 @@ export function sessionSdp(
   origin: Origin,
   direction = answerTo(media.direction),
 ): string | undefined {
-  const { codec, telephoneEvent, events, crypto } = media;
+  const { codec, events, crypto } = media;
+  const telephoneEvent = ownTelephoneEventOf(media);
   if ((crypto === null) !== (relay.crypto === null)) return undefined;
   if (crypto !== null && Number(relay.crypto?.tag) !== Number(crypto.tag)) return undefined;
   // The key is rtpengine's; the tag keeps the carrier's spelling.
@@ -132,6 +136,11 @@ function audioLines({ profile, at, codecs, telephoneEvent, events, key, directio
     'a=ptime:20',
     `a=${direction}`,
   ];
+}
+
+/** The type that our own descriptions give telephone-event. */
+function ownTelephoneEventOf({ telephoneEvent, ownTelephoneEvent }: CarrierMedia): number | null {
+  return ownTelephoneEvent ?? telephoneEvent;
 }
 
 function profileOf(key: CryptoLine | null): string {

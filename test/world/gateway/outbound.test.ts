@@ -171,6 +171,35 @@ describe('a call that is placed', () => {
     await end.close();
   });
 
+  it('[3264 §6.1] takes digits under the type of our offer and that of an answer with another one, and offers its own type again', async () => {
+    const { callId, call } = await placed();
+    const end = (await CarrierEnd.open(undefined, undefined, { telephoneEventPayloadType: 96 })).connect(call.invite.body);
+    await call.answer(end.sdp());
+    await end.hearsAgent();
+    await end.peer.press(1);
+    await end.peer.press(2, 101);
+    const { dialog } = call;
+    expect((await dialog.ask('INVITE')).body).toMatch(/^m=audio \d+ RTP\/SAVP 0 .*101\r$/m);
+    await end.peer.press(3);
+    expect((await dialog.ask('BYE')).status).toBe(200);
+    expect(await ended(callId)).toMatchObject({ quality: { endpoint: { digits_received: 3 } } });
+    await end.close();
+  });
+
+  it('says in its trace that no telephone-event was agreed', async () => {
+    const { callId, call } = await placed();
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    await call.answer(end.sdp({ payloads: '0', rtpmap: ['0 PCMU/8000'] }));
+    await end.hearsAgent();
+    expect((await call.dialog.ask('BYE')).status).toBe(200);
+    await ended(callId);
+    const { json } = await gateway.api('GET', `/v1/calls/${callId}/trace`);
+    expect((json['trace'] as { summary: string }[]).map(({ summary }) => summary)).toContainEqual(
+      expect.stringContaining('no telephone-event was agreed'),
+    );
+    await end.close();
+  });
+
   it('[5923] all went over one connection', () => {
     expect(trunk.peers).toHaveLength(1);
   });

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { chooseCrypto, readOffer, readRelaySdp, type CarrierMedia, commonEvents } from '../../../../src/gateway/sdp/sdp-read.js';
-import { canonicalSdp, sessionSdp } from '../../../../src/gateway/sdp/sdp-write.js';
+import {
+  chooseCrypto,
+  readAnswer,
+  readOffer,
+  readRelaySdp,
+  type CarrierMedia,
+  commonEvents,
+} from '../../../../src/gateway/sdp/sdp-read.js';
+import { canonicalSdp, OWN_OFFER, repeatedOffer, sessionSdp } from '../../../../src/gateway/sdp/sdp-write.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../../support/sdp.js';
 
 const SUITE = 'AES_CM_128_HMAC_SHA1_80';
@@ -118,6 +125,15 @@ describe('telephone-event', () => {
     const answer = sessionSdp(offer, RELAY, { sessionId: '7', version: 1 })!;
     expect(answer).toContain('RTP/SAVP 0 96\r\n');
     expect(answer).toContain('a=fmtp:96 0-11\r\n');
+  });
+
+  it('[3264 §6.1] may have another type in the answer: we send with it, and our own descriptions keep ours', () => {
+    const given = readAnswer(offerSdp({ payloads: '0 96', rtpmap: ['0 PCMU/8000', '96 telephone-event/8000'] }), OWN_OFFER);
+    if (!given.ok) throw new Error('the answer is refused');
+    expect(given.value).toMatchObject({ telephoneEvent: 96, ownTelephoneEvent: 101, events: '0-15' });
+    for (const own of [canonicalSdp(given.value), sessionSdp(given.value, RELAY, { sessionId: '7', version: 2 })])
+      expect(own).toContain('RTP/SAVP 0 101\r\n');
+    expect(repeatedOffer(given.value).telephoneEvent).toBe(101);
   });
 
   it('is not answered when the m-line does not list it, or it has no event that we know', () => {
