@@ -62,6 +62,33 @@ describe('what stands in the way of a first call', () => {
     },
   );
 
+  it.each<[string, { readonly callId?: string; readonly tag?: string; readonly branch?: string }]>([
+    ['Call-ID', { callId: 'outgoing:wacid.HBgLMTU1NTAxMDA5OTkVAgASGCA5=AAA==' }],
+    ['Call-ID', { callId: 'a,b;c=d&e#f$g^h' }],
+    ['tag', { tag: 'YWJj+ZGVm/Z2hp==' }],
+    ['tag', { tag: 'a@b:c,d(e)[f]{g}?&$#^' }],
+    ['branch', { branch: 'z9hG4bKYWJj/ZGVm==' }],
+  ])('a %s that is no word or token of the grammar makes a call like any other: %j', async (_what, { callId, tag, branch }) => {
+    const id = callId ?? `opaque-${String((serial += 1))}`;
+    const spelt = (lines: readonly string[]): string[] =>
+      lines.map((line) => (tag === undefined ? line : line.replace(';tag=edge', `;tag=${tag}`)));
+    const via = `SIP/2.0/TLS 127.0.0.1:${String(peer.localPort)};branch=${branch ?? `z9hG4bK${id}`};rport`;
+    peer.send(spelt(requestLines('INVITE', id, { via })), offerSdp());
+    const ok = await finalOf(id);
+    expect(ok.status).toBe(200);
+    const to = ok.header('To') ?? '';
+    peer.send(spelt(requestLines('ACK', id, { to })));
+    const path = `/v1/calls?state=in_progress&sip_call_id=${encodeURIComponent(id)}`;
+    const calls = async (): Promise<readonly { readonly call_id: string }[]> => (await gateway.api('GET', path)).json['calls'] as [];
+    await gateway.until(async () => (await calls()).length === 1);
+    const stopped = gateway.api('POST', `/v1/calls/${(await calls())[0]?.call_id ?? ''}/stop`, {});
+    const bye = await peer.next('BYE', (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === id);
+    expect(bye.header('To')).toContain(`;tag=${tag ?? 'edge'}`);
+    answerOk(peer, bye);
+    expect((await stopped).status).toBe(200);
+    expect(await gateway.record(id)).toMatchObject({ reason: 'API_STOPPED' });
+  });
+
   it('[3261 §8.2.2.2] the same INVITE by another way gets 482, and the first one its call', async () => {
     const callId = 'merged@carrier';
     peer.send(requestLines('INVITE', callId), offerSdp());
