@@ -206,10 +206,19 @@ function placeOf(
   return {
     address,
     port: line.port,
-    rtcpPort: isPort(line.rtcp?.port ?? -1) ? (line.rtcp?.port ?? 0) : line.port + 1,
+    rtcpPort: statedRtcpPort(line, address) ?? line.port + 1,
     direction,
     isHeld: direction === 'sendonly' || direction === 'inactive',
   };
+}
+
+/** RFC 863. Offers with ICE name it where no port is known yet (RFC 8829 §5.2.1). */
+const DISCARD_PORT = 9;
+
+/** The port of `a=rtcp` (RFC 3605); `undefined`: there is none, or it stands for one that is not known yet. */
+function statedRtcpPort({ rtcp }: MediaLine, mediaAddress: string): number | undefined {
+  if (rtcp === undefined || !isPort(rtcp.port) || rtcp.port === 0 || rtcp.port === DISCARD_PORT) return undefined;
+  return isNowhere(rtcp.address ?? mediaAddress) && !isNowhere(mediaAddress) ? undefined : rtcp.port;
 }
 
 function withoutReceiving(direction: MediaDirection): MediaDirection {

@@ -89,6 +89,26 @@ describe('readOffer', () => {
   });
 });
 
+describe('where the carrier takes RTCP', () => {
+  it.each([
+    ['no a=rtcp', [], 40_001],
+    ['a=rtcp alone', ['a=rtcp:40005'], 40_005],
+    ['a=rtcp with the address', ['a=rtcp:40005 IN IP4 127.0.0.1'], 40_005],
+    ['the discard port of an offer with ICE', ['a=rtcp:9 IN IP4 0.0.0.0', 'a=rtcp-mux'], 40_001],
+    ['the discard port alone', ['a=rtcp:9'], 40_001],
+    ['a port at no address', ['a=rtcp:40005 IN IP6 ::', 'a=rtcp-mux'], 40_001],
+    ['port 0', ['a=rtcp:0'], 40_001],
+    ['a port that is none', ['a=rtcp:70000'], 40_001],
+  ])('[3605 §2.1] [8829 §5.2.1] is read from %s', (_what, extra, port) => {
+    expect(accepted(offerSdp({ port: 40_000, extra })).rtcpPort).toBe(port);
+  });
+
+  it('is what a=rtcp says while the call is held by address', () => {
+    const held = offerSdp({ port: 40_000, address: '0.0.0.0', extra: ['a=rtcp:40005 IN IP4 0.0.0.0'] });
+    expect(accepted(held).rtcpPort).toBe(40_005);
+  });
+});
+
 describe('hold by address', () => {
   it.each([
     ['sendrecv', '0.0.0.0', 'recvonly'],
