@@ -570,8 +570,9 @@ export class Inbound implements LiveCalls {
 
   #onOther(request: SrfRequest, response: SrfResponse): void {
     if (request.method === 'ACK' || request.method === 'CANCEL') return;
-    const isInDialog = /;\s*tag\s*=/i.test(request.get('To') ?? '');
-    this.#refuse(request, response, isInDialog ? 'NO_DIALOG' : 'METHOD_NOT_ALLOWED');
+    // Methods that we allow and that arrive here belong to a dialog (RFC 3261 §15.1.2, RFC 6086 §4.2.2, RFC 6665 §4.1.3).
+    const isOfDialog = isInDialog(request) || ALLOWED_METHODS.split(', ').includes(request.method);
+    this.#refuse(request, response, isOfDialog ? 'NO_DIALOG' : 'METHOD_NOT_ALLOWED');
   }
 
   #refuse(request: SrfRequest, response: SrfResponse, reason: Reason, detail: string | null = null): void {
@@ -594,6 +595,10 @@ export class Inbound implements LiveCalls {
     const stated = this.#own.find((candidate) => candidate.transport === transport) ?? this.#own[0];
     return { host: this.options.sipHost ?? stated?.host ?? 'localhost', port: stated?.port ?? 5061, transport };
   }
+}
+
+function isInDialog(request: SrfRequest): boolean {
+  return /;\s*tag\s*=/i.test(request.get('To') ?? '');
 }
 
 /** Most calls have no signature: read no further headers for them. */

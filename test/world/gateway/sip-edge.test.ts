@@ -150,7 +150,7 @@ describe('refer_status: 405', () => {
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(offerSdp());
     const refer = await call.request('REFER', ok, '', ['Refer-To: <sip:+15550100777@127.0.0.1>']);
-    expect([refer.status, refer.header('Allow')]).toEqual([405, 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK']);
+    expect([refer.status, refer.header('Allow')]).toEqual([405, 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, NOTIFY']);
     await call.hangUp(ok);
   });
 });
