@@ -558,6 +558,8 @@ export class Inbound implements LiveCalls {
 
   /** The carrier's health check, or the SIP server's question whether calls are better refused there: those leave no record. */
   #onOptions(request: SrfRequest, response: SrfResponse): void {
+    // drachtio-server passes on what belongs to no dialog of its own: the carrier asks whether its call still exists.
+    if (isInDialog(request)) return this.#refuse(request, response, 'NO_DIALOG');
     const ping = this.#isOwnServer ? request.get(PING_HEADER) : undefined;
     const lost = /^take (.+)$/.exec(ping ?? '')?.[1];
     if (lost !== undefined) return void this.#take(lost, response);
