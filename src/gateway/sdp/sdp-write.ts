@@ -52,6 +52,16 @@ export function repeatedOffer(media: CarrierMedia): OwnOffer {
   return { lines, chosen, codecs: [codec], telephoneEvent: ownTelephoneEventOf(media), events, cryptoTag: crypto?.tag ?? null };
 }
 
+/** Valid answers to an offer that a re-INVITE without one asks for: what a new call is offered, the session's own codec first. */
+export function renewedOffer(media: CarrierMedia): OwnOffer {
+  const repeated = repeatedOffer(media);
+  const own = [media.codec.payloadType, repeated.telephoneEvent];
+  // RFC 3264 §8.3.2: a payload type keeps its meaning for the whole session.
+  const others = OWN_OFFER.codecs.filter(({ name, payloadType }) => name !== media.codec.name && !own.includes(payloadType));
+  const telephoneEvent = repeated.telephoneEvent ?? (own.includes(OWN_OFFER.telephoneEvent) ? null : OWN_OFFER.telephoneEvent);
+  return { ...repeated, codecs: [media.codec, ...others], telephoneEvent, events: OWN_OFFER.events };
+}
+
 /**
  * The carrier's side for rtpengine: one m-line with our choice and nothing else, in the secured profile if there is a key, so that
  * rtpengine has no choice.
@@ -85,29 +95,37 @@ export function ownOfferSdp(relay: RelaySide, origin: Origin, offer = OWN_OFFER)
   return carrierSdp(relay, origin, audioLines(line));
 }
 
+/** Our answer in an agreed session; its direction follows the carrier's own (RFC 3264 §6.1). */
+export function sessionSdp(media: CarrierMedia, relay: RelaySide, origin: Origin): string | undefined {
+  return describedSdp(media, repeatedOffer(media), relay, origin, answerTo(media.direction));
+}
+
+/** Our offer in an agreed session. */
+export function sessionOfferSdp(media: CarrierMedia, offer: OwnOffer, relay: RelaySide, origin: Origin): string | undefined {
+  return describedSdp(media, offer, relay, origin, 'sendrecv');
+}
+
 /**
  * Our side of an agreed session: every m-line in order and in its own profile, all but one refused with port 0; exactly one key, with the
  * agreed tag. `undefined` if rtpengine's side does not match the agreement.
- * @param direction of an answer, by the carrier's own (RFC 3264 §6.1); `sendrecv` in our offers
  */
-export function sessionSdp(
-  media: CarrierMedia,
+function describedSdp(
+  { crypto, lines, chosen }: CarrierMedia,
+  { codecs, telephoneEvent, events }: OwnOffer,
   relay: RelaySide,
   origin: Origin,
-  direction = answerTo(media.direction),
+  direction: MediaDirection,
 ): string | undefined {
-  const { codec, events, crypto } = media;
-  const telephoneEvent = ownTelephoneEventOf(media);
   if ((crypto === null) !== (relay.crypto === null)) return undefined;
   if (crypto !== null && Number(relay.crypto?.tag) !== Number(crypto.tag)) return undefined;
   // The key is rtpengine's; the tag keeps the carrier's spelling.
   const key = crypto === null || relay.crypto === null ? null : { ...relay.crypto, tag: crypto.tag };
   const at = { address: relay.address, rtpPort: relay.rtpPort, rtcpPort: relay.rtcpPort };
   const lineOf = (line: MediaLineHead, index: number): string[] =>
-    index === media.chosen
-      ? audioLines({ profile: line.protocol, at, codecs: [codec], telephoneEvent, events, key, direction })
+    index === chosen
+      ? audioLines({ profile: line.protocol, at, codecs, telephoneEvent, events, key, direction })
       : [`m=${line.type} 0 ${line.protocol} ${line.payloads}`];
-  return carrierSdp(relay, origin, media.lines.flatMap(lineOf));
+  return carrierSdp(relay, origin, lines.flatMap(lineOf));
 }
 
 function carrierSdp(relay: RelaySide, origin: Origin, media: readonly string[]): string {
