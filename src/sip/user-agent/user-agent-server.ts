@@ -46,7 +46,11 @@ const REFRESHES_TARGET = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY']);
 
 /** RFC 3261 §8.2: requests from peers, automatic responses, and the user's responses. */
 export class UserAgentServer implements IncomingOwner {
-  constructor(private readonly context: UserAgentContext) {}
+  /** @param acknowledge sends the ACK to the 2xx that made this dialog, if that has none yet */
+  constructor(
+    private readonly context: UserAgentContext,
+    private readonly acknowledge: (dialog: DialogEntry) => void,
+  ) {}
 
   onRequest(transaction: ServerTransaction): void {
     const { core, request } = transaction;
@@ -133,8 +137,11 @@ export class UserAgentServer implements IncomingOwner {
     }
     if (request.method === 'UPDATE') dialog.hasPendingUpdate = true;
     if (REFRESHES_TARGET.has(request.method)) dialog.state = refreshTarget(dialog.state, request);
-    // BYE ends the dialog on receipt.
-    if (request.method === 'BYE') this.context.dialogs.close(dialog);
+    // BYE ends the dialog on receipt: the ACK that the user still owes could not leave any more (RFC 3261 §13.2.2.4).
+    if (request.method === 'BYE') {
+      this.acknowledge(dialog);
+      this.context.dialogs.close(dialog);
+    }
     this.#offer(transaction, dialog);
     if (request.method === 'PRACK') reliable?.release();
   }

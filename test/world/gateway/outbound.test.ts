@@ -134,6 +134,16 @@ describe('a call that is placed', () => {
     await end.close();
   });
 
+  it('[3261 §13.2.2.4] whose callee hangs up before our ACK gets the ACK all the same', async () => {
+    const { callId, call } = await placed();
+    const end = await CarrierEnd.open();
+    const acknowledged = call.answer(end.sdp());
+    expect((await call.dialog.ask('BYE')).status).toBe(200);
+    await acknowledged;
+    expect(await ended(callId)).toMatchObject({ sip_status: 200, timings: { talk_ms: 0 } });
+    await end.close();
+  });
+
   it('[3261 §13.2.1] may have its answer in a 183, and a 200 without', async () => {
     const { callId, call } = await placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
