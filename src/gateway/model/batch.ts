@@ -153,7 +153,8 @@ const SILENCE_MS = 2_000;
 export function isAbandoned({ reason, isAnswered, isMachine, talkMs, silentMs }: EndOfCall): boolean {
   if (!isAnswered || isMachine) return false;
   if (silentMs !== null) return silentMs > SILENCE_MS;
-  return talkMs > SILENCE_MS || reason !== 'CALLER_HANGUP';
+  // A call of the version before has CALLER_HANGUP.
+  return talkMs > SILENCE_MS || (reason !== 'CALLEE_HANGUP' && reason !== 'CALLER_HANGUP');
 }
 
 /** Above this part of the calls that people answered in a day, a batch stops. */

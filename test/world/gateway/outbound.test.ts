@@ -55,7 +55,7 @@ describe('a call that is placed', () => {
     expect((await call.dialog.ask('BYE')).status).toBe(200);
     const record = await ended(callId);
     expect(record).toMatchObject({
-      reason: 'CALLER_HANGUP',
+      reason: 'CALLEE_HANGUP',
       sip_status: 200,
       direction: 'outbound',
       quality: { relay: { from_carrier: { errors: 0 } } },
@@ -130,7 +130,7 @@ describe('a call that is placed', () => {
     );
     await end.hearsAgent();
     expect((await call.dialog.ask('BYE')).status).toBe(200);
-    expect(await ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP' });
+    expect(await ended(callId)).toMatchObject({ reason: 'CALLEE_HANGUP' });
     await end.close();
   });
 
@@ -151,7 +151,7 @@ describe('a call that is placed', () => {
     await call.answer('');
     await end.hearsAgent();
     expect((await call.dialog.ask('BYE')).status).toBe(200);
-    expect(await ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', codec: 'PCMU' });
+    expect(await ended(callId)).toMatchObject({ reason: 'CALLEE_HANGUP', codec: 'PCMU' });
     await end.close();
   });
 
@@ -279,7 +279,7 @@ describe('a challenge of the trunk', () => {
     expect(ack.header('Proxy-Authorization')).toBe(again.invite.header('Proxy-Authorization'));
     await end.hearsAgent();
     expect((await again.dialog.ask('BYE')).status).toBe(200);
-    expect(await ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', sip_status: 200 });
+    expect(await ended(callId)).toMatchObject({ reason: 'CALLEE_HANGUP', sip_status: 200 });
     await end.close();
   });
 
