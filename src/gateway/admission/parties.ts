@@ -96,9 +96,20 @@ function nameAddress(entry: string): NameAddress | undefined {
   const match = /^\s*(?:"((?:[^"\\]|\\.)*)"|([^<"]*?))\s*<([^<>\s]+)>\s*((?:;.*)?)$/s.exec(entry);
   const bare = match === null ? /^\s*((?:sips?|tel):[^\s;<>]+)\s*((?:;.*)?)$/is.exec(entry) : null;
   const uri = match?.[3] ?? bare?.[1];
-  if (uri === undefined || uri.length > MAX_URI) return undefined;
+  if (uri === undefined) return misquoted(entry);
+  if (uri.length > MAX_URI) return undefined;
   const displayName = (match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2] ?? '').trim().slice(0, MAX_DISPLAY_NAME);
   return { displayName, uri, params: match?.[4] ?? bare?.[2] ?? '' };
+}
+
+/** One whose quotes are not where RFC 3261 §25.1 has them, as long as it has a single address. */
+function misquoted(entry: string): NameAddress | undefined {
+  const [address, ...others] = entry.matchAll(/<((?:sips?|tel):[^<>\s]+)>/gi);
+  const uri = address?.[1];
+  if (address === undefined || uri === undefined || others.length > 0 || uri.length > MAX_URI) return undefined;
+  const params = entry.slice(address.index + address[0].length).trim();
+  const displayName = entry.slice(0, address.index).replace(/["\\]/g, '').trim().slice(0, MAX_DISPLAY_NAME);
+  return { displayName, uri, params: params.startsWith(';') ? params : '' };
 }
 
 function paramsOf(text: string): Map<string, string> {

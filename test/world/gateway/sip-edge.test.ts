@@ -145,6 +145,31 @@ describe('what stands in the way of a first call', () => {
   });
 });
 
+describe('a request that is malformed', () => {
+  it.each([
+    ['From', 'quotes', '"bro"ken" <sip:+15550100999@carrier>', 'Bad From Header'],
+    ['To', 'brackets', '<sip:x@127.0.0.1', 'Bad To Header'],
+    ['CSeq', 'numbers', 'one INVITE', 'Bad CSeq Header'],
+    ['Max-Forwards', 'numbers', '-1', 'Bad Max-Forwards Header'],
+    ['Via', 'parameters', 'SIP/2.0/TLS carrier;;branch=z9hG4bK1', 'Bad Via Header'],
+  ])('[3261 §21.4.1] by its %s, for its %s, gets 400 with a Warning, is logged and counted', async (name, _what, value, problem) => {
+    const before = gateway.sipServer.totals.malformed;
+    const callId = `malformed-${name}`;
+    const broken = (line: string): string =>
+      line.startsWith(`${name}: `) ? `${name}: ${value}${name === 'From' ? ';tag=edge' : ''}` : line;
+    peer.send(requestLines('INVITE', callId).map(broken), offerSdp());
+    const answer = await peer.next('400', (message) => message.status === 400 && message.header('Call-ID') === callId);
+    expect(answer.header('Warning')).toBe(`399 sip-server "MALFORMED_REQUEST: ${problem}"`);
+    expect(gateway.lines).toContainEqual({
+      process: 'sip-server',
+      level: 'info',
+      event: 'sip.message.malformed',
+      fields: { peer: '127.0.0.1', error: problem, sip_call_id: callId },
+    });
+    expect(gateway.sipServer.totals.malformed).toBe(before + 1);
+  });
+});
+
 describe('refer_status: 405', () => {
   it('[3261 §21.4.6] a REFER within a call gets 405 with an Allow that does not name it', async () => {
     const call = new HandMadeCall(peer, NUMBER);

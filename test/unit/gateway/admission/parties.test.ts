@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { callerIdentity } from '../../../../src/gateway/admission/parties.js';
+import { callerIdentity, claimedCallers } from '../../../../src/gateway/admission/parties.js';
 
 function identity(headers: Readonly<Record<string, string>>) {
   const byName = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
@@ -36,6 +36,21 @@ describe('what the carrier tells of the caller', () => {
     ['sip:+0123@carrier', '+0123'],
   ])('[3966 §5.1.4] [3966 §5.1.5] of %s the caller is %s: a plus only where one was sent or stated', (uri, number) => {
     expect(identity({ From: `<${uri}>;tag=1` }).number).toBe(number);
+  });
+
+  it.each([
+    ['Alice "Al" <sip:+15550100999@carrier>;tag=1', 'Alice Al'],
+    ['"Al"ice <sip:+15550100999@carrier>;tag=1', 'Alice'],
+    ['"bro"ken" <sip:+15550100999@carrier>;tag=1', 'broken'],
+    ['"open <sip:+15550100999@carrier>;tag=1', 'open'],
+  ])('reads the caller of a From whose quotes are misplaced: %s', (from, name) => {
+    expect(identity({ From: from })).toMatchObject({ number: '+15550100999', display_name: name });
+    expect(claimedCallers({ get: (header) => (header === 'From' ? from : undefined) })).toEqual(['sip:+15550100999@carrier']);
+  });
+
+  it('takes no caller from a From with misplaced quotes and two addresses', () => {
+    const from = 'a "<sip:+15550100998@carrier> <sip:+15550100999@carrier>;tag=1';
+    expect(identity({ From: from }).number).toBe('anonymous');
   });
 
   it('[3325 §9.1] P-Asserted-Identity, both of it', () => {
