@@ -107,7 +107,8 @@ export class UserAgentServer implements IncomingOwner {
     this.context.dialogs.release(transaction, null);
     request.reliable?.end();
     if (dialog?.isEnded === true) this.context.dialogs.erase(dialog);
-    if (why !== 'transport-error' || !transaction.isInvite || request.isAnswered) return;
+    if (why !== 'transport-error' || request.isAnswered) return;
+    if (!transaction.isInvite) return request.onUnreachable();
     if (dialog !== null && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
     request.onCancelled(null);
   }
