@@ -38,7 +38,10 @@ export class UserAgent implements TransactionUser {
    */
   constructor(stack: SipStack, flows: FlowSource, proxy: ProxyIdentity | null = null, store: DialogStore | null = null) {
     const ends: DialogEnds = {
-      onAckTimeout: (dialog) => this.#endByOurselves(dialog, 'SIP;cause=200;text="ACK timeout"'),
+      onAckTimeout: (dialog, mismatch) => {
+        const why = mismatch === null ? '' : `: an ACK had CSeq ${String(mismatch.cseq)}, not ${String(mismatch.expected)}`;
+        this.#endByOurselves(dialog, `SIP;cause=200;text="ACK timeout${why}"`);
+      },
       onSubscriptionExpired: (dialog) => {
         dialogs.forget(dialog);
         this.#context.listener?.onDialogEnded(dialog, null);

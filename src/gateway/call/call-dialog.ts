@@ -397,7 +397,10 @@ export class CallDialog {
     };
     dialog.on('destroy', (request, reason) => {
       if (/taken over/i.test(reason)) return this.owner.onTaken();
-      if (request.source === 'application') this.trace.sip('out', request.msg.raw, 'BYE');
+      if (request.source === 'application') {
+        this.trace.sip('out', request.msg.raw, 'BYE');
+        this.trace.add('gateway', null, `the SIP server sent BYE: ${reason}`);
+      }
       this.owner.dispatch({ type: 'bye', reason: byeReason(reason) });
     });
   }

@@ -42,7 +42,8 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   MEDIA_TIMEOUT:
     "If reason_detail says that packets do not decrypt, have the carrier send with the key and MKI of its own description. Otherwise none arrived: look for a firewall or NAT between the carrier's media address and the relay.",
   SESSION_EXPIRED: 'The carrier agreed to refresh the session and did not: check its session timer.',
-  ACK_TIMEOUT: 'Our 200 or the ACK was lost: look for a firewall, or a Contact address that the carrier cannot reach.',
+  ACK_TIMEOUT:
+    'If the trace says that an ACK had another CSeq, the carrier must send the number of the INVITE. Otherwise our 200 or the ACK was lost: look for a firewall, or a Contact address that the carrier cannot reach.',
   MEDIA_MOVE_REFUSED:
     "The trace has the trunk's answer to our re-INVITE. Ask the carrier to accept one that changes the media address, and the operator why the media had to move.",
   MEDIA_LOST: 'Ask the operator what happened to rtpengine at that time.',

@@ -62,6 +62,22 @@ describe('an answer that is not acknowledged', () => {
     answerOk(peer, bye);
     expect(await gateway.record(call.callId)).toMatchObject({ reason: 'ACK_TIMEOUT', sip_status: 200 });
   });
+
+  it('[3261 §13.2.2.4] has a trace that says so when the ACK came with another CSeq than the INVITE', async () => {
+    const call = new HandMadeCall(peer, NUMBER);
+    call.invite(offerSdp());
+    const ok = await call.final();
+    call.ack({ ...ok, header: (name) => (name === 'CSeq' ? '2 INVITE' : ok.header(name)), headers: (name) => ok.headers(name) });
+    const bye = await call.incoming('BYE');
+    expect(bye.header('Reason')).toBe('SIP;cause=200;text="ACK timeout: an ACK had CSeq 2, not 1"');
+    answerOk(peer, bye);
+    const { call_id: id, reason } = await gateway.record(call.callId);
+    expect(reason).toBe('ACK_TIMEOUT');
+    const { json } = await gateway.api('GET', `/v1/calls/${String(id)}/trace`);
+    expect((json['trace'] as { summary: string }[]).map(({ summary }) => summary)).toContain(
+      'the SIP server sent BYE: ACK timeout: an ACK had CSeq 2, not 1',
+    );
+  });
 });
 
 describe('the agent hangs up', () => {
