@@ -229,7 +229,8 @@ export function eventSummary(event: CallEvent, before: CallState, after: CallSta
   const why = after.reason === null || after.reason === before.reason ? '' : `: ${after.reason}`;
   const hasMoved = before.name !== after.name || before.exchange.name !== after.exchange.name;
   const wasNotSent = event.type === 'refer-answered' && event.refusal !== undefined;
-  const isShown = wasNotSent || event.type === 'failed' || (event.type.startsWith('leg-') && event.type !== 'leg-reserved');
+  const isFailed = event.type === 'failed' && before.name !== 'Ended';
+  const isShown = wasNotSent || isFailed || (event.type.startsWith('leg-') && event.type !== 'leg-reserved');
   if (!hasMoved && why === '' && !isShown) return null;
   const lack = event.type === 'leg-opened' && after.media?.telephoneEvent === null ? NO_TELEPHONE_EVENT : '';
   return `${happened(event, after)}${lack}${why}`;
