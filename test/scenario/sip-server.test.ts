@@ -20,6 +20,19 @@ async function answered(parts: Parts = {}): Promise<string> {
   return headerOf(call.bench.toCaller.at(-1) ?? '', 'To');
 }
 
+describe('a re-INVITE', () => {
+  it.each([488, 491, 500])('[3261 §12.2.2] that gets %i has no Contact in the answer, and that of a 200 has one', async (status) => {
+    const to = await call.connected();
+    await call.receive(call.invite({ to, cseq: 2, branch: 'z9hG4bKre' }));
+    await call.respond(call.transactionId, `${String(status)} No`);
+    expect(headerOf(call.lastSent(`SIP/2.0 ${String(status)}`), 'Contact')).toBe('');
+    await call.receive(call.request('ACK', { to, cseq: 2, branch: 'z9hG4bKre' }));
+    await call.receive(call.invite({ to, cseq: 3, branch: 'z9hG4bKagain' }));
+    await call.respond(call.transactionId, '200 OK', '', SDP);
+    expect(headerOf(call.lastSent('SIP/2.0 200'), 'Contact')).not.toBe('');
+  });
+});
+
 describe('a request whose connection closes at once', () => {
   it.each(['BYE', 'INFO', 'OPTIONS'])('[3261 §18.4] %s is shown to the application, and nothing waits for the answer', async (method) => {
     call = await Scenario.start(['invite', 'options']);

@@ -222,9 +222,11 @@ export class UserAgentServer implements IncomingOwner {
     const { transaction } = request;
     const { method } = transaction.request;
     const establishes = (method === 'INVITE' || method === 'SUBSCRIBE') && parts.status > 100 && parts.status < 300;
+    // RFC 3261 §12.2.2: a refusal refreshes no target.
     const needsContact =
+      establishes &&
       !hasHeader(parts, 'contact') &&
-      ((establishes && parts.status >= 200) || rseq !== null || (request.dialog?.isConfirmed === true && method === 'INVITE'));
+      (parts.status >= 200 || rseq !== null || (request.dialog?.isConfirmed === true && method === 'INVITE'));
     const extra: Header[] = [];
     if (establishes && request.dialog?.isConfirmed !== true) {
       for (const value of getHeaders(transaction.request, 'record-route')) extra.push(header('Record-Route', value));
