@@ -108,6 +108,7 @@ export class Inbound implements LiveCalls {
   #isOwnServer = false;
   #begun = 0;
   #isConnected = false;
+  #isLeaving = false;
   #isDraining = false;
   #isRetired = false;
   #isWithdrawn = false;
@@ -141,11 +142,17 @@ export class Inbound implements LiveCalls {
     srf.use((request, response) => this.#onOther(request, response));
     srf.onConnect((error, hostPorts, version) => this.#onConnect(error, hostPorts, version));
     srf.onLost((error) => {
-      if (this.#isConnected) this.log.error({ error: error.message }, 'gateway.sip_server.lost');
+      if (this.#isConnected && !this.#isLeaving) this.log.error({ error: error.message }, 'gateway.sip_server.lost');
       this.#isConnected = false;
       this.#lastError = error.message;
       for (const runner of this.#runners.values()) this.#interrupted.add(runner);
     });
+  }
+
+  /** Ends the connection to the SIP server. */
+  leave(): void {
+    this.#isLeaving = true;
+    this.#services.srf.disconnect();
   }
 
   get isConnected(): boolean {
