@@ -15,6 +15,8 @@ export interface BrokerOptions {
   readonly isSelf: (host: string, port: number | null) => boolean;
   /** Exact User-Agents whose OPTIONS outside dialogs the server answers with 200. */
   readonly optionsUserAgents: readonly string[];
+  /** The Allow of our own 405 and 501; unset: the methods that applications routed. */
+  readonly allow?: string | null;
   /** Time without any response from the application before the caller gets 500. */
   readonly silenceTimeoutMs: number;
   /** An application further behind gets no new calls. */

@@ -376,7 +376,7 @@ export class Broker implements UserAgentListener {
       return undefined;
     }
     const routed = this.#router.methods();
-    const allow = header('Allow', [...routed.map((name) => name.toUpperCase()), 'ACK', 'BYE', 'CANCEL'].join(', '));
+    const allow = header('Allow', this.options.allow ?? [...routed.map((name) => name.toUpperCase()), 'ACK', 'BYE', 'CANCEL'].join(', '));
     if (!ROUTABLE.has(method)) this.#incoming.refuse(request, 501, 'Not Implemented', [allow]);
     else if (routed.length === 0 || this.#router.isServed(method.toLowerCase())) {
       // No application is connected, or all withdrew: another server, or a later attempt, may succeed.

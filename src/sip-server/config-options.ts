@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.js';
 import { DnsNames } from '../sip/transport/dns-names.js';
 import { maxOpenFiles } from '../lib/open-files.js';
+import { ALLOWED_METHODS } from '../lib/sip-methods.js';
 import { systemClock } from '../lib/system-clock.js';
 import { sipHost } from '../tls/tls-material.js';
 import type { SipServerOptions } from './server.js';
@@ -52,6 +53,7 @@ export function configOptions(config: Config): Omit<SipServerOptions, 'tls' | 'o
     },
     resolver: new DnsNames(),
     optionsUserAgents: sip.options_user_agents,
+    allow: ALLOWED_METHODS,
     silenceTimeoutMs: sip.silence_timeout_ms,
     graceMs: drachtio.grace_ms,
     parkMs: calls.park_ms,

@@ -53,6 +53,7 @@ export class IncomingRequests {
     this.#byId.add(pending.transactionId, pending);
     if (!request.isInDialog) request.userData = userDataOf(app, pending.transactionId);
     request.onCancelled = (cancel) => this.#onCancelled(pending, cancel);
+    request.onUnreachable = () => this.#settle(pending);
     const { dialog, message } = request;
     if (message.method === 'INVITE' && dialog === null) this.cdr.attempt('network', message);
     const text = serializeUnfolded(message);
@@ -259,5 +260,6 @@ export class IncomingRequests {
     this.#quiet(pending);
     this.#byId.delete(pending.transactionId);
     pending.request.onCancelled = () => undefined;
+    pending.request.onUnreachable = () => undefined;
   }
 }

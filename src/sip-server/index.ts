@@ -39,6 +39,7 @@ export async function startSipServer(settings: SipServerSettings): Promise<SipSe
     tls: tls === undefined ? null : { certificates: [tls], minVersion: 'TLSv1.2', ciphers: null, clients: null },
     outgoingTls: { ca: outgoingTls?.ca ?? null, verify: outgoingTls?.verify ?? true, names: outgoingTls?.names ?? [] },
     control: { address: '127.0.0.1', ...control },
+    allow: null,
     journal: null,
     cell: null,
     log,

@@ -57,6 +57,8 @@ export interface SipServerOptions {
   readonly timers: TimerSettings;
   readonly limits: TransportLimits & StackLimits & AdmissionLimits & AppLimits & ApplicationLimits;
   readonly optionsUserAgents: readonly string[];
+  /** The Allow of our own 405 and 501; unset: the methods that applications routed. */
+  readonly allow?: string | null;
   readonly silenceTimeoutMs: number;
   /** How long calls of a disconnected application wait for it. */
   readonly graceMs: number;
@@ -152,6 +154,7 @@ export class SipServer {
       advertised: (transport) => this.#advertised(transport),
       isSelf: (host, port) => this.#isSelf(host, port),
       optionsUserAgents: options.optionsUserAgents,
+      allow: options.allow ?? null,
       silenceTimeoutMs: options.silenceTimeoutMs,
       tryingAfterMs: timers.t2Ms - timers.t1Ms,
       graceMs: options.graceMs,

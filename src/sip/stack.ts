@@ -67,6 +67,9 @@ const NO_OWN_HEADERS: OwnHeaders = { ids: new Set(), of: () => [] };
 /** Requests in dialogs, and CANCEL, may exceed the limit of transactions by this factor. */
 const ROOM_IN_DIALOGS = 1.1;
 
+/** A Call-ID of any length may come. */
+const MAX_CALL_ID_LOGGED = 128;
+
 /** Sockets → messages → transactions → the user, and back. */
 export class SipStack implements FlowListener, TransactionHost {
   readonly timerSettings: TimerSettings;
@@ -147,9 +150,9 @@ export class SipStack implements FlowListener, TransactionHost {
     const parsed = parseMessage(text, this.#limits);
     const read = parsed.ok ? parsed.value : parsed.error.partial;
     if (read !== null && this.#admission?.isScanner(read) === true) return this.#turnAway(flow, read);
-    if (!parsed.ok) return this.#refuseUnparsed(flow, parsed.error);
+    if (!parsed.ok) return this.#refuseMalformed(flow, parsed.error);
     const sized = flow.reliable ? parsed : cutDatagram(parsed.value);
-    if (!sized.ok) return this.#refuseUnparsed(flow, sized.error);
+    if (!sized.ok) return this.#refuseMalformed(flow, sized.error);
     const message = sized.value;
     const core = readCoreHeaders(message);
     if (message.kind === 'response') {
@@ -157,7 +160,7 @@ export class SipStack implements FlowListener, TransactionHost {
       else this.#log.debug({ peer: flow.remote.address, error: core.error }, 'sip.response.malformed');
       return;
     }
-    if (!core.ok) return this.#answerStateless(flow, stampTopVia(message, flow), 400, core.error);
+    if (!core.ok) return this.#refuseMalformed(flow, { status: 400, reason: core.error, partial: message });
     this.#onRequest(flow, received(message, flow, core.value, this.#reception.own), core.value);
   }
 
@@ -167,8 +170,7 @@ export class SipStack implements FlowListener, TransactionHost {
     this.#log.info({ peer: flow.remote.address, error: problem.reason }, 'sip.stream.spoiled');
     if (problem.head === null) return;
     const parsed = parseMessage(problem.head, this.#limits);
-    const message = parsed.ok ? parsed.value : parsed.error.partial;
-    if (message?.kind === 'request') this.#answerStateless(flow, stampTopVia(message, flow), problem.status, problem.reason);
+    this.#answerMalformed(flow, { ...problem, partial: parsed.ok ? parsed.value : parsed.error.partial });
   }
 
   /** Whether a request outside dialogs repeats one that has a transaction here. */
@@ -294,11 +296,17 @@ export class SipStack implements FlowListener, TransactionHost {
     if (core.cseq.method === 'INVITE' && response.status >= 200 && response.status < 300) this.#user?.onStrayResponse(response, core, flow);
   }
 
-  #refuseUnparsed(flow: Flow, error: ParseError): void {
+  #refuseMalformed(flow: Flow, error: ParseError): void {
     this.#malformed += 1;
-    this.#log.info({ peer: flow.remote.address, error: error.reason }, 'sip.message.malformed');
-    if (error.partial?.kind !== 'request') return;
-    this.#answerStateless(flow, stampTopVia(error.partial, flow), error.status, error.reason);
+    const callId = error.partial === null ? undefined : getHeader(error.partial, 'call-id')?.slice(0, MAX_CALL_ID_LOGGED);
+    this.#log.info({ peer: flow.remote.address, error: error.reason, sip_call_id: callId ?? null }, 'sip.message.malformed');
+    this.#answerMalformed(flow, error);
+  }
+
+  #answerMalformed(flow: Flow, { status, reason, partial }: Pick<ParseError, 'partial'> & { status: number; reason: string }): void {
+    if (partial?.kind !== 'request') return;
+    const warning = header('Warning', `399 sip-server "MALFORMED_REQUEST: ${reason}"`);
+    this.#answerStateless(flow, stampTopVia(partial, flow), status, reason, [warning]);
   }
 
   /** Answers statelessly (RFC 3261 §8.2.7) with the headers that the request has. */

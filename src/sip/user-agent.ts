@@ -38,7 +38,10 @@ export class UserAgent implements TransactionUser {
    */
   constructor(stack: SipStack, flows: FlowSource, proxy: ProxyIdentity | null = null, store: DialogStore | null = null) {
     const ends: DialogEnds = {
-      onAckTimeout: (dialog) => this.#endByOurselves(dialog, 'SIP;cause=200;text="ACK timeout"'),
+      onAckTimeout: (dialog, mismatch) => {
+        const why = mismatch === null ? '' : `: an ACK had CSeq ${String(mismatch.cseq)}, not ${String(mismatch.expected)}`;
+        this.#endByOurselves(dialog, `SIP;cause=200;text="ACK timeout${why}"`);
+      },
       onSubscriptionExpired: (dialog) => {
         dialogs.forget(dialog);
         this.#context.listener?.onDialogEnded(dialog, null);
@@ -58,7 +61,7 @@ export class UserAgent implements TransactionUser {
     stack.attach(this);
     this.#context = { stack, flows, dialogs, sessions, earlyNotifies: new Map(), listener: undefined };
     this.#proxy = proxy === null ? null : new Proxy(stack, flows, proxy);
-    this.#server = new UserAgentServer(this.#context);
+    this.#server = new UserAgentServer(this.#context, (dialog) => this.#acknowledge(dialog));
     this.#client = new UserAgentClient(this.#context, {
       endByOurselves: (dialog, reason) => this.#endByOurselves(dialog, reason),
       takeAgain: (transaction) => this.#server.onRequest(transaction),
@@ -183,11 +186,7 @@ export class UserAgent implements TransactionUser {
 
   /** Ends and removes a dialog with our BYE. Returns the BYE, or `undefined` if none is possible or due. */
   hangUp(dialog: DialogEntry, reason: string): SipRequest | undefined {
-    if (dialog.owesFirstAck && !dialog.isEnded) {
-      // Its BYE follows in any case.
-      dialog.isCancelled = false;
-      this.sendInDialog(dialog, { method: 'ACK', headers: [], body: '' });
-    }
+    this.#acknowledge(dialog);
     const sent =
       dialog.isConfirmed && dialog.usage === 'invite' && !dialog.isEnded
         ? this.sendInDialog(dialog, { method: 'BYE', headers: [header('Reason', reason)], body: '' })
@@ -210,6 +209,14 @@ export class UserAgent implements TransactionUser {
 
   onStrayResponse(response: SipResponse, core: CoreHeaders, flow: Flow): void {
     this.#client.onStrayResponse(response, core, flow);
+  }
+
+  /** Before the dialog ends without the user's ACK. */
+  #acknowledge(dialog: DialogEntry): void {
+    if (!dialog.owesFirstAck || dialog.isEnded) return;
+    // No other BYE is to follow this ACK.
+    dialog.isCancelled = false;
+    this.sendInDialog(dialog, { method: 'ACK', headers: [], body: '' });
   }
 
   /** The user learns of it from the BYE. */

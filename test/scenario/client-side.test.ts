@@ -32,6 +32,26 @@ describe('an INVITE of the application', () => {
     expect(call.shown).toEqual([]);
   });
 
+  it('[3261 §13.2.2.4] [3261 §15] is acknowledged when the BYE comes before the ACK of the application, and again when the 2xx comes again', async () => {
+    const invite = await invited();
+    await call.answer(invite, '200 OK', { tag: 'one', ...CONTACT });
+    call.forget();
+    const bye = call.request('BYE', {
+      callId: headerOf(invite, 'Call-ID'),
+      from: `${headerOf(invite, 'To')};tag=one`,
+      to: headerOf(invite, 'From'),
+    });
+    await call.receive(bye);
+    expect(call.sent).toEqual(['ACK sip:peer@10.0.0.9 SIP/2.0']);
+    expect(headerOf(call.lastSent('ACK '), 'CSeq')).toBe(`${Number.parseInt(headerOf(invite, 'CSeq'))} ACK`);
+    await call.answer(invite, '200 OK', { tag: 'one', ...CONTACT });
+    expect(call.sent).toEqual(['ACK sip:peer@10.0.0.9 SIP/2.0', 'ACK sip:peer@10.0.0.9 SIP/2.0']);
+    await call.respond(call.transactionId, '200 OK');
+    expect(call.sent.at(-1)).toBe('SIP/2.0 200 OK');
+    await call.bench.pass(32_000);
+    expect(call.bench.left).toEqual(NOTHING_LEFT);
+  });
+
   it('[3261 §13.2.2.4] the 2xx of another fork gets ACK and BYE, and the call goes on', async () => {
     const invite = await invited();
     await call.answer(invite, '200 OK', { tag: 'one', ...CONTACT });

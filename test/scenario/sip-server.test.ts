@@ -20,6 +20,37 @@ async function answered(parts: Parts = {}): Promise<string> {
   return headerOf(call.bench.toCaller.at(-1) ?? '', 'To');
 }
 
+describe('a re-INVITE', () => {
+  it.each([488, 491, 500])('[3261 §12.2.2] that gets %i has no Contact in the answer, and that of a 200 has one', async (status) => {
+    const to = await call.connected();
+    await call.receive(call.invite({ to, cseq: 2, branch: 'z9hG4bKre' }));
+    await call.respond(call.transactionId, `${String(status)} No`);
+    expect(headerOf(call.lastSent(`SIP/2.0 ${String(status)}`), 'Contact')).toBe('');
+    await call.receive(call.request('ACK', { to, cseq: 2, branch: 'z9hG4bKre' }));
+    await call.receive(call.invite({ to, cseq: 3, branch: 'z9hG4bKagain' }));
+    await call.respond(call.transactionId, '200 OK', '', SDP);
+    expect(headerOf(call.lastSent('SIP/2.0 200'), 'Contact')).not.toBe('');
+  });
+});
+
+describe('a request whose connection closes at once', () => {
+  it.each(['BYE', 'INFO', 'OPTIONS'])('[3261 §18.4] %s is shown to the application, and nothing waits for the answer', async (method) => {
+    call = await Scenario.start(['invite', 'options']);
+    const to = await call.connected();
+    await call.bench.pass(32_000);
+    const before = call.bench.left;
+    call.bench.refuseToOpen();
+    call.bench.fromCaller(call.request(method, { to, cseq: 2 }));
+    call.bench.dropCaller();
+    await call.bench.settle();
+    expect(call.shown.at(-1)).toBe(`${method} sip:b@server SIP/2.0`);
+    const left = method === 'BYE' ? { ...before, calls: 0 } : before;
+    expect(call.bench.left).toEqual(left);
+    expect(await call.respond(call.transactionId, '200 OK')).toBe('NOK|Response not sent due to unknown transaction');
+    expect(call.bench.left).toEqual(left);
+  });
+});
+
 describe('an answered INVITE', () => {
   it('[3261 §13.3.1.4] repeats the 200 on TLS too, at 0.5, 1, 2, 4, 4 s, until the ACK', async () => {
     const to = await answered();

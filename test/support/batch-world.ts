@@ -205,7 +205,7 @@ export class BatchWorld {
     if (call === undefined) return;
     this.open.delete(callId);
     if (reason === 'DIAL_AMBIGUOUS') this.inDoubt.add(call.to);
-    const isAnswered = reason === 'CALLER_HANGUP' || reason === 'AGENT_HANGUP';
+    const isAnswered = reason === 'CALLEE_HANGUP' || reason === 'AGENT_HANGUP';
     const record = callOf(this.orgId, this.clock.wallMs(), {
       call_id: callId,
       reason,

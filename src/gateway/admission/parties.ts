@@ -96,9 +96,20 @@ function nameAddress(entry: string): NameAddress | undefined {
   const match = /^\s*(?:"((?:[^"\\]|\\.)*)"|([^<"]*?))\s*<([^<>\s]+)>\s*((?:;.*)?)$/s.exec(entry);
   const bare = match === null ? /^\s*((?:sips?|tel):[^\s;<>]+)\s*((?:;.*)?)$/is.exec(entry) : null;
   const uri = match?.[3] ?? bare?.[1];
-  if (uri === undefined || uri.length > MAX_URI) return undefined;
+  if (uri === undefined) return misquoted(entry);
+  if (uri.length > MAX_URI) return undefined;
   const displayName = (match?.[1]?.replace(/\\(.)/g, '$1') ?? match?.[2] ?? '').trim().slice(0, MAX_DISPLAY_NAME);
   return { displayName, uri, params: match?.[4] ?? bare?.[2] ?? '' };
+}
+
+/** One whose quotes are not where RFC 3261 §25.1 has them, as long as it has a single address. */
+function misquoted(entry: string): NameAddress | undefined {
+  const [address, ...others] = entry.matchAll(/<((?:sips?|tel):[^<>\s]+)>/gi);
+  const uri = address?.[1];
+  if (address === undefined || uri === undefined || others.length > 0 || uri.length > MAX_URI) return undefined;
+  const params = entry.slice(address.index + address[0].length).trim();
+  const displayName = entry.slice(0, address.index).replace(/["\\]/g, '').trim().slice(0, MAX_DISPLAY_NAME);
+  return { displayName, uri, params: params.startsWith(';') ? params : '' };
 }
 
 function paramsOf(text: string): Map<string, string> {
@@ -110,11 +121,16 @@ function paramsOf(text: string): Map<string, string> {
   return params;
 }
 
+/** In E.164 form where the URI has a plus or states the prefix. National digits stay as they are: another country has them, too. */
 function numberOf(uri: string): string {
-  const [, sipUser, telNumber] = /^(?:sips?:(?:([^@]*)@)?|tel:([^;]*))/i.exec(uri) ?? [];
-  const user = sipUser ?? telNumber ?? '';
-  const plain = (unescape(user) ?? user).split(';')[0] ?? '';
-  return parseE164(plain) ?? (plain === '' ? 'anonymous' : plain.slice(0, MAX_DISPLAY_NAME));
+  const [, sipUser, telUser] = /^(?:sips?:(?:([^@]*)@)?|tel:(.*))/i.exec(uri) ?? [];
+  const user = sipUser ?? telUser ?? '';
+  const { local, params } = subscriberOf(unescape(user) ?? user);
+  const stated = `${globalPrefix(local, params)}${local}`;
+  const number = stated.startsWith('+') ? parseE164(stated) : undefined;
+  if (number !== undefined) return number;
+  const digits = /^[\d().-]+$/.test(local) ? local.replace(/\D/g, '') : '';
+  return digits || local.slice(0, MAX_DISPLAY_NAME) || 'anonymous';
 }
 
 function tokens(text: string | undefined): string[] {
@@ -152,14 +168,19 @@ export function calledNumber(requestUri: string): Result<E164, Extract<Reason, '
   if (!isTel && at < 0) return err('INVALID_NUMBER');
   const user = unescape(isTel ? rest : rest.slice(0, at));
   if (user === undefined) return err('INVALID_NUMBER');
-  const [subscriber = '', ...params] = user.split(';');
-  const local = (subscriber.split(':')[0] ?? '').trim();
+  const { local, params } = subscriberOf(user);
   const number = parseE164(`${globalPrefix(local, params)}${local}`);
   if (number !== undefined) return ok(number);
   // Too few digits get 484, which asks for more; a name never becomes a number.
   return err(
     /^\+?[\d().-]*$/.test(local) && local.replace(/\D/g, '').length < 7 && /\d/.test(local) ? 'NUMBER_TOO_SHORT' : 'INVALID_NUMBER',
   );
+}
+
+/** The user part of a SIP URI, or a `tel:` URI without its scheme (RFC 3966 §3). */
+function subscriberOf(user: string): { readonly local: string; readonly params: readonly string[] } {
+  const [subscriber = '', ...params] = user.split(';');
+  return { local: (subscriber.split(':')[0] ?? '').trim(), params };
 }
 
 /** RFC 3966 §5.1.5: a phone-context that begins with a plus is a stated prefix. */

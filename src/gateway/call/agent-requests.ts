@@ -164,7 +164,8 @@ export class AgentRequests {
   }
 
   async #refusalNoted(requestId: string | null): Promise<AgentAnswer> {
-    const number = parseE164(this.person);
+    // Digits without a plus are another number in each country.
+    const number = this.person.startsWith('+') ? parseE164(this.person) : undefined;
     const orgId = this.route()?.org.org_id;
     const refused = (code: string, message: string): AgentAnswer => ({ type: 'refused', requestId, request: 'do_not_call', code, message });
     if (number === undefined || orgId === undefined) return refused('NO_NUMBER', 'The number of the person is not known.');

@@ -323,7 +323,7 @@ export class CallDialog {
     this.#hasReferred = true;
     const { contact, peerHost } = this.own;
     const uri = target.kind === 'uri' ? target.uri : `sip:${target.number}@${peerHost};user=phone`;
-    const headers = { 'Refer-To': `<${uri}>`, 'Referred-By': contact, Contact: contact, Allow: `${ALLOWED_METHODS}, NOTIFY` };
+    const headers = { 'Refer-To': `<${uri}>`, 'Referred-By': contact, Contact: contact, Allow: ALLOWED_METHODS };
     this.#request(dialog.id, { method: 'REFER', headers }, (error, answer) => {
       if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.refer.failed');
       this.owner.dispatch({ type: 'refer-answered', status: answer?.status ?? null, referId });
@@ -397,7 +397,10 @@ export class CallDialog {
     };
     dialog.on('destroy', (request, reason) => {
       if (/taken over/i.test(reason)) return this.owner.onTaken();
-      if (request.source === 'application') this.trace.sip('out', request.msg.raw, 'BYE');
+      if (request.source === 'application') {
+        this.trace.sip('out', request.msg.raw, 'BYE');
+        this.trace.add('gateway', null, `the SIP server sent BYE: ${reason}`);
+      }
       this.owner.dispatch({ type: 'bye', reason: byeReason(reason) });
     });
   }
@@ -486,9 +489,8 @@ export class CallDialog {
 
   #onNotify(request: SrfRequest, response: SrfResponse): void {
     const [event = ''] = (request.get('Event') ?? request.get('o') ?? '').split(';');
-    if (event.trim().toLowerCase() !== 'refer') return this.refuse(request, response, 'METHOD_NOT_ALLOWED');
-    // RFC 6665 §4.1.3: whatever it carries.
-    if (!this.#hasReferred) return this.refuse(request, response, 'NO_DIALOG');
+    // RFC 6665 §4.1.3: no subscription of ours, whatever it carries.
+    if (!this.#hasReferred || event.trim().toLowerCase() !== 'refer') return this.refuse(request, response, 'NO_DIALOG');
     const progress = readReferProgress({
       contentType: request.get('Content-Type'),
       subscriptionState: request.get('Subscription-State'),

@@ -308,8 +308,13 @@ function addressOf({ address, rtpPort, rtcpPort }: RelaySide): MediaAddress {
   return { address, rtpPort, rtcpPort };
 }
 
-function formatOf({ codec, telephoneEvent }: CarrierMedia): LegFormat {
-  return { codec: codec.name, payloadType: codec.payloadType, telephoneEventPayloadType: telephoneEvent };
+function formatOf({ codec, telephoneEvent, ownTelephoneEvent }: CarrierMedia): LegFormat {
+  return {
+    codec: codec.name,
+    payloadType: codec.payloadType,
+    telephoneEventPayloadType: telephoneEvent,
+    ...(ownTelephoneEvent === undefined ? {} : { otherTelephoneEventPayloadType: ownTelephoneEvent }),
+  };
 }
 
 function keysOf(agentFacing: RelaySide, agentSideKey: CryptoLine | null): SrtpKeys | null {

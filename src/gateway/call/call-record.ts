@@ -108,6 +108,14 @@ function sipStatusOf({ placing }: CallState, reason: Reason): number {
   return placing === null ? sipStatus : (placing.status ?? (sipStatus === 200 ? 487 : sipStatus));
 }
 
+/** What the relay knows of a silence. `null`: nothing arrived, or there was none. */
+function silenceDetail(reason: Reason, relay: RelayFigures | null): string | null {
+  if (reason !== 'MEDIA_TIMEOUT' || relay === null) return null;
+  const { packets, errors } = relay.fromCarrier;
+  if (packets > 0 || errors === 0) return null;
+  return `${String(errors)} packets arrived, and none decrypts with the key of the carrier's description: wrong key, MKI or rollover counter`;
+}
+
 /** What was agreed, or chosen: a call may end before both sides of its media are connected. */
 function mediaOf({ session, media }: CallState): { readonly codec: AudioCodec | null; readonly crypto_suite: string | null } {
   const chosen = session?.media ?? media;
@@ -137,7 +145,7 @@ export function callRecord(
     source: origin.source,
     identity: state.identity,
     reason: end.reason,
-    reason_detail: progress.reasonDetail,
+    reason_detail: progress.reasonDetail ?? silenceDetail(end.reason, media.relay),
     sip_status: answeredAtMs === null ? sipStatusOf(state, end.reason) : 200,
     ...mediaOf(state),
     started_at: isoTime(origin.startedAtMs),

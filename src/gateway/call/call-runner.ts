@@ -464,7 +464,9 @@ export class CallRunner {
       },
       (error: unknown) => {
         const reason = failureOf(error);
-        this.#log.error({ reason, error: errorText(error) }, 'call.step.failed');
+        // The end of a call stops what it waits for.
+        const isStopped = this.#state.name === 'Ended' && reason !== 'INTERNAL_ERROR';
+        if (!isStopped) this.#log.error({ reason, error: errorText(error) }, 'call.step.failed');
         this.dispatch({ type: 'failed', reason, attempt });
       },
     );

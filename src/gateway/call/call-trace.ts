@@ -229,13 +229,17 @@ export function eventSummary(event: CallEvent, before: CallState, after: CallSta
   const why = after.reason === null || after.reason === before.reason ? '' : `: ${after.reason}`;
   const hasMoved = before.name !== after.name || before.exchange.name !== after.exchange.name;
   const wasNotSent = event.type === 'refer-answered' && event.refusal !== undefined;
-  const isShown = wasNotSent || event.type === 'failed' || (event.type.startsWith('leg-') && event.type !== 'leg-reserved');
+  const isFailed = event.type === 'failed' && before.name !== 'Ended';
+  const isShown = wasNotSent || isFailed || (event.type.startsWith('leg-') && event.type !== 'leg-reserved');
   if (!hasMoved && why === '' && !isShown) return null;
-  return `${happened(event)}${why}`;
+  const lack = event.type === 'leg-opened' && after.media?.telephoneEvent === null ? NO_TELEPHONE_EVENT : '';
+  return `${happened(event, after)}${lack}${why}`;
 }
 
+const NO_TELEPHONE_EVENT = '; no telephone-event was agreed: digits can only come by SIP INFO, and none can be sent';
+
 /** In words of the field; what the machine makes of it is for docs/call-lifecycle.md. */
-function happened(event: CallEvent): string {
+function happened(event: CallEvent, { placing }: CallState): string {
   switch (event.type) {
     case 'invited':
       return 'INVITE received';
@@ -284,7 +288,8 @@ function happened(event: CallEvent): string {
     case 'acknowledged':
       return 'established: ACK received';
     case 'bye':
-      return event.reason === 'CALLER_HANGUP' ? 'the caller hung up' : 'the SIP server ended the call';
+      if (event.reason !== 'CALLER_HANGUP') return 'the SIP server ended the call';
+      return placing === null ? 'the caller hung up' : 'whoever was dialled hung up';
     case 'hangup':
       return 'the gateway hangs up';
     case 'reoffered':

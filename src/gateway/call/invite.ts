@@ -1,6 +1,7 @@
 import { formatHost, formatHostPort } from '../../lib/address.js';
 import type { E164 } from '../model/e164.js';
 import { err, ok, type Result } from '../../lib/result.js';
+import { ALLOWED_METHODS } from '../../lib/sip-methods.js';
 import { calledNumber } from '../admission/parties.js';
 import { type Reason, REASONS, reasonHeaderOf, warningOf } from '../model/reasons.js';
 
@@ -26,7 +27,7 @@ export interface AdmissibleInvite {
 /** Option tags of RFC 4028 and RFC 3262; 100rel needs nothing as long as no 18x is sent reliably. */
 export const SUPPORTED_OPTIONS = ['timer', '100rel'] as const;
 
-export const ALLOWED_METHODS = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK';
+export { ALLOWED_METHODS };
 
 /** Checks what needs no look-up, in the order in which RFC 3261 §8.2 does. */
 export function admit(head: InviteHead): Result<AdmissibleInvite, Reason> {

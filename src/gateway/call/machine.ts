@@ -40,6 +40,7 @@ import {
 import { onNotified, onReferAnswered, onTransferAsked, onTransferTimer, type TransferStep } from './transfer.js';
 import { agreedOnOffer, offerOutward, stepPlacing, type PlacingStep } from './placing.js';
 import {
+  byeReason,
   isJoined,
   isPlacing,
   maxDurationMs,
@@ -214,11 +215,6 @@ function transferring({ state, effects, isDone }: TransferStep): CallStep {
 /** A step with the other call of a transfer, after which this one's media may change over, or the call is to end. */
 function joining({ state, effects, isDone }: SecondLegStep): CallStep {
   return isDone === true ? hangUp(state, 'PEER_HANGUP', effects) : within(changeOver(state, effects));
-}
-
-/** A carrier that took a REFER may hang up without a word of what came of it. */
-function byeReason({ transfer }: CallState, reason: EventOf<'bye'>['reason']): Reason {
-  return reason === 'CALLER_HANGUP' && transfer?.isAccepted === true ? 'TRANSFERRED' : reason;
 }
 
 function isAnswered({ name }: CallState): boolean {

@@ -1,8 +1,8 @@
 import type { MediaDirection } from '../model/media.js';
 import type { MediaEncryption } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
-import { isReachable, readAnswer, readOffer, readRelaySdp, type CarrierMedia, type RelaySide } from '../sdp/sdp-read.js';
-import { endpointSdp, repeatedOffer, sessionSdp } from '../sdp/sdp-write.js';
+import { isReachable, readAnswer, readOffer, readRelaySdp, type CarrierMedia, type OwnOffer, type RelaySide } from '../sdp/sdp-read.js';
+import { endpointSdp, renewedOffer, repeatedOffer, sessionOfferSdp, sessionSdp } from '../sdp/sdp-write.js';
 import { agentSideOf, atHome, HELD_PING_MS, isSameRelaySide, isSameSide, sideDue, sideTaken, notifySide } from './agent-side.js';
 import { failJoining } from './second-leg.js';
 import { isJoined, type AgentSide, type AgreedSession, type CallEffect, type CallEvent, type CallState, type Exchange } from './state.js';
@@ -60,9 +60,9 @@ export function onReoffered(state: CallState, event: EventOf<'reoffered'>): Offe
   }
 }
 
-/** A re-INVITE without an offer gets what a first INVITE would get: the session with all directions open (RFC 6337 §5.2.5). */
+/** A re-INVITE without an offer gets what a first INVITE would get, all directions open (RFC 3261 §14.2, RFC 6337 §5.2.5). */
 function offerAgain(state: CallState, session: AgreedSession, requestId: number, movingTo: RelaySide | null): OfferAnswerStep {
-  const offer = versioned(state, session, session.media, movingTo ?? session.carrierFacing, 'sendrecv');
+  const offer = versioned(state, session, session.media, movingTo ?? session.carrierFacing, lateOffer(state, session, movingTo));
   if (offer === undefined) return { state, effects: [{ do: 'reject', requestId, reason: 'INTERNAL_ERROR' }] };
   return {
     state: { ...state, session: { ...session, ...offer }, exchange: { name: 'AwaitingAnswer', carrierFacing: movingTo } },
@@ -71,6 +71,11 @@ function offerAgain(state: CallState, session: AgreedSession, requestId: number,
       { do: 'accept', requestId, sdp: offer.sentSdp },
     ],
   };
+}
+
+/** Another codec needs an exchange with rtpengine: the other carrier of a joined call, or the relay that the call moves to, has this one. */
+function lateOffer(state: CallState, { media }: AgreedSession, movingTo: RelaySide | null): OwnOffer {
+  return isJoined(state) || movingTo !== null ? repeatedOffer(media) : renewedOffer(media);
 }
 
 function renegotiate(state: CallState, session: AgreedSession, requestId: number, sdp: string): OfferAnswerStep {
@@ -106,7 +111,7 @@ export function onAnswerInAck(state: CallState, sdp: string): OfferAnswerStep {
   const { carrierFacing } = exchange;
   // Nothing was agreed anew, so everything stays as it was; so too when the answer is the session that there is.
   if (carrierFacing === null && (sdp === '' || sdp === session.carrierSdp)) return settle(idle, []);
-  const answer = readAnswer(sdp, repeatedOffer(session.media));
+  const answer = readAnswer(sdp, lateOffer(state, session, carrierFacing));
   if (!answer.ok || !isReachable(answer.value.address, session.carrierFacing.address))
     return { state: idle, effects: NOTHING, lost: 'BAD_ANSWER' };
   const to = agentSideOf(state);
@@ -192,8 +197,9 @@ export function directLeg(direction: MediaDirection, isHeld: boolean | null): Ca
 }
 
 function isOtherFormat(before: CarrierMedia | undefined, after: CarrierMedia): boolean {
-  const { codec, telephoneEvent } = after;
-  return before?.codec.payloadType !== codec.payloadType || before.codec.name !== codec.name || before.telephoneEvent !== telephoneEvent;
+  const { codec, telephoneEvent, ownTelephoneEvent } = after;
+  if (before?.codec.payloadType !== codec.payloadType || before.codec.name !== codec.name) return true;
+  return before.telephoneEvent !== telephoneEvent || before.ownTelephoneEvent !== ownTelephoneEvent;
 }
 
 /**
@@ -253,7 +259,7 @@ export function onRelayOfferedToCarrier(state: CallState, sdp: string): OfferAns
   const keyed = carrierFacing === undefined ? undefined : withTag(carrierFacing, session.media);
   if (!exchange.isMove && keyed !== undefined && isSameRelaySide(session.carrierFacing, keyed))
     return changeSilently(state, session, exchange.to);
-  const own = keyed === undefined ? undefined : versioned(state, session, session.media, keyed, 'sendrecv');
+  const own = keyed === undefined ? undefined : versioned(state, session, session.media, keyed, repeatedOffer(session.media));
   if (keyed === undefined || own === undefined) return offerAnswerFailed(state);
   return {
     state: {
@@ -310,7 +316,8 @@ export function onRefreshDue(state: CallState): OfferAnswerStep {
 
 /** Whatever comes of a refresh, the call goes on; the carrier's answer may be another one than before. */
 function onRefreshed(idle: CallState, session: AgreedSession, { status, sdp }: EventOf<'reinvite-answered'>): OfferAnswerStep {
-  const answer = status < 300 && sdp !== session.carrierSdp ? readAnswer(sdp, repeatedOffer(session.media)) : undefined;
+  // What is offered again may have been the offer of a late answer, with both codecs.
+  const answer = status < 300 && sdp !== session.carrierSdp ? readAnswer(sdp, lateOffer(idle, session, null)) : undefined;
   if (answer?.ok !== true || !isReachable(answer.value.address, session.carrierFacing.address)) return settle(idle, []);
   if (isJoined(idle) && isOtherFormat(session.media, answer.value)) return settle(idle, []);
   if (!idle.isMoveDue) return relayAgain(idle, null, answer.value, sdp);
@@ -397,20 +404,27 @@ export function changeOver(state: CallState, effects: readonly CallEffect[] = NO
   return state.name === 'Talking' ? settle(state, effects) : { state, effects };
 }
 
-/** Our description of the session: with the version that it had when the text is the same, else with the next one (RFC 3264 §8). */
+/**
+ * Our description of the session: with the version that it had when the text is the same, else with the next one (RFC 3264 §8).
+ * @param offer left out: an answer
+ */
 function versioned(
   state: CallState,
   session: AgreedSession,
   media: CarrierMedia,
   carrierFacing: RelaySide,
-  direction?: 'sendrecv',
+  offer?: OwnOffer,
 ): Pick<AgreedSession, 'sentSdp' | 'version'> | undefined {
   const { sessionId } = state.facts;
-  const same = sessionSdp(media, carrierFacing, { sessionId, version: session.version }, direction);
+  const described = (version: number): string | undefined => {
+    const origin = { sessionId, version };
+    return offer === undefined ? sessionSdp(media, carrierFacing, origin) : sessionOfferSdp(media, offer, carrierFacing, origin);
+  };
+  const same = described(session.version);
   if (same === undefined) return undefined;
   if (same === session.sentSdp) return { sentSdp: same, version: session.version };
   const version = session.version + 1;
-  return { sentSdp: sessionSdp(media, carrierFacing, { sessionId, version }, direction) ?? same, version };
+  return { sentSdp: described(version) ?? same, version };
 }
 
 function encryptionOf(state: CallState): MediaEncryption {

@@ -3,7 +3,16 @@ import { isReachable, readAnswer, readRelaySdp, type CarrierMedia } from '../sdp
 import { endpointOffer, offerInFormat, OWN_OFFER, ownOfferSdp } from '../sdp/sdp-write.js';
 import { asAgentSide } from './agent-side.js';
 import { onBriefed } from './second-leg.js';
-import { maxDurationMs, type AgentSide, type CallEffect, type CallEvent, type CallState, type CallStep, type PlacedCall } from './state.js';
+import {
+  byeReason,
+  maxDurationMs,
+  type AgentSide,
+  type CallEffect,
+  type CallEvent,
+  type CallState,
+  type CallStep,
+  type PlacedCall,
+} from './state.js';
 
 // A call that we place, until its 200 is acknowledged: permission, our offer, INVITE, CANCEL, the agent, ACK. From then on it is a call
 // like any other. The agent is connected before the ACK, so that the person who answers hears it at once. A second leg has no agent, or one that
@@ -111,7 +120,7 @@ function onConnecting(state: PlacedCall, event: CallEvent): PlacingStep | null {
     case 'relay-lost':
       return giveUp(state, 'MEDIA_LOST');
     case 'bye':
-      return { state, effects: [{ do: 'acknowledge' }], ended: event.reason };
+      return { state, effects: [{ do: 'acknowledge' }], ended: byeReason(state, event.reason) };
     case 'reoffered':
       // RFC 3261 §14.2: the first exchange is not complete.
       return { state, effects: [{ do: 'reject', requestId: event.requestId, reason: 'REQUEST_PENDING' }] };

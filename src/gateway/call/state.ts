@@ -267,6 +267,8 @@ export type CallTimer =
 /** How the gateway knows that nothing of a call arrives at its relay. */
 export type RelayLossCause = 'node' | 'deaf-port' | 'sender-reports';
 
+export type ByeReason = Extract<Reason, 'CALLER_HANGUP' | 'ACK_TIMEOUT' | 'SESSION_EXPIRED'>;
+
 export type CallEvent =
   | { readonly type: 'invited' }
   /** We place the call. */
@@ -314,8 +316,8 @@ export type CallEvent =
   | { readonly type: 'cancelled' }
   /** An ACK; `sdp`: the answer to an offer of ours, '' without one. */
   | { readonly type: 'acknowledged'; readonly sdp: string }
-  /** The caller sent BYE, or the SIP server gave the call up. */
-  | { readonly type: 'bye'; readonly reason: Extract<Reason, 'CALLER_HANGUP' | 'ACK_TIMEOUT' | 'SESSION_EXPIRED'> }
+  /** CALLER_HANGUP: the other side sent BYE, also that of a call that we placed. Else the SIP server gave the call up. */
+  | { readonly type: 'bye'; readonly reason: ByeReason }
   /** Our side ends the call. */
   | { readonly type: 'hangup'; readonly reason: HangupReason }
   /** A re-INVITE or UPDATE that can be read; `sdp` is '' without an offer. */
@@ -432,6 +434,13 @@ export interface CallStep {
 /** How long the call may last: its agent's limit, or the gateway's. */
 export function maxDurationMs({ route, facts }: { readonly route: Pick<Route, 'agent'> | null; readonly facts: CallFacts }): number {
   return Math.min((route?.agent?.max_duration ?? Infinity) * 60_000, facts.maxDurationMs);
+}
+
+/** Why a call ends with a BYE. A carrier that took a REFER may hang up without a word of what came of it. */
+export function byeReason({ transfer, placing }: Pick<CallState, 'transfer' | 'placing'>, reason: ByeReason): Reason {
+  if (reason !== 'CALLER_HANGUP') return reason;
+  if (transfer?.isAccepted === true) return 'TRANSFERRED';
+  return placing === null ? 'CALLER_HANGUP' : 'CALLEE_HANGUP';
 }
 
 /** Whether the media of the call does not pass the endpoint. */

@@ -108,6 +108,7 @@ export class Inbound implements LiveCalls {
   #isOwnServer = false;
   #begun = 0;
   #isConnected = false;
+  #isLeaving = false;
   #isDraining = false;
   #isRetired = false;
   #isWithdrawn = false;
@@ -141,11 +142,17 @@ export class Inbound implements LiveCalls {
     srf.use((request, response) => this.#onOther(request, response));
     srf.onConnect((error, hostPorts, version) => this.#onConnect(error, hostPorts, version));
     srf.onLost((error) => {
-      if (this.#isConnected) this.log.error({ error: error.message }, 'gateway.sip_server.lost');
+      if (this.#isConnected && !this.#isLeaving) this.log.error({ error: error.message }, 'gateway.sip_server.lost');
       this.#isConnected = false;
       this.#lastError = error.message;
       for (const runner of this.#runners.values()) this.#interrupted.add(runner);
     });
+  }
+
+  /** Ends the connection to the SIP server. */
+  leave(): void {
+    this.#isLeaving = true;
+    this.#services.srf.disconnect();
   }
 
   get isConnected(): boolean {
@@ -558,6 +565,8 @@ export class Inbound implements LiveCalls {
 
   /** The carrier's health check, or the SIP server's question whether calls are better refused there: those leave no record. */
   #onOptions(request: SrfRequest, response: SrfResponse): void {
+    // drachtio-server passes on what belongs to no dialog of its own: the carrier asks whether its call still exists.
+    if (isInDialog(request)) return this.#refuse(request, response, 'NO_DIALOG');
     const ping = this.#isOwnServer ? request.get(PING_HEADER) : undefined;
     const lost = /^take (.+)$/.exec(ping ?? '')?.[1];
     if (lost !== undefined) return void this.#take(lost, response);
@@ -570,8 +579,9 @@ export class Inbound implements LiveCalls {
 
   #onOther(request: SrfRequest, response: SrfResponse): void {
     if (request.method === 'ACK' || request.method === 'CANCEL') return;
-    const isInDialog = /;\s*tag\s*=/i.test(request.get('To') ?? '');
-    this.#refuse(request, response, isInDialog ? 'NO_DIALOG' : 'METHOD_NOT_ALLOWED');
+    // Methods that we allow and that arrive here belong to a dialog (RFC 3261 §15.1.2, RFC 6086 §4.2.2, RFC 6665 §4.1.3).
+    const isOfDialog = isInDialog(request) || ALLOWED_METHODS.split(', ').includes(request.method);
+    this.#refuse(request, response, isOfDialog ? 'NO_DIALOG' : 'METHOD_NOT_ALLOWED');
   }
 
   #refuse(request: SrfRequest, response: SrfResponse, reason: Reason, detail: string | null = null): void {
@@ -594,6 +604,10 @@ export class Inbound implements LiveCalls {
     const stated = this.#own.find((candidate) => candidate.transport === transport) ?? this.#own[0];
     return { host: this.options.sipHost ?? stated?.host ?? 'localhost', port: stated?.port ?? 5061, transport };
   }
+}
+
+function isInDialog(request: SrfRequest): boolean {
+  return /;\s*tag\s*=/i.test(request.get('To') ?? '');
 }
 
 /** Most calls have no signature: read no further headers for them. */

@@ -52,6 +52,8 @@ const REFRESH_AT = 0.75;
  * REGISTER opens another one.
  */
 const MOST_REFRESH_MS = 120_000;
+/** A shorter lifetime ends before the refresh, which waits for a tick; 0 is no registration at all. */
+const LEAST_GRANTED_SECONDS = 10;
 /** RFC 5626 §4.5: the wait doubles with each failure. */
 const RETRY_MS = 30_000;
 const MAX_RETRY_MS = 1_800_000;
@@ -165,13 +167,14 @@ export class TrunkRegistrar {
       own.dueMs = nowMs;
       return;
     }
-    own.isRegistered = answer !== undefined && answer.status < 300;
+    const isTaken = answer !== undefined && answer.status < 300;
+    const ownContact = this.services.contact(own.number.phone_number) ?? '';
+    const granted = isTaken ? grantedSeconds(answer.raw, ownContact, own.expiresSeconds) : 0;
+    own.isRegistered = granted >= LEAST_GRANTED_SECONDS;
     own.failures = own.isRegistered ? 0 : own.failures + 1;
-    const grantedMs =
-      1_000 *
-      (answer === undefined ? 0 : grantedSeconds(answer.raw, this.services.contact(own.number.phone_number) ?? '', own.expiresSeconds));
+    const grantedMs = 1_000 * granted;
     if (own.isRegistered) own.dueMs = nowMs + Math.min(REFRESH_AT * grantedMs, MOST_REFRESH_MS);
-    else own.dueMs = nowMs + Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** (own.failures - 1)) * (randomInt(50, 101) / 100);
+    else own.dueMs = nowMs + Math.max(backOffMs(own.failures), askedToWaitMs(answer));
     const isReached = answer !== undefined && !answer.isLocal;
     const wallMs = clock.wallMs();
     this.#note(own, {
@@ -182,7 +185,8 @@ export class TrunkRegistrar {
     });
     if (own.isRegistered) return;
     const { org_id: orgId } = own.number;
-    log.warn({ org_id: orgId, error: answer?.status ?? errorText(error), attempts: own.failures }, 'trunk.not_registered');
+    const why = isTaken ? `granted ${String(granted)} s` : (answer?.status ?? errorText(error));
+    log.warn({ org_id: orgId, error: why, attempts: own.failures }, 'trunk.not_registered');
   }
 
   #note(own: Registration, registration: TrunkRegistration): void {
@@ -218,7 +222,17 @@ function grantedSeconds(text: string, contact: string, asked: number): number {
   const own = bindings.find((binding) => binding.toLowerCase().includes(contact.toLowerCase()));
   const ofBinding = /;\s*expires\s*=\s*(\d{1,9})/i.exec(own ?? '')?.[1];
   const granted = secondsOf(ofBinding) ?? secondsOf(headerValues(text, 'expires')[0]) ?? asked;
-  return Math.min(Math.max(granted, 1), asked);
+  return Math.min(granted, asked);
+}
+
+function backOffMs(failures: number): number {
+  return Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** (failures - 1)) * (randomInt(50, 101) / 100);
+}
+
+/** RFC 3261 §20.33, up to a day. */
+function askedToWaitMs(answer: RegisterAnswer | undefined): number {
+  const seconds = /^\d{1,9}/.exec(headerValues(answer?.raw ?? '', 'retry-after')[0]?.trim() ?? '')?.[0];
+  return 1_000 * Math.min(Number(seconds ?? 0), MAX_EXPIRES_SECONDS);
 }
 
 function secondsOf(text: string | undefined): number | null {

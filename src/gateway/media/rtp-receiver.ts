@@ -100,7 +100,8 @@ export class RtpReceiver {
     if (!view.parse(datagram, lengthBytes)) return 'not-rtp';
     if (!this.#isNew(view.ssrc, view.sequenceNumber)) return 'not-authentic';
     const statistics = this.#statisticsOf(view.ssrc);
-    const isEvent = view.payloadType === this.format.telephoneEventPayloadType;
+    const { telephoneEventPayloadType, otherTelephoneEventPayloadType } = this.format;
+    const isEvent = view.payloadType === telephoneEventPayloadType || view.payloadType === otherTelephoneEventPayloadType;
     if (!statistics.receive(view.sequenceNumber, view.rtpTimestamp, nowMs, !isEvent)) return 'not-rtp';
     this.#lastPacketMs = nowMs;
     if (isEvent) {

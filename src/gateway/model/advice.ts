@@ -39,9 +39,11 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   MEDIA_UNAVAILABLE: 'Ask the operator to check rtpengine: /readyz and `trunkline doctor` show its state.',
   STORE_UNAVAILABLE: 'Ask the operator to check Redis: /readyz shows its state.',
   MAX_DURATION: 'Raise max_duration of the agent if calls should last longer.',
-  MEDIA_TIMEOUT: "No packets arrived: look for a firewall or NAT between the carrier's media address and the relay.",
+  MEDIA_TIMEOUT:
+    "If reason_detail says that packets do not decrypt, have the carrier send with the key and MKI of its own description. Otherwise none arrived: look for a firewall or NAT between the carrier's media address and the relay.",
   SESSION_EXPIRED: 'The carrier agreed to refresh the session and did not: check its session timer.',
-  ACK_TIMEOUT: 'Our 200 or the ACK was lost: look for a firewall, or a Contact address that the carrier cannot reach.',
+  ACK_TIMEOUT:
+    'If the trace says that an ACK had another CSeq, the carrier must send the number of the INVITE. Otherwise our 200 or the ACK was lost: look for a firewall, or a Contact address that the carrier cannot reach.',
   MEDIA_MOVE_REFUSED:
     "The trace has the trunk's answer to our re-INVITE. Ask the carrier to accept one that changes the media address, and the operator why the media had to move.",
   MEDIA_LOST: 'Ask the operator what happened to rtpengine at that time.',

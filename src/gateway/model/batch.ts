@@ -153,7 +153,8 @@ const SILENCE_MS = 2_000;
 export function isAbandoned({ reason, isAnswered, isMachine, talkMs, silentMs }: EndOfCall): boolean {
   if (!isAnswered || isMachine || silentMs === undefined) return false;
   if (silentMs !== null) return silentMs > SILENCE_MS;
-  return talkMs > SILENCE_MS || reason !== 'CALLER_HANGUP';
+  // A call of the version before has CALLER_HANGUP.
+  return talkMs > SILENCE_MS || (reason !== 'CALLEE_HANGUP' && reason !== 'CALLER_HANGUP');
 }
 
 /** Calls that a person answered, and those of them in which no agent spoke in time. */

@@ -129,7 +129,9 @@ export const callRecordSchema = z.object({
   source: sourceSchema,
   identity: identitySchema.nullable().describe('null: not verified, or the call is in progress'),
   reason: z.string().describe('Why the call was refused or ended: a code of docs/errors.md'),
-  reason_detail: text.describe('What the code does not say by itself, such as the figure and its limit at OVERLOADED; null: nothing'),
+  reason_detail: text.describe(
+    'What the code does not say by itself, such as the figure and its limit at OVERLOADED, or at MEDIA_TIMEOUT that packets arrive and do not decrypt; null: nothing',
+  ),
   sip_status: z.number().describe("Status of the refusal, or 200; of a placed call, the trunk's"),
   codec: text.describe('`PCMU` or `PCMA`; null: none was chosen'),
   crypto_suite: text.describe("SRTP suite of the carrier's leg; null: plain RTP, or not answered (yet)"),

@@ -24,8 +24,10 @@ export interface LegFormat {
   readonly codec: AudioCodec;
   /** The codec's static payload type (RFC 3551 §6), or the one that the carrier mapped to it. */
   readonly payloadType: number;
-  /** telephone-event/8000; `null`: not negotiated. */
+  /** telephone-event/8000, as it is sent; `null`: not negotiated. */
   readonly telephoneEventPayloadType: number | null;
+  /** A second type under which the carrier may send it. */
+  readonly otherTelephoneEventPayloadType?: number;
 }
 
 /** What a new offer and answer may change of an open leg. */

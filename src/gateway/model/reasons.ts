@@ -140,7 +140,8 @@ export const REASONS = {
   TRUNK_UNREACHABLE: refuse(504, 'Server Time-out', 38, 'customer', 'The outbound trunk could not be reached.', RETRY),
   DIAL_AMBIGUOUS: refuse(408, 'Request Timeout', 102, 'nobody', 'Whether the dialled number was called is not known.'),
 
-  CALLER_HANGUP: end(16, 'nobody', 'The caller hung up, or whoever was called.'),
+  CALLER_HANGUP: end(16, 'nobody', 'The caller hung up.'),
+  CALLEE_HANGUP: end(16, 'nobody', 'Whoever was dialled hung up.'),
   AGENT_HANGUP: end(16, 'nobody', 'The agent hung up.'),
   MAX_DURATION: end(16, 'nobody', 'The call reached its maximum duration.'),
   MEDIA_TIMEOUT: end(41, 'caller', 'The caller sent no audio for too long.'),

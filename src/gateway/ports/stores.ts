@@ -217,6 +217,7 @@ export interface CallPage<Call = CallRecord> {
 export interface CallFilter {
   /** The called number. */
   readonly to?: string;
+  /** The caller as recorded, or the same number in another spelling. */
   readonly from?: string;
   readonly reason?: string;
   /** The carrier's Call-ID. */

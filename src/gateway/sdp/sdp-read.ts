@@ -24,8 +24,10 @@ export interface CarrierMedia {
   /** Index of the chosen m-line; all others are refused with port 0. */
   readonly chosen: number;
   readonly codec: NegotiatedCodec;
-  /** Payload type of telephone-event/8000; `null`: not offered. */
+  /** Payload type of telephone-event/8000 in the carrier's description: we send with it. `null`: not agreed. */
   readonly telephoneEvent: number | null;
+  /** The type of our own description, where the carrier's answer has another one: the carrier may send with both. */
+  readonly ownTelephoneEvent?: number;
   /** The events that both sides support, in the form of `a=fmtp`: `0-15`. */
   readonly events: string;
   /** `null`: plain RTP. */
@@ -89,13 +91,15 @@ export function readAnswer(sdp: string, offer: OwnOffer): Result<CarrierMedia, '
   );
   const at = placeOf(line, session);
   if (codec === undefined || at === undefined) return err('BAD_ANSWER');
-  const events = telephoneEventOf(line);
-  const isTelephoneEvent = events !== null && events.payload === offer.telephoneEvent;
+  const { telephoneEvent: own } = offer;
+  const events = own === null ? null : telephoneEventOf(line);
   return ok({
     ...at,
     codec,
-    telephoneEvent: isTelephoneEvent ? events.payload : null,
-    events: isTelephoneEvent ? events.events : '',
+    telephoneEvent: events?.payload ?? null,
+    // RFC 3264 §6.1: an answer may map a format to a type of its own.
+    ...(events === null || own === null || events.payload === own ? {} : { ownTelephoneEvent: own }),
+    events: events?.events ?? '',
     crypto: offer.cryptoTag === null ? null : crypto,
     lines: session.media.map(headOf),
     chosen: offer.chosen,
@@ -202,10 +206,19 @@ function placeOf(
   return {
     address,
     port: line.port,
-    rtcpPort: isPort(line.rtcp?.port ?? -1) ? (line.rtcp?.port ?? 0) : line.port + 1,
+    rtcpPort: statedRtcpPort(line, address) ?? line.port + 1,
     direction,
     isHeld: direction === 'sendonly' || direction === 'inactive',
   };
+}
+
+/** RFC 863. Offers with ICE name it where no port is known yet (RFC 8829 §5.2.1). */
+const DISCARD_PORT = 9;
+
+/** The port of `a=rtcp` (RFC 3605); `undefined`: there is none, or it stands for one that is not known yet. */
+function statedRtcpPort({ rtcp }: MediaLine, mediaAddress: string): number | undefined {
+  if (rtcp === undefined || !isPort(rtcp.port) || rtcp.port === 0 || rtcp.port === DISCARD_PORT) return undefined;
+  return isNowhere(rtcp.address ?? mediaAddress) && !isNowhere(mediaAddress) ? undefined : rtcp.port;
 }
 
 function withoutReceiving(direction: MediaDirection): MediaDirection {

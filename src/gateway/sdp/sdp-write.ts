@@ -48,8 +48,18 @@ export function offerInFormat({ codec, telephoneEvent, events }: Pick<CarrierMed
 
 /** Valid answers to an offer that repeats a session: its codec, its m-lines, its key's tag. */
 export function repeatedOffer(media: CarrierMedia): OwnOffer {
-  const { lines, chosen, codec, telephoneEvent, events, crypto } = media;
-  return { lines, chosen, codecs: [codec], telephoneEvent, events, cryptoTag: crypto?.tag ?? null };
+  const { lines, chosen, codec, events, crypto } = media;
+  return { lines, chosen, codecs: [codec], telephoneEvent: ownTelephoneEventOf(media), events, cryptoTag: crypto?.tag ?? null };
+}
+
+/** Valid answers to an offer that a re-INVITE without one asks for: what a new call is offered, the session's own codec first. */
+export function renewedOffer(media: CarrierMedia): OwnOffer {
+  const repeated = repeatedOffer(media);
+  const own = [media.codec.payloadType, repeated.telephoneEvent];
+  // RFC 3264 §8.3.2: a payload type keeps its meaning for the whole session.
+  const others = OWN_OFFER.codecs.filter(({ name, payloadType }) => name !== media.codec.name && !own.includes(payloadType));
+  const telephoneEvent = repeated.telephoneEvent ?? (own.includes(OWN_OFFER.telephoneEvent) ? null : OWN_OFFER.telephoneEvent);
+  return { ...repeated, codecs: [media.codec, ...others], telephoneEvent, events: OWN_OFFER.events };
 }
 
 /**
@@ -57,14 +67,17 @@ export function repeatedOffer(media: CarrierMedia): OwnOffer {
  * rtpengine has no choice.
  */
 export function canonicalSdp(media: CarrierMedia): string {
-  const { codec, telephoneEvent, events, crypto, direction } = media;
+  const { codec, events, crypto, direction } = media;
+  // rtpengine knows the types of our description alone, and passes packets of any other type on.
+  const telephoneEvent = ownTelephoneEventOf(media);
   const at = { address: media.address, rtpPort: media.port, rtcpPort: media.rtcpPort };
   return relaySdp({ profile: profileOf(crypto), at, codecs: [codec], telephoneEvent, events, key: crypto, direction });
 }
 
 /** The endpoint's side for rtpengine: its own address, and what was agreed with the carrier. */
 export function endpointSdp(media: CarrierMedia, at: MediaAddress, key: CryptoLine | null): string {
-  const { codec, telephoneEvent, events } = media;
+  const { codec, events } = media;
+  const telephoneEvent = ownTelephoneEventOf(media);
   return relaySdp({ profile: profileOf(key), at, codecs: [codec], telephoneEvent, events, key, direction: 'sendrecv' });
 }
 
@@ -82,28 +95,37 @@ export function ownOfferSdp(relay: RelaySide, origin: Origin, offer = OWN_OFFER)
   return carrierSdp(relay, origin, audioLines(line));
 }
 
+/** Our answer in an agreed session; its direction follows the carrier's own (RFC 3264 §6.1). */
+export function sessionSdp(media: CarrierMedia, relay: RelaySide, origin: Origin): string | undefined {
+  return describedSdp(media, repeatedOffer(media), relay, origin, answerTo(media.direction));
+}
+
+/** Our offer in an agreed session. */
+export function sessionOfferSdp(media: CarrierMedia, offer: OwnOffer, relay: RelaySide, origin: Origin): string | undefined {
+  return describedSdp(media, offer, relay, origin, 'sendrecv');
+}
+
 /**
  * Our side of an agreed session: every m-line in order and in its own profile, all but one refused with port 0; exactly one key, with the
  * agreed tag. `undefined` if rtpengine's side does not match the agreement.
- * @param direction of an answer, by the carrier's own (RFC 3264 §6.1); `sendrecv` in our offers
  */
-export function sessionSdp(
-  media: CarrierMedia,
+function describedSdp(
+  { crypto, lines, chosen }: CarrierMedia,
+  { codecs, telephoneEvent, events }: OwnOffer,
   relay: RelaySide,
   origin: Origin,
-  direction = answerTo(media.direction),
+  direction: MediaDirection,
 ): string | undefined {
-  const { codec, telephoneEvent, events, crypto } = media;
   if ((crypto === null) !== (relay.crypto === null)) return undefined;
   if (crypto !== null && Number(relay.crypto?.tag) !== Number(crypto.tag)) return undefined;
   // The key is rtpengine's; the tag keeps the carrier's spelling.
   const key = crypto === null || relay.crypto === null ? null : { ...relay.crypto, tag: crypto.tag };
   const at = { address: relay.address, rtpPort: relay.rtpPort, rtcpPort: relay.rtcpPort };
   const lineOf = (line: MediaLineHead, index: number): string[] =>
-    index === media.chosen
-      ? audioLines({ profile: line.protocol, at, codecs: [codec], telephoneEvent, events, key, direction })
+    index === chosen
+      ? audioLines({ profile: line.protocol, at, codecs, telephoneEvent, events, key, direction })
       : [`m=${line.type} 0 ${line.protocol} ${line.payloads}`];
-  return carrierSdp(relay, origin, media.lines.flatMap(lineOf));
+  return carrierSdp(relay, origin, lines.flatMap(lineOf));
 }
 
 function carrierSdp(relay: RelaySide, origin: Origin, media: readonly string[]): string {
@@ -132,6 +154,11 @@ function audioLines({ profile, at, codecs, telephoneEvent, events, key, directio
     'a=ptime:20',
     `a=${direction}`,
   ];
+}
+
+/** The type that our own descriptions give telephone-event. */
+function ownTelephoneEventOf({ telephoneEvent, ownTelephoneEvent }: CarrierMedia): number | null {
+  return ownTelephoneEvent ?? telephoneEvent;
 }
 
 function profileOf(key: CryptoLine | null): string {

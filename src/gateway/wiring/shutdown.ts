@@ -6,7 +6,6 @@ import type { OverloadDetector } from '../admission/overload-detector.js';
 import type { Inbound } from '../drachtio/inbound.js';
 import type { TrunkRegistrar } from '../drachtio/trunk-registrar.js';
 import type { MediaService } from '../media-thread/media-service.js';
-import type { SrfApp } from '../ports/signalling.js';
 import type { BatchDialling } from './batches.js';
 import type { DeafPortWatch } from '../relay/deaf-ports.js';
 import type { RelayPool } from '../relay/pool.js';
@@ -34,7 +33,6 @@ interface GatewayParts {
   readonly inbound: Inbound;
   readonly batches: BatchDialling;
   readonly registrar: Pick<TrunkRegistrar, 'stop'>;
-  readonly srf: Pick<SrfApp, 'disconnect'>;
   readonly overload: OverloadDetector;
   readonly endpoint: MediaService;
   readonly relay: RelayPool;
@@ -72,21 +70,20 @@ async function retireGateway(clock: Clock, { inbound, batches, registrar, api }:
 
 /** Closes everything in order. Parked calls have media until the last. */
 async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
-  const { gate, inbound, batches, registrar, api, srf, overload, clients, identities, webhooks, endpoint, relay, stores, observers } =
-    parts;
+  const { gate, inbound, batches, registrar, api, overload, clients, identities, webhooks, endpoint, relay, stores, observers } = parts;
   parts.deafPorts.stop();
   await batches.stop();
   await registrar.stop(how === 'drain');
   if (how === 'park') {
     await inbound.park(PARK_MS);
-    srf.disconnect();
+    inbound.leave();
     await observers.close();
     return endpoint.leave();
   }
   await inbound.drain(config.calls.drain_ms, 64 * config.sip.t1_ms + 1_000);
   gate?.close();
   await api.close();
-  srf.disconnect();
+  inbound.leave();
   overload.stop();
   await batches.close();
   // The last reports of legs come as these close, and observers take them.

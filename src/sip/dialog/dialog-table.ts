@@ -22,10 +22,16 @@ const SEQ_BLOCK = 100;
 /** Actors that a record names: a carrier has several addresses. */
 const MAX_ACTORS = 16;
 
+/** An ACK in the dialog of our 2xx, for no INVITE of it. */
+export interface MismatchedAck {
+  readonly cseq: number;
+  readonly expected: number;
+}
+
 /** Called when a timer ends a dialog. */
 export interface DialogEnds {
   /** No ACK to a 2xx within 64·T1. */
-  onAckTimeout(dialog: DialogEntry): void;
+  onAckTimeout(dialog: DialogEntry, mismatch: MismatchedAck | null): void;
   /** The subscription expired without a refresh. */
   onSubscriptionExpired(dialog: DialogEntry): void;
 }
@@ -83,6 +89,7 @@ export class DialogEntry {
   readonly #inherited: { readonly seq: number; readonly ackBody: string } | undefined;
   /** At most one: until its ACK, another INVITE gets 491. */
   #answered: Answered | undefined;
+  #mismatch: MismatchedAck | null = null;
   #subscriptionTimer: QueuedTimer | undefined;
   /** Where the peer's last message came from. */
   #source: Endpoint;
@@ -217,9 +224,10 @@ export class DialogEntry {
     const { t1Ms, t2Ms } = this.timerSettings;
     const response = new RetransmittedResponse(resend, { t1Ms, longestMs: t2Ms }, this.timers, () => {
       this.#answered = undefined;
-      this.ends.onAckTimeout(this);
+      this.ends.onAckTimeout(this, this.#mismatch);
     });
     this.#answered = { answer, response };
+    this.#mismatch = null;
   }
 
   /** Our 2xx to this INVITE, whose transaction an earlier process had. */
@@ -232,7 +240,11 @@ export class DialogEntry {
 
   /** Returns whether this is the first ACK to that INVITE. */
   acknowledged(cseq: number): boolean {
-    if (this.#answered?.answer.cseq !== cseq) return false;
+    if (this.#answered === undefined) return false;
+    const { cseq: expected } = this.#answered.answer;
+    // A lower one acknowledges an earlier INVITE again.
+    if (cseq > expected) this.#mismatch = { cseq, expected };
+    if (cseq !== expected) return false;
     this.#answered.response.acknowledged();
     this.#answered = undefined;
     return true;

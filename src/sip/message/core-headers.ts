@@ -39,8 +39,11 @@ export function readCoreHeaders(message: SipMessage): Result<CoreHeaders, string
   return ok({ topVia, callId, cseq, from, fromTag: fromTag.value, to, toTag: toTag.value });
 }
 
-// RFC 3261 §25.1: word [ "@" word ]. Other characters, `|` above all, would break the control protocol's frames.
-export const CALL_ID = /^[\w.!%*+`'~()<>:\\"/[\]?{}@-]+$/;
+// Call-ID and tags are compared and sent back, never read: what peers put there beside the words and tokens of RFC 3261 §25.1, such as the
+// `=` of base64, is taken. Not `|`, which separates the fields of the control protocol's frames.
+export const CALL_ID = /^[!-{}~]+$/;
+/** Nor `<` and `>`, which enclose the address before it. */
+const TAG = /^[!-;=?-{}~]+$/;
 
 const SINGLE = new Set(['call-id', 'cseq', 'from', 'to', 'max-forwards', 'content-length']);
 
@@ -65,7 +68,7 @@ export function isMaxForwards(value: string): boolean {
 function readTag(value: string): Result<string | undefined, 'unreadable'> {
   const address = parseNameAddr(value);
   const tag = address?.params.get('tag') ?? '';
-  if (address === undefined || (tag !== '' && !SIP_TOKEN.test(tag))) return err('unreadable');
+  if (address === undefined || (tag !== '' && !TAG.test(tag))) return err('unreadable');
   return ok(tag === '' ? undefined : tag);
 }
 

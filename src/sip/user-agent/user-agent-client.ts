@@ -14,7 +14,7 @@ import {
 import { cancelOf, composeRequest, contactOf, viaOf, withoutTag } from './compose.js';
 import { newTag } from '../../lib/ids.js';
 import type { DialogEntry } from '../dialog/dialog-table.js';
-import { refreshTarget, routingOf, uacDialog } from '../dialog/dialog.js';
+import { dialogKey, refreshTarget, routingOf, uacDialog, type Dialog } from '../dialog/dialog.js';
 import { cseqNumber, parseCSeq, type CoreHeaders } from '../message/core-headers.js';
 import { changed, getHeader, getList, header, type Header, type SipRequest, type SipResponse, serialize } from '../message/message.js';
 import { tagOf, uriScheme } from '../message/uri.js';
@@ -240,7 +240,7 @@ export class UserAgentClient implements OutgoingOwner {
     if (method === 'SUBSCRIBE' && !isFinal) return true;
     const state = uacDialog(request.message, response);
     if (state.remoteTag === '' && !isFinal) return true;
-    const known = this.context.dialogs.find(state.callId, state.localTag, state.remoteTag);
+    const known = this.#knownDialog(request, state);
     const entry =
       known ?? this.context.dialogs.add(state, request.byUdp?.flow ?? request.flow, method === 'INVITE' ? 'invite' : 'subscribe', null);
     if (known === undefined) entry.ownInviteSeq = state.localSeq;
@@ -255,6 +255,12 @@ export class UserAgentClient implements OutgoingOwner {
     request.dialog = entry;
     if (isFinal && method === 'SUBSCRIBE') subscribed(entry, request.message, response);
     return true;
+  }
+
+  /** Also the one that answered and has ended since: its 2xx may come again. */
+  #knownDialog({ dialog, hasFinal }: OutgoingRequest, { callId, localTag, remoteTag }: Dialog): DialogEntry | undefined {
+    if (hasFinal && dialog?.key === dialogKey(callId, localTag, remoteTag)) return dialog;
+    return this.context.dialogs.find(callId, localTag, remoteTag);
   }
 
   #onDialogProgress(request: OutgoingRequest, response: SipResponse, isFinal: boolean): boolean {

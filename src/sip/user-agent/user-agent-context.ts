@@ -138,6 +138,9 @@ export class IncomingRequest implements ServerTransactionOwner, PendingInvite {
   /** Callback of the user: the INVITE was cancelled, or its sender is gone, and is answered. `cancel` is `null` without a CANCEL. */
   onCancelled: (cancel: SipRequest | null) => void = () => undefined;
 
+  /** Callback of the user: the connection of a request other than INVITE is gone, and no response can reach its sender. */
+  onUnreachable: () => void = () => undefined;
+
   /** False: it may create a dialog. */
   readonly isInDialog: boolean;
 

@@ -46,7 +46,11 @@ const REFRESHES_TARGET = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY']);
 
 /** RFC 3261 §8.2: requests from peers, automatic responses, and the user's responses. */
 export class UserAgentServer implements IncomingOwner {
-  constructor(private readonly context: UserAgentContext) {}
+  /** @param acknowledge sends the ACK to the 2xx that made this dialog, if that has none yet */
+  constructor(
+    private readonly context: UserAgentContext,
+    private readonly acknowledge: (dialog: DialogEntry) => void,
+  ) {}
 
   onRequest(transaction: ServerTransaction): void {
     const { core, request } = transaction;
@@ -103,7 +107,8 @@ export class UserAgentServer implements IncomingOwner {
     this.context.dialogs.release(transaction, null);
     request.reliable?.end();
     if (dialog?.isEnded === true) this.context.dialogs.erase(dialog);
-    if (why !== 'transport-error' || !transaction.isInvite || request.isAnswered) return;
+    if (why !== 'transport-error' || request.isAnswered) return;
+    if (!transaction.isInvite) return request.onUnreachable();
     if (dialog !== null && !dialog.isConfirmed) this.context.dialogs.forget(dialog);
     request.onCancelled(null);
   }
@@ -133,8 +138,11 @@ export class UserAgentServer implements IncomingOwner {
     }
     if (request.method === 'UPDATE') dialog.hasPendingUpdate = true;
     if (REFRESHES_TARGET.has(request.method)) dialog.state = refreshTarget(dialog.state, request);
-    // BYE ends the dialog on receipt.
-    if (request.method === 'BYE') this.context.dialogs.close(dialog);
+    // BYE ends the dialog on receipt: the ACK that the user still owes could not leave any more (RFC 3261 §13.2.2.4).
+    if (request.method === 'BYE') {
+      this.acknowledge(dialog);
+      this.context.dialogs.close(dialog);
+    }
     this.#offer(transaction, dialog);
     if (request.method === 'PRACK') reliable?.release();
   }
@@ -214,9 +222,11 @@ export class UserAgentServer implements IncomingOwner {
     const { transaction } = request;
     const { method } = transaction.request;
     const establishes = (method === 'INVITE' || method === 'SUBSCRIBE') && parts.status > 100 && parts.status < 300;
+    // RFC 3261 §12.2.2: a refusal refreshes no target.
     const needsContact =
+      establishes &&
       !hasHeader(parts, 'contact') &&
-      ((establishes && parts.status >= 200) || rseq !== null || (request.dialog?.isConfirmed === true && method === 'INVITE'));
+      (parts.status >= 200 || rseq !== null || (request.dialog?.isConfirmed === true && method === 'INVITE'));
     const extra: Header[] = [];
     if (establishes && request.dialog?.isConfirmed !== true) {
       for (const value of getHeaders(transaction.request, 'record-route')) extra.push(header('Record-Route', value));

@@ -27,7 +27,7 @@ async function finish(gateway: BatchGateway, batchId: string, end: (callId: stri
   await gateway.tick();
 }
 
-const answered = (callId: string): void => world.end(callId, 'CALLER_HANGUP');
+const answered = (callId: string): void => world.end(callId, 'CALLEE_HANGUP');
 const types = async (batchId: string): Promise<unknown[]> =>
   (await world.log(batchId)).map(({ event_type: type, payload }) => payload['state_change'] ?? type);
 
@@ -37,7 +37,7 @@ const deaths: fc.Arbitrary<Death> = fc.record({
   takesEffect: fc.boolean(),
 });
 /** Somebody answers, the number is busy, nobody answers, the trunk is lost after the INVITE. */
-const ENDS = ['CALLER_HANGUP', 'BUSY', 'BUSY', 'NO_ANSWER', 'DIAL_AMBIGUOUS'] as const;
+const ENDS = ['CALLEE_HANGUP', 'BUSY', 'BUSY', 'NO_ANSWER', 'DIAL_AMBIGUOUS'] as const;
 const RETRIES = { BUSY: { times: 2, after_seconds: 1 }, TRUNK_UNREACHABLE: { times: 2, after_seconds: 1 } };
 const steps = fc.array(
   fc.oneof(
@@ -272,7 +272,7 @@ describe.each([
       expect(others.length).toBeGreaterThan(33);
       world.end(first, 'AGENT_UNAVAILABLE', { answered_at: new Date(clock.wallMs()).toISOString() });
       for (const [index, callId] of others.entries())
-        world.end(callId, 'CALLER_HANGUP', { answered_by: index % 2 === 0 ? 'machine' : 'fax' });
+        world.end(callId, 'CALLEE_HANGUP', { answered_by: index % 2 === 0 ? 'machine' : 'fax' });
       await gateway.dialler.close();
       expect((await world.run(batchId)).counts).toMatchObject({ answered_today: 1, abandoned_today: 1, successful: others.length });
       await world.gateway('b').tick();
@@ -391,7 +391,7 @@ describe.each([
             if (leavesRecord) world.end(callId, 'DIAL_AMBIGUOUS');
             else world.lose(callId);
           let calls = 0;
-          await finish(world.gateway('c'), batchId, (callId) => world.end(callId, (calls += 1) % 3 === 1 ? 'BUSY' : 'CALLER_HANGUP'));
+          await finish(world.gateway('c'), batchId, (callId) => world.end(callId, (calls += 1) % 3 === 1 ? 'BUSY' : 'CALLEE_HANGUP'));
           const { state, counts } = await world.run(batchId);
           const before = [...world.invites];
           for (const gateway of still) await gateway.wake();

@@ -189,13 +189,13 @@ export class TestPeer {
   }
 
   /** Presses a key for 100 ms, as RFC 4733 asks for, in real time; the end comes three times. */
-  async press(event: number): Promise<void> {
+  async press(event: number, payloadType = this.#options.telephoneEventPayloadType): Promise<void> {
     const rtpTimestamp = this.#rtpTimestamp;
     const started = performance.now();
     for (let i = 1; i <= 7; i += 1) {
       await until(started + i * 20);
       const payload = telephoneEvent(event, Math.min(i, 5) * 160, i >= 5);
-      this.#send(payload, this.#options.telephoneEventPayloadType, rtpTimestamp);
+      this.#send(payload, payloadType, rtpTimestamp);
       this.#rtpTimestamp = (this.#rtpTimestamp + 160) >>> 0;
     }
   }

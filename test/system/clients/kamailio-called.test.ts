@@ -117,7 +117,7 @@ describe('Kamailio, as the proxy of the carrier of calls that we place', () => {
     await end.hearsEcho(4_000);
     expect((await dialog.ask('BYE')).status).toBe(200);
     expect(await site.ended(callId)).toMatchObject({
-      reason: 'CALLER_HANGUP',
+      reason: 'CALLEE_HANGUP',
       sip_status: 200,
       codec: 'PCMU',
       quality: { relay: { from_carrier: { errors: 0 } } },
@@ -184,7 +184,7 @@ describe('Kamailio, as the proxy of the carrier of calls that we place', () => {
     expect(Number.parseInt((await call.request('ACK')).header('CSeq') ?? '')).toBe(Number.parseInt(invite.header('CSeq') ?? ''));
     await end.hearsEcho(4_000);
     expect((await call.dialog.ask('BYE')).status).toBe(200);
-    expect(await site.ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP' });
+    expect(await site.ended(callId)).toMatchObject({ reason: 'CALLEE_HANGUP' });
     expect((await traced(callId)).filter((one) => one === '407')).toHaveLength(2);
     await end.close();
     await busy.startAgain();

@@ -69,7 +69,7 @@ describe('SIPp behind stunnel, as the carrier of calls that we place', () => {
     const callIds = await Promise.all(Array.from({ length: 20 }, placed));
     await passed(20);
     const records = await Promise.all(callIds.map((callId) => site.ended(callId)));
-    expect(records.map(({ reason, sip_status: status }) => [reason, status])).toEqual(Array(20).fill(['CALLER_HANGUP', 200]));
+    expect(records.map(({ reason, sip_status: status }) => [reason, status])).toEqual(Array(20).fill(['CALLEE_HANGUP', 200]));
     expect(new Set((await carrier.requests('INVITE', 20)).map((invite) => invite.header('Call-ID'))).size).toBe(20);
   });
 

@@ -121,7 +121,7 @@ describe('Trunkline, as the carrier of calls that we place', () => {
     expect((await callee.api('POST', `/v1/calls/${theirs}/stop`, {})).status).toBe(200);
     const both = await records(talk);
     expectMediaBothWays(both);
-    expect(both.map(({ reason }) => reason)).toEqual(['CALLER_HANGUP', 'API_STOPPED']);
+    expect(both.map(({ reason }) => reason)).toEqual(['CALLEE_HANGUP', 'API_STOPPED']);
     await talk.call.message('stop');
   });
 });

@@ -38,7 +38,7 @@ describe('a call that is placed', () => {
     expect((await call.dialog.ask('BYE')).status).toBe(200);
     const record = await site.ended(callId);
     expect(record).toMatchObject({
-      reason: 'CALLER_HANGUP',
+      reason: 'CALLEE_HANGUP',
       sip_status: 200,
       direction: 'outbound',
       quality: { relay: { from_carrier: { errors: 0 } } },

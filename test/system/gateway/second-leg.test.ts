@@ -29,9 +29,9 @@ describe('a transfer whose REFER is refused', () => {
     await end.close();
     const record = await transfers.recordOf(call);
     expect(record).toMatchObject({ reason: 'PEER_HANGUP', parent_call_id: null });
-    expect(record.legs).toMatchObject([{ to: TO, reason: 'CALLER_HANGUP' }]);
+    expect(record.legs).toMatchObject([{ to: TO, reason: 'CALLEE_HANGUP' }]);
     const child = await site.ended(record.legs[0]?.call_id ?? '');
-    expect(child).toMatchObject({ direction: 'outbound', parent_call_id: record.call_id, to: TO, from: NUMBER, reason: 'CALLER_HANGUP' });
+    expect(child).toMatchObject({ direction: 'outbound', parent_call_id: record.call_id, to: TO, from: NUMBER, reason: 'CALLEE_HANGUP' });
     expect(child.quality.relay?.from_carrier.packets).toBeGreaterThan(PACKETS - 5);
   });
 
@@ -50,8 +50,8 @@ describe('a transfer whose REFER is refused', () => {
     expect(await call.ended()).toContain('PEER_HANGUP');
     await end.close();
     const record = await transfers.recordOf(call);
-    expect(record).toMatchObject({ reason: 'PEER_HANGUP', resumed: 1, legs: [{ to: TO, reason: 'CALLER_HANGUP' }] });
+    expect(record).toMatchObject({ reason: 'PEER_HANGUP', resumed: 1, legs: [{ to: TO, reason: 'CALLEE_HANGUP' }] });
     expect(record.legs[0]?.answered_at).not.toBeNull();
-    expect(await site.ended(record.legs[0]?.call_id ?? '')).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1 });
+    expect(await site.ended(record.legs[0]?.call_id ?? '')).toMatchObject({ reason: 'CALLEE_HANGUP', resumed: 1 });
   });
 });

@@ -51,7 +51,7 @@ describe('trunkline load --outbound', () => {
     expect(stage!.peak_in_progress).toBeGreaterThan(0);
     expect(await outboundOf()).toBeNull();
     const { json } = await site.gateway.api('GET', '/v1/calls?limit=100');
-    const ended = (json['calls'] as { direction: string; reason: string }[]).filter(({ reason }) => reason === 'CALLER_HANGUP');
+    const ended = (json['calls'] as { direction: string; reason: string }[]).filter(({ reason }) => reason === 'CALLEE_HANGUP');
     expect(ended).toHaveLength(20);
     expect(ended.every(({ direction }) => direction === 'outbound')).toBe(true);
   });

@@ -75,8 +75,15 @@ async function goesOn(callId: string, peer: TestPeer, until: () => boolean): Pro
   }
 }
 
-/** A call that was answered, with telephone-events at these types: the clock of 8 kHz, and that of 48 kHz if there is one. */
-async function answered(type: number, otherType: number | null = null): Promise<{ readonly callId: string; readonly peer: TestPeer }> {
+/**
+ * A call that was answered, with telephone-events at these types: the clock of 8 kHz, and that of 48 kHz if there is one.
+ * @param toldType the type that rtpengine gets to know
+ */
+async function answered(
+  type: number,
+  otherType: number | null = null,
+  toldType = type,
+): Promise<{ readonly callId: string; readonly peer: TestPeer }> {
   const callId = `digits-${String((calls += 1))}`;
   const key = generateSrtpKey();
   const peer = await TestPeer.open({ telephoneEventPayloadType: type });
@@ -93,7 +100,7 @@ async function answered(type: number, otherType: number | null = null): Promise<
   if (!offer.ok) throw new Error('the offer is refused');
   expect(offer.value.telephoneEvent).toBe(type);
   const call = { relayId: callId, agentSideSrtp: false, carrierSideSrtp: true };
-  const inside = readRelaySdp((await pool.offer(call, canonicalSdp(offer.value))).sdp);
+  const inside = readRelaySdp((await pool.offer(call, canonicalSdp({ ...offer.value, ownTelephoneEvent: toldType }))).sdp);
   if (inside === undefined) throw new Error('rtpengine offers no audio');
   digits.set(callId, []);
   const agent = { kind: 'test-line', accountSid: '', firstSentence: callId, language: 'ENG', voice: null, pronunciationGuide: [] } as const;
@@ -116,8 +123,8 @@ async function answered(type: number, otherType: number | null = null): Promise<
   );
   const answer = offerSdp({
     profile: 'RTP/AVP',
-    payloads: `0 ${String(type)}`,
-    rtpmap: ['0 PCMU/8000', `${String(type)} telephone-event/8000`],
+    payloads: `0 ${String(toldType)}`,
+    rtpmap: ['0 PCMU/8000', `${String(toldType)} telephone-event/8000`],
     crypto: [],
     port: localRtpPort,
   });
@@ -185,6 +192,18 @@ describe('keys that the agent presses', () => {
       await pool.delete(callId);
     },
   );
+});
+
+it('[3264 §6.1] keys pass rtpengine both ways under a type that it does not know of', async () => {
+  const { callId, peer } = await answered(96, null, 101);
+  const { rtpTimestamp } = peer;
+  for (let packet = 0; packet < 3; packet += 1) peer.sendEvent(telephoneEvent(7, 480, true), rtpTimestamp);
+  endpoint.with(callId, (leg) => expect(leg.sendDigit(5, 100)).toBe(true));
+  const sent = (): number => peer.received.filter(({ packet }) => packet.header.payloadType === 96).length;
+  await goesOn(callId, peer, () => sent() === 7);
+  await expect.poll(() => digits.get(callId)).toEqual([7]);
+  endpoint.closeLeg(callId);
+  await pool.delete(callId);
 });
 
 describe('keys that the carrier tells', () => {

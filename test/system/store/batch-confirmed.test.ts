@@ -46,7 +46,7 @@ describe('a batch whose attempts a replica confirms (WAIT 1)', () => {
     const batchId = await world.batch(3);
     await ticksUntil('a', 3);
     expect(await attemptsAt(replica, batchId)).toBe(':3');
-    for (const callId of [...world.open.keys()]) world.end(callId, 'CALLER_HANGUP');
+    for (const callId of [...world.open.keys()]) world.end(callId, 'CALLEE_HANGUP');
   });
 
   it('dials nothing while the replica does not answer, and everything once it does', async () => {
@@ -62,7 +62,7 @@ describe('a batch whose attempts a replica confirms (WAIT 1)', () => {
     replica.thaw();
     await ticksUntil('b', 4);
     expect(await attemptsAt(replica, batchId)).toBe(':4');
-    for (const callId of [...world.open.keys()]) world.end(callId, 'CALLER_HANGUP');
+    for (const callId of [...world.open.keys()]) world.end(callId, 'CALLEE_HANGUP');
   });
 
   it('dials nothing without a replica', async () => {

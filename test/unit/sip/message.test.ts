@@ -108,6 +108,16 @@ describe('what would break the lines that carry it on', () => {
   });
 });
 
+describe('what peers make up', () => {
+  it.each(['outgoing:wacid.HBgL=AAA==', 'a,b;c=d&e#f$g^h', '{(<[x]>)}?"\\/'])('a Call-ID is taken as it is: %s', (callId) => {
+    const message = parsed(
+      `OPTIONS sip:c@d SIP/2.0\r\nVia: SIP/2.0/TLS a;branch=z9hG4bK=/==\r\nFrom: <sip:a@b>;tag=a=@:/,b==\r\nTo: <sip:c@d>;tag=#$^\r\nCall-ID: ${callId}\r\nCSeq: 1 OPTIONS\r\n\r\n`,
+    );
+    const core = readCoreHeaders(message);
+    expect(core).toMatchObject({ ok: true, value: { callId, fromTag: 'a=@:/,b==', toTag: '#$^', topVia: { branch: 'z9hG4bK=/==' } } });
+  });
+});
+
 describe('header values', () => {
   it('[3261 §7.3.1] splits lists outside of quotes and brackets only', () => {
     expect(splitList('"a, b" <sip:x,y@z>, <sip:q@r>;p="1,2",c')).toEqual(['"a, b" <sip:x,y@z>', '<sip:q@r>;p="1,2"', 'c']);

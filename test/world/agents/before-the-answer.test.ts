@@ -145,6 +145,11 @@ describe('a caller who gives up', () => {
     expect((await call.signalling.final()).status).toBe(487);
     await gone;
     await call.close();
-    expect(await site.gateway.record(call.signalling.callId)).toMatchObject({ reason: 'CALLER_CANCELLED' });
+    const record = await site.gateway.record(call.signalling.callId);
+    expect(record).toMatchObject({ reason: 'CALLER_CANCELLED', agent_error: null });
+    const logged = site.gateway.lines.filter(({ fields }) => fields['call_id'] === record['call_id']);
+    expect(logged.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
+    const { json } = await site.gateway.api('GET', `/v1/calls/${String(record['call_id'])}/trace`);
+    expect(JSON.stringify(json)).not.toContain('AGENT_UNAVAILABLE');
   });
 });

@@ -83,7 +83,7 @@ describe('<Dial> by a call of ours', () => {
     expect(await call.ended()).toContain('AGENT_HANGUP');
     await end.close();
     const record = await site.gateway.record(call.signalling.callId);
-    expect(record).toMatchObject({ reason: 'AGENT_HANGUP', legs: [{ to: TO, reason: 'CALLER_HANGUP' }] });
+    expect(record).toMatchObject({ reason: 'AGENT_HANGUP', legs: [{ to: TO, reason: 'CALLEE_HANGUP' }] });
   });
 
   it.each([

@@ -97,6 +97,25 @@ describe('a call that is placed through Twilio’s API', () => {
     await end.close();
   });
 
+  it('[3264 §6.1] sends digits with the type that the answer gives telephone-event', async () => {
+    const { sid } = await client().calls.create({
+      to: TO,
+      from: FROM,
+      twiml: '<Response><Pause length="60"/></Response>',
+      sendDigits: '12',
+    });
+    const call = await site.trunk.call();
+    const end = (await CarrierEnd.open(undefined, undefined, { telephoneEventPayloadType: 96 })).connect(call.invite.body);
+    await call.answer(end.sdp());
+    const digits = (): unknown[] =>
+      end.peer.received.filter(({ packet }) => packet.header.payloadType === 96).map(({ packet }) => packet.payload[0]);
+    await end.peer.until(() => digits().includes(2));
+    expect([...new Set(digits())]).toEqual([1, 2]);
+    expect((await call.dialog.ask('BYE')).status).toBe(200);
+    await site.ended(callIdOf(sid));
+    await end.close();
+  });
+
   it('gets a document in place of a URL, and the fallback when the URL fails', async () => {
     const played = muLawNoise(0.5, 23);
     webhook.pages.set('/one.wav', muLawWav(played));

@@ -179,6 +179,19 @@ describe('a gateway that was killed, with a drachtio-server, which forgets whose
   });
 });
 
+describe('a dialog that is gone', () => {
+  it.each(['OPTIONS', 'BYE', 'INFO', 'UPDATE', 'NOTIFY', 'INVITE'])(
+    '[3261 §12.2.2] %s within it gets 481, which OPTIONS outside a dialog does not',
+    async (method) => {
+      await connect();
+      server.write(shown(message(`${method} sip:b@gw SIP/2.0`, `2 ${method}`, TAGGED), 't2', ''));
+      expect(startLine((await next('SIP/2.0 ')).text)).toMatch(/^SIP\/2\.0 481 /);
+      server.write(shown(message('OPTIONS sip:b@gw SIP/2.0', '3 OPTIONS', '<sip:b@gw>'), 't3', ''));
+      expect(startLine((await next('SIP/2.0 ')).text)).not.toContain('481');
+    },
+  );
+});
+
 describe('a call over drachtio-srf', () => {
   beforeEach(async () => {
     await connect();

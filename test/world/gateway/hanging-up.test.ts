@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { World } from '../world.js';
 import { answerOk, HandMadeCall } from '../../support/invite.js';
 import { CarrierEnd } from '../../support/media/carrier-end.js';
-import { offerSdp } from '../../support/sdp.js';
+import { offerSdp, OTHER_KEY } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
 import { withWorld } from '../with-world.js';
 
@@ -62,6 +62,22 @@ describe('an answer that is not acknowledged', () => {
     answerOk(peer, bye);
     expect(await gateway.record(call.callId)).toMatchObject({ reason: 'ACK_TIMEOUT', sip_status: 200 });
   });
+
+  it('[3261 §13.2.2.4] has a trace that says so when the ACK came with another CSeq than the INVITE', async () => {
+    const call = new HandMadeCall(peer, NUMBER);
+    call.invite(offerSdp());
+    const ok = await call.final();
+    call.ack({ ...ok, header: (name) => (name === 'CSeq' ? '2 INVITE' : ok.header(name)), headers: (name) => ok.headers(name) });
+    const bye = await call.incoming('BYE');
+    expect(bye.header('Reason')).toBe('SIP;cause=200;text="ACK timeout: an ACK had CSeq 2, not 1"');
+    answerOk(peer, bye);
+    const { call_id: id, reason } = await gateway.record(call.callId);
+    expect(reason).toBe('ACK_TIMEOUT');
+    const { json } = await gateway.api('GET', `/v1/calls/${String(id)}/trace`);
+    expect((json['trace'] as { summary: string }[]).map(({ summary }) => summary)).toContain(
+      'the SIP server sent BYE: ACK timeout: an ACK had CSeq 2, not 1',
+    );
+  });
 });
 
 describe('the agent hangs up', () => {
@@ -102,5 +118,22 @@ describe('a carrier whose audio does not come', () => {
     expect(await gateway.record(silent.callId)).toMatchObject({ reason: 'MEDIA_TIMEOUT', timings: { first_audio_ms: null } });
     expect((await held.request('OPTIONS', heldOk)).status).toBe(200);
     await held.hangUp(heldOk);
+  });
+
+  it('has a record that says why: packets arrive and do not decrypt, or none arrive', async () => {
+    const end = await CarrierEnd.open();
+    const [mistaken, silent] = [new HandMadeCall(peer, NUMBER), new HandMadeCall(peer, NUMBER)];
+    // It sends with another key than it says.
+    const ok = await mistaken.answered(end.sdp({ crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] }));
+    await silent.answered(offerSdp());
+    end.connect(ok.body);
+    await end.peer.speak(new Int16Array(1_600).fill(1_000));
+    for (const call of [mistaken, silent]) answerOk(peer, await call.incoming('BYE'));
+    const details = [await gateway.record(mistaken.callId), await gateway.record(silent.callId)].map((record) => record['reason_detail']);
+    expect(details).toEqual([
+      "10 packets arrived, and none decrypts with the key of the carrier's description: wrong key, MKI or rollover counter",
+      null,
+    ]);
+    await end.close();
   });
 });

@@ -108,17 +108,36 @@ describe('an INVITE without SDP', () => {
 });
 
 describe('a re-INVITE without SDP', () => {
-  it('[3264 §8] [6337 §5.2.5] gets the session as it is; the same answer in the ACK changes nothing', async () => {
+  it('[3261 §14.2] [6337 §5.2.5] gets what a new call is offered; the same answer in the ACK changes nothing', async () => {
     const end = await CarrierEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
     end.connect(ok.body);
     const again = await call.request('INVITE', ok);
-    expect([again.status, again.body]).toEqual([200, ok.body]);
+    expect([again.status, again.body]).toEqual([200, expect.stringMatching(/^m=audio \d+ RTP\/SAVP 0 8 101\r$/m)]);
     call.ack(again, end.sdp());
     await end.hearsEcho(2_000);
     await call.hangUp(ok);
     await end.close();
+  });
+
+  it('[3261 §14.2] the other codec in its ACK, as another party behind third-party call control has it, is what both sides hear', async () => {
+    const first = await CarrierEnd.open();
+    const call = new HandMadeCall(peer, NUMBER);
+    const ok = await call.answered(first.sdp());
+    first.connect(ok.body);
+    await first.hearsAgent();
+    const other = await CarrierEnd.open(undefined, undefined, { codec: 'PCMA' });
+    const again = await call.request('INVITE', ok);
+    other.connect(again.body);
+    call.ack(again, other.sdp());
+    await other.hearsEcho(6_000);
+    const refreshed = await call.request('INVITE', ok, other.sdp());
+    expect(refreshed.status).toBe(200);
+    call.ack(refreshed);
+    await call.hangUp(ok);
+    expect(await gateway.record(call.callId)).toMatchObject({ reason: 'CALLER_HANGUP' });
+    await Promise.all([first.close(), other.close()]);
   });
 
   it('[3264 §8.3.1] a changed address in its ACK is where audio goes', async () => {

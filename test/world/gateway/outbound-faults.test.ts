@@ -119,7 +119,7 @@ describe('a gateway that is killed', () => {
     expect(again.header('Proxy-Authorization')).toMatch(/nonce="u1"/);
     respond(call.peer, again, '200 OK', { extra: [timer] });
     expect((await call.dialog.ask('BYE')).status).toBe(200);
-    expect(await site.ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1 });
+    expect(await site.ended(callId)).toMatchObject({ reason: 'CALLEE_HANGUP', resumed: 1 });
     await end.close();
   });
 
@@ -135,7 +135,7 @@ describe('a gateway that is killed', () => {
     await end.hearsEcho(4_000, 20);
     expect(await site.callOf(callId)).toMatchObject({ state: 'in_progress', direction: 'outbound', resumed: 1 });
     expect((await call.dialog.ask('BYE')).status).toBe(200);
-    expect(await site.ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1, direction: 'outbound' });
+    expect(await site.ended(callId)).toMatchObject({ reason: 'CALLEE_HANGUP', resumed: 1, direction: 'outbound' });
     await end.close();
   });
 });

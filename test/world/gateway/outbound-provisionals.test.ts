@@ -29,7 +29,7 @@ async function ring(call: TakenCall, status: string, rseq: number, parts: { body
 async function talk(end: CarrierEnd, call: TakenCall, callId: string): Promise<void> {
   await end.hearsAgent();
   expect((await call.dialog.ask('BYE')).status).toBe(200);
-  expect(await site.ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', sip_status: 200 });
+  expect(await site.ended(callId)).toMatchObject({ reason: 'CALLEE_HANGUP', sip_status: 200 });
   await end.close();
 }
 

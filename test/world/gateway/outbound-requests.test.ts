@@ -73,7 +73,7 @@ async function follows(reinvite: WireMessage): Promise<void> {
   agent.say(SAID);
   await end.heard(SAID.subarray(0, 1_600));
   expect((await call.dialog.ask('BYE')).status).toBe(200);
-  expect(await site.ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', sip_status: 200 });
+  expect(await site.ended(callId)).toMatchObject({ reason: 'CALLEE_HANGUP', sip_status: 200 });
   nothingLeft();
 }
 

@@ -55,7 +55,7 @@ describe('a call that is placed', () => {
     expect((await call.dialog.ask('BYE')).status).toBe(200);
     const record = await ended(callId);
     expect(record).toMatchObject({
-      reason: 'CALLER_HANGUP',
+      reason: 'CALLEE_HANGUP',
       sip_status: 200,
       direction: 'outbound',
       quality: { relay: { from_carrier: { errors: 0 } } },
@@ -130,7 +130,17 @@ describe('a call that is placed', () => {
     );
     await end.hearsAgent();
     expect((await call.dialog.ask('BYE')).status).toBe(200);
-    expect(await ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP' });
+    expect(await ended(callId)).toMatchObject({ reason: 'CALLEE_HANGUP' });
+    await end.close();
+  });
+
+  it('[3261 §13.2.2.4] whose callee hangs up before our ACK gets the ACK all the same', async () => {
+    const { callId, call } = await placed();
+    const end = await CarrierEnd.open();
+    const acknowledged = call.answer(end.sdp());
+    expect((await call.dialog.ask('BYE')).status).toBe(200);
+    await acknowledged;
+    expect(await ended(callId)).toMatchObject({ sip_status: 200, timings: { talk_ms: 0 } });
     await end.close();
   });
 
@@ -141,7 +151,7 @@ describe('a call that is placed', () => {
     await call.answer('');
     await end.hearsAgent();
     expect((await call.dialog.ask('BYE')).status).toBe(200);
-    expect(await ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', codec: 'PCMU' });
+    expect(await ended(callId)).toMatchObject({ reason: 'CALLEE_HANGUP', codec: 'PCMU' });
     await end.close();
   });
 
@@ -168,6 +178,35 @@ describe('a call that is placed', () => {
     expect(bye.header('Reason')).toBe('Q.850;cause=16;text="AGENT_HANGUP"');
     respond(call.peer, bye, '200 OK');
     expect(await ended(callId)).toMatchObject({ reason: 'AGENT_HANGUP' });
+    await end.close();
+  });
+
+  it('[3264 §6.1] takes digits under the type of our offer and that of an answer with another one, and offers its own type again', async () => {
+    const { callId, call } = await placed();
+    const end = (await CarrierEnd.open(undefined, undefined, { telephoneEventPayloadType: 96 })).connect(call.invite.body);
+    await call.answer(end.sdp());
+    await end.hearsAgent();
+    await end.peer.press(1);
+    await end.peer.press(2, 101);
+    const { dialog } = call;
+    expect((await dialog.ask('INVITE')).body).toMatch(/^m=audio \d+ RTP\/SAVP 0 .*101\r$/m);
+    await end.peer.press(3);
+    expect((await dialog.ask('BYE')).status).toBe(200);
+    expect(await ended(callId)).toMatchObject({ quality: { endpoint: { digits_received: 3 } } });
+    await end.close();
+  });
+
+  it('says in its trace that no telephone-event was agreed', async () => {
+    const { callId, call } = await placed();
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    await call.answer(end.sdp({ payloads: '0', rtpmap: ['0 PCMU/8000'] }));
+    await end.hearsAgent();
+    expect((await call.dialog.ask('BYE')).status).toBe(200);
+    await ended(callId);
+    const { json } = await gateway.api('GET', `/v1/calls/${callId}/trace`);
+    expect((json['trace'] as { summary: string }[]).map(({ summary }) => summary)).toContainEqual(
+      expect.stringContaining('no telephone-event was agreed'),
+    );
     await end.close();
   });
 
@@ -240,7 +279,7 @@ describe('a challenge of the trunk', () => {
     expect(ack.header('Proxy-Authorization')).toBe(again.invite.header('Proxy-Authorization'));
     await end.hearsAgent();
     expect((await again.dialog.ask('BYE')).status).toBe(200);
-    expect(await ended(callId)).toMatchObject({ reason: 'CALLER_HANGUP', sip_status: 200 });
+    expect(await ended(callId)).toMatchObject({ reason: 'CALLEE_HANGUP', sip_status: 200 });
     await end.close();
   });
 

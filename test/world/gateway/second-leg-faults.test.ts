@@ -57,7 +57,7 @@ async function endsWell({ call, leg, end }: Transfer): Promise<void> {
   expect((await leg.dialog.ask('BYE')).status).toBe(200);
   expect(await call.ended()).toContain('PEER_HANGUP');
   await end.close();
-  expect(await transfers.recordOf(call)).toMatchObject({ reason: 'PEER_HANGUP', legs: [{ reason: 'CALLER_HANGUP' }] });
+  expect(await transfers.recordOf(call)).toMatchObject({ reason: 'PEER_HANGUP', legs: [{ reason: 'CALLEE_HANGUP' }] });
   await nothingLeft();
 }
 

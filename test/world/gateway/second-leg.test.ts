@@ -42,9 +42,9 @@ describe('a transfer whose REFER is refused', () => {
     await end.close();
     const record = await recordOf(call);
     expect(record).toMatchObject({ reason: 'PEER_HANGUP', parent_call_id: null });
-    expect(record.legs).toMatchObject([{ to: TO, reason: 'CALLER_HANGUP' }]);
+    expect(record.legs).toMatchObject([{ to: TO, reason: 'CALLEE_HANGUP' }]);
     const child = await site.ended(record.legs[0]?.call_id ?? '');
-    expect(child).toMatchObject({ direction: 'outbound', parent_call_id: record.call_id, to: TO, from: NUMBER, reason: 'CALLER_HANGUP' });
+    expect(child).toMatchObject({ direction: 'outbound', parent_call_id: record.call_id, to: TO, from: NUMBER, reason: 'CALLEE_HANGUP' });
     expect(child.quality.relay?.from_carrier.packets).toBeGreaterThan(PACKETS - 5);
   });
 
@@ -211,7 +211,7 @@ describe('a transfer whose REFER is refused', () => {
     await leg.answer(end.sdp());
     await end.hearsAgent();
     expect((await leg.dialog.ask('BYE')).status).toBe(200);
-    const told = { transfer: { id: 't1', state: 'failed', reason: 'CALLER_HANGUP' } };
+    const told = { transfer: { id: 't1', state: 'failed', reason: 'CALLEE_HANGUP' } };
     expect(await call.bot.message('transfer', 1)).toMatchObject(told);
     expect(call.bot.of('stop')).toEqual([]);
     await call.hangUp();
@@ -241,7 +241,7 @@ describe('a transfer whose REFER is refused', () => {
       expect(await call.ended()).toContain('PEER_HANGUP');
       await end.close();
       const record = await recordOf(call);
-      expect(record.legs).toMatchObject([{ to: TO, reason: 'CALLER_HANGUP' }]);
+      expect(record.legs).toMatchObject([{ to: TO, reason: 'CALLEE_HANGUP' }]);
       expect(record.legs[0]?.answered_at).not.toBeNull();
     });
 
@@ -267,7 +267,7 @@ describe('a transfer whose REFER is refused', () => {
         expect(await call.bot.message('transfer', 2)).toMatchObject({ transfer: { id: 't2', state: 'accepted' } });
       } else {
         expect((await leg.dialog.ask('BYE')).status).toBe(200);
-        const told = { transfer: { id: 't1', state: 'failed', reason: 'CALLER_HANGUP' } };
+        const told = { transfer: { id: 't1', state: 'failed', reason: 'CALLEE_HANGUP' } };
         expect(await call.bot.message('transfer', 2)).toMatchObject(told);
       }
       await botHears(call, call.end, 5_000);
@@ -313,8 +313,8 @@ describe('a transfer whose REFER is refused', () => {
     expect(await call.ended()).toContain('PEER_HANGUP');
     await end.close();
     const record = await recordOf(call);
-    expect(record).toMatchObject({ reason: 'PEER_HANGUP', resumed: 1, legs: [{ to: TO, reason: 'CALLER_HANGUP' }] });
+    expect(record).toMatchObject({ reason: 'PEER_HANGUP', resumed: 1, legs: [{ to: TO, reason: 'CALLEE_HANGUP' }] });
     expect(record.legs[0]?.answered_at).not.toBeNull();
-    expect(await site.ended(record.legs[0]?.call_id ?? '')).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 1 });
+    expect(await site.ended(record.legs[0]?.call_id ?? '')).toMatchObject({ reason: 'CALLEE_HANGUP', resumed: 1 });
   });
 });

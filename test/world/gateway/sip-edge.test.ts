@@ -62,6 +62,33 @@ describe('what stands in the way of a first call', () => {
     },
   );
 
+  it.each<[string, { readonly callId?: string; readonly tag?: string; readonly branch?: string }]>([
+    ['Call-ID', { callId: 'outgoing:wacid.HBgLMTU1NTAxMDA5OTkVAgASGCA5=AAA==' }],
+    ['Call-ID', { callId: 'a,b;c=d&e#f$g^h' }],
+    ['tag', { tag: 'YWJj+ZGVm/Z2hp==' }],
+    ['tag', { tag: 'a@b:c,d(e)[f]{g}?&$#^' }],
+    ['branch', { branch: 'z9hG4bKYWJj/ZGVm==' }],
+  ])('a %s that is no word or token of the grammar makes a call like any other: %j', async (_what, { callId, tag, branch }) => {
+    const id = callId ?? `opaque-${String((serial += 1))}`;
+    const spelt = (lines: readonly string[]): string[] =>
+      lines.map((line) => (tag === undefined ? line : line.replace(';tag=edge', `;tag=${tag}`)));
+    const via = `SIP/2.0/TLS 127.0.0.1:${String(peer.localPort)};branch=${branch ?? `z9hG4bK${id}`};rport`;
+    peer.send(spelt(requestLines('INVITE', id, { via })), offerSdp());
+    const ok = await finalOf(id);
+    expect(ok.status).toBe(200);
+    const to = ok.header('To') ?? '';
+    peer.send(spelt(requestLines('ACK', id, { to })));
+    const path = `/v1/calls?state=in_progress&sip_call_id=${encodeURIComponent(id)}`;
+    const calls = async (): Promise<readonly { readonly call_id: string }[]> => (await gateway.api('GET', path)).json['calls'] as [];
+    await gateway.until(async () => (await calls()).length === 1);
+    const stopped = gateway.api('POST', `/v1/calls/${(await calls())[0]?.call_id ?? ''}/stop`, {});
+    const bye = await peer.next('BYE', (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === id);
+    expect(bye.header('To')).toContain(`;tag=${tag ?? 'edge'}`);
+    answerOk(peer, bye);
+    expect((await stopped).status).toBe(200);
+    expect(await gateway.record(id)).toMatchObject({ reason: 'API_STOPPED' });
+  });
+
   it('[3261 §8.2.2.2] the same INVITE by another way gets 482, and the first one its call', async () => {
     const callId = 'merged@carrier';
     peer.send(requestLines('INVITE', callId), offerSdp());
@@ -118,12 +145,37 @@ describe('what stands in the way of a first call', () => {
   });
 });
 
+describe('a request that is malformed', () => {
+  it.each([
+    ['From', 'quotes', '"bro"ken" <sip:+15550100999@carrier>', 'Bad From Header'],
+    ['To', 'brackets', '<sip:x@127.0.0.1', 'Bad To Header'],
+    ['CSeq', 'numbers', 'one INVITE', 'Bad CSeq Header'],
+    ['Max-Forwards', 'numbers', '-1', 'Bad Max-Forwards Header'],
+    ['Via', 'parameters', 'SIP/2.0/TLS carrier;;branch=z9hG4bK1', 'Bad Via Header'],
+  ])('[3261 §21.4.1] by its %s, for its %s, gets 400 with a Warning, is logged and counted', async (name, _what, value, problem) => {
+    const before = gateway.sipServer.totals.malformed;
+    const callId = `malformed-${name}`;
+    const broken = (line: string): string =>
+      line.startsWith(`${name}: `) ? `${name}: ${value}${name === 'From' ? ';tag=edge' : ''}` : line;
+    peer.send(requestLines('INVITE', callId).map(broken), offerSdp());
+    const answer = await peer.next('400', (message) => message.status === 400 && message.header('Call-ID') === callId);
+    expect(answer.header('Warning')).toBe(`399 sip-server "MALFORMED_REQUEST: ${problem}"`);
+    expect(gateway.lines).toContainEqual({
+      process: 'sip-server',
+      level: 'info',
+      event: 'sip.message.malformed',
+      fields: { peer: '127.0.0.1', error: problem, sip_call_id: callId },
+    });
+    expect(gateway.sipServer.totals.malformed).toBe(before + 1);
+  });
+});
+
 describe('refer_status: 405', () => {
   it('[3261 §21.4.6] a REFER within a call gets 405 with an Allow that does not name it', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(offerSdp());
     const refer = await call.request('REFER', ok, '', ['Refer-To: <sip:+15550100777@127.0.0.1>']);
-    expect([refer.status, refer.header('Allow')]).toEqual([405, 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK']);
+    expect([refer.status, refer.header('Allow')]).toEqual([405, 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, NOTIFY']);
     await call.hangUp(ok);
   });
 });

@@ -174,7 +174,7 @@ function queryOf(query: CallsQuery): CallQuery {
     limit: Number(query.limit ?? DEFAULT_PAGE_LIMIT),
     ...beforeOf(query.before),
     ...(to === undefined ? {} : { to }),
-    ...(query.from === undefined ? {} : { from: parseE164(query.from) ?? query.from }),
+    ...(query.from === undefined ? {} : { from: query.from }),
     ...(query.reason === undefined ? {} : { reason: query.reason }),
     ...(query.sip_call_id === undefined ? {} : { sipCallId: query.sip_call_id }),
     ...(query.since === undefined ? {} : { sinceMs: Date.parse(query.since) }),

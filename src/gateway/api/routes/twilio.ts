@@ -227,7 +227,7 @@ function filterOf(query: ListQuery): Omit<CallQuery, 'limit'> {
   const ended = stretchOf(query, 'EndTime');
   return {
     ...(query.To === undefined ? {} : { to: parseE164(query.To) ?? query.To }),
-    ...(query.From === undefined ? {} : { from: parseE164(query.From) ?? query.From }),
+    ...(query.From === undefined ? {} : { from: query.From }),
     ...(parentCallId === undefined ? {} : { parentCallId }),
     ...(started.since === null ? {} : { sinceMs: started.since }),
     ...(started.until === null ? {} : { untilMs: started.until }),

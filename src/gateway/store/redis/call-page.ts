@@ -1,3 +1,4 @@
+import { parseE164 } from '../../model/e164.js';
 import { callIndexTime } from '../../ports/listing.js';
 import { MAX_PAGE_BYTES, MAX_SCANNED_CALLS, type CallFilter, type CallPage, type CallQuery } from '../../ports/stores.js';
 
@@ -40,7 +41,7 @@ function matches(record: Listed, query: CallFilter): boolean {
   const { to, from, reason, sipCallId, parentCallId } = query;
   return (
     (to === undefined || record.to === to) &&
-    (from === undefined || record.from === from) &&
+    (from === undefined || record.from === from || record.from === parseE164(from)) &&
     (reason === undefined || record.reason === reason) &&
     (sipCallId === undefined || record.sip_call_id === sipCallId) &&
     (parentCallId === undefined || record.parent_call_id === parentCallId) &&

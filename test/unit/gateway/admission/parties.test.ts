@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { callerIdentity } from '../../../../src/gateway/admission/parties.js';
+import { callerIdentity, claimedCallers } from '../../../../src/gateway/admission/parties.js';
 
 function identity(headers: Readonly<Record<string, string>>) {
   const byName = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
@@ -12,7 +12,6 @@ describe('what the carrier tells of the caller', () => {
   it('[3261 §20.20] the number of From in E.164, or its name', () => {
     expect(identity({ From: FROM })).toMatchObject({ number: '+15550100999', display_name: 'Alice "A" Ärger' });
     expect(identity({ From: 'sip:bob@carrier;tag=1' })).toMatchObject({ number: 'bob', display_name: null });
-    expect(identity({ From: '<tel:15550100999>;tag=1' }).number).toBe('+15550100999');
     expect(identity({ From: 'Smith, Ann <sip:ann@carrier>;tag=1' })).toMatchObject({ number: 'ann', display_name: 'Smith, Ann' });
     expect(identity({ From: '<sip:first@carrier>, <sip:second@carrier>' }).number).toBe('first');
     expect(identity({ From: 'nonsense' }).number).toBe('anonymous');
@@ -20,6 +19,38 @@ describe('what the carrier tells of the caller', () => {
       number: 'anonymous',
       display_name: null,
     });
+  });
+
+  it.each([
+    ['sip:2125551234@carrier', '2125551234'],
+    ['sip:02125551234@carrier;user=phone', '02125551234'],
+    ['sip:15550100999@carrier', '15550100999'],
+    ['sip:212-555-1234@carrier', '2125551234'],
+    ['tel:15550100999', '15550100999'],
+    ['tel:(030)123456', '030123456'],
+    ['sip:2125551234;phone-context=example.com@carrier', '2125551234'],
+    ['sip:2125551234;phone-context=+1@carrier;user=phone', '+12125551234'],
+    ['tel:555-1234;phone-context=+1-212', '+12125551234'],
+    ['sip:%2B12125551234@carrier', '+12125551234'],
+    ['tel:+1-212-555-1234', '+12125551234'],
+    ['sip:+0123@carrier', '+0123'],
+  ])('[3966 §5.1.4] [3966 §5.1.5] of %s the caller is %s: a plus only where one was sent or stated', (uri, number) => {
+    expect(identity({ From: `<${uri}>;tag=1` }).number).toBe(number);
+  });
+
+  it.each([
+    ['Alice "Al" <sip:+15550100999@carrier>;tag=1', 'Alice Al'],
+    ['"Al"ice <sip:+15550100999@carrier>;tag=1', 'Alice'],
+    ['"bro"ken" <sip:+15550100999@carrier>;tag=1', 'broken'],
+    ['"open <sip:+15550100999@carrier>;tag=1', 'open'],
+  ])('reads the caller of a From whose quotes are misplaced: %s', (from, name) => {
+    expect(identity({ From: from })).toMatchObject({ number: '+15550100999', display_name: name });
+    expect(claimedCallers({ get: (header) => (header === 'From' ? from : undefined) })).toEqual(['sip:+15550100999@carrier']);
+  });
+
+  it('takes no caller from a From with misplaced quotes and two addresses', () => {
+    const from = 'a "<sip:+15550100998@carrier> <sip:+15550100999@carrier>;tag=1';
+    expect(identity({ From: from }).number).toBe('anonymous');
   });
 
   it('[3325 §9.1] P-Asserted-Identity, both of it', () => {

@@ -27,7 +27,7 @@ beforeEach(() => {
   changes = 0;
 });
 
-function requests(settings: Partial<AgentSettings> = {}): AgentRequests {
+function requests(settings: Partial<AgentSettings> = {}, person = '+15550100999'): AgentRequests {
   const agent = { ...DEFAULT_AGENT_SETTINGS, ...settings, agent_id: 'a', org_id: 'o', name: '', created_at: '', updated_at: '' };
   const route: Route = { ...ROUTE, agent };
   const find = (_org: string, ids: readonly string[]): Promise<readonly ToolRecord[]> =>
@@ -41,7 +41,7 @@ function requests(settings: Partial<AgentSettings> = {}): AgentRequests {
     new Promise((settle) => running.push({ tool, ended, settle }));
   return new AgentRequests(
     { tools: { find }, toolRunner: { run }, doNotCall: { add } },
-    '+15550100999',
+    person,
     () => route,
     (answer) => void told.push(answer),
     () => (changes += 1),
@@ -67,6 +67,12 @@ describe('who wants no more calls', () => {
     await turn();
     expect(told).toMatchObject([{ type: 'tool-result', requestId: 'r', result: 'The number is never dialled again.' }]);
     expect(listed).toEqual(Array.from({ length: 2 }, () => [ROUTE.org.org_id, '+15550100999']));
+  });
+
+  it('is not known by national digits: no country code is guessed', async () => {
+    requests({}, '2125551234').take({ type: 'do_not_call', requestId: 'r' });
+    await turn();
+    expect([codes(), listed]).toEqual([['NO_NUMBER'], []]);
   });
 
   it('is not told so while the store is away', async () => {

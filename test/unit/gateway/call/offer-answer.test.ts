@@ -194,12 +194,35 @@ describe('a change of what the packets carry', () => {
 
 describe('a re-INVITE without an offer', () => {
   const offered = playOn(talking, [NEXT('')]);
+  const { sentSdp, version } = offered.state.session!;
+  /** As before, but for the description that we sent. */
+  const unchanged = { ...talking, session: { ...talking.session, sentSdp, version } };
 
-  it('[3261 §14.2] gets the session as it is for an offer, and the same again in the ACK changes nothing', () => {
-    expect(offered.effects).toContainEqual({ do: 'accept', requestId: 1, sdp: talking.session?.sentSdp });
+  it('[3261 §14.2] gets the offer of a new call with the codec of this one first, and the same again in the ACK changes nothing', () => {
+    expect(effect(offered, 'accept')).toEqual({ do: 'accept', requestId: 1, sdp: sentSdp });
+    expect(sentSdp).toMatch(/^o=trunkline 7 2 .*\r\n[\s\S]*m=audio 30000 RTP\/SAVP 0 8 101\r\n/m);
     const same = playOn(offered.state, [ACK(offerSdp())]);
     expect(kinds(same.effects)).toEqual(['keep']);
-    expect(same.state).toEqual(talking);
+    expect(same.state).toEqual(unchanged);
+  });
+
+  it('[3261 §14.2] answered with the other codec, and with telephone-event, goes on with them', () => {
+    const plain = play(CALL, { ...FACTS, sdp: offerSdp({ payloads: '8', rtpmap: ['8 PCMA/8000'] }) }).state;
+    const again = playOn(plain, [NEXT('')]);
+    expect(effect(again, 'accept')?.sdp).toContain('m=audio 30000 RTP/SAVP 8 0 101\r\n');
+    const other = playOn(again.state, [ACK(ANSWER)]);
+    expect(effect(other, 'offer-relay')?.media).toMatchObject({ codec: { name: 'PCMU', payloadType: 0 }, telephoneEvent: 101 });
+    const done = playOn(other.state, RELAYED);
+    expect(effect(done, 'change-leg')?.media.codec.name).toBe('PCMU');
+    expect(done.state).toMatchObject({ name: 'Talking', session: { media: { codec: { name: 'PCMU' } } } });
+  });
+
+  it('[3264 §8.3.2] keeps the payload types that the call has', () => {
+    const mapped = { payloads: '101 96', rtpmap: ['101 PCMU/8000', '96 telephone-event/8000'] };
+    const call = play(CALL, { ...FACTS, sdp: offerSdp(mapped) }).state;
+    expect(effect(playOn(call, [NEXT('')]), 'accept')?.sdp).toContain('m=audio 30000 RTP/SAVP 101 8 96\r\n');
+    const mute = play(CALL, { ...FACTS, sdp: offerSdp({ ...mapped, payloads: '101' }) }).state;
+    expect(effect(playOn(mute, [NEXT('')]), 'accept')?.sdp).toContain('m=audio 30000 RTP/SAVP 101 8\r\n');
   });
 
   it('[6337 §5.2.5] opens all directions of a call on hold, so that the carrier can take it back', () => {
@@ -227,7 +250,7 @@ describe('a re-INVITE without an offer', () => {
   });
 
   it('whose ACK has no answer leaves the session as it was', () => {
-    expect(playOn(offered.state, [ACK()]).state).toEqual(talking);
+    expect(playOn(offered.state, [ACK()]).state).toEqual(unchanged);
   });
 
   it('whose ACK has an answer that is none ends the call with BAD_ANSWER', () => {
@@ -245,7 +268,7 @@ describe('a re-INVITE without an offer', () => {
   it('in a call whose first INVITE had none either', () => {
     const late = play(LATE_CALL, LATE_FACTS).state;
     const again = playOn(late, [NEXT('')]);
-    expect(effect(again, 'accept')?.sdp).toContain('m=audio 30000 RTP/SAVP 0 101\r\n');
+    expect(effect(again, 'accept')?.sdp).toContain('m=audio 30000 RTP/SAVP 0 8 101\r\n');
     expect(playOn(again.state, [ACK(ANSWER)]).state.name).toBe('Talking');
   });
 });

@@ -136,6 +136,13 @@ describe('a call that is placed', () => {
     expect(kinds(lost.effects)).toEqual([...END, 'acknowledge', 'bye', 'finish']);
     const gone = place([...CONNECTING, { type: 'bye', reason: 'CALLER_HANGUP' }]);
     expect(kinds(gone.effects)).toEqual([...END, 'acknowledge', 'finish']);
+    expect(gone.state.reason).toBe('CALLEE_HANGUP');
+  });
+
+  it('whose callee hangs up ends with CALLEE_HANGUP; a session that expires is nobody’s hang-up', () => {
+    const { state } = place(PLACED);
+    expect(playOn(state, [{ type: 'bye', reason: 'CALLER_HANGUP' }]).state.reason).toBe('CALLEE_HANGUP');
+    expect(playOn(state, [{ type: 'bye', reason: 'SESSION_EXPIRED' }]).state.reason).toBe('SESSION_EXPIRED');
   });
 
   it('[3261 §14.2] refuses a re-INVITE before its ACK', () => {

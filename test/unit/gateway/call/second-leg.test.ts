@@ -135,6 +135,8 @@ describe('the change of media', () => {
     const sdp = offerSdp({ payloads: '8', rtpmap: ['8 PCMA/8000'] });
     const played = playOn(joined(), [{ type: 'reoffered', requestId: 1, method: 'INVITE', sdp }]);
     expect(played.effects).toEqual([{ do: 'reject', requestId: 1, reason: 'NO_COMMON_CODEC' }]);
+    const offered = playOn(joined(), [{ type: 'reoffered', requestId: 1, method: 'INVITE', sdp: '' }]);
+    expect(effect(offered, 'accept')?.sdp).toContain('RTP/SAVP 0 101\r\n');
   });
 
   it('asks a carrier whose media nobody watches whether it is there', () => {

@@ -150,6 +150,40 @@ describe('a trunk with a registrar', () => {
     expect(sent.length).toBeLessThan(14);
   });
 
+  it.each([0, 1, 9])('[3261 §10.2.4] is not registered when the registrar grants %i s, and is tried again ever later', async (seconds) => {
+    answer = () => ({ raw: `SIP/2.0 200 OK\r\nContact: ${OWN};expires=${String(seconds)}\r\n\r\n` });
+    registrarOf('a').start();
+    await pass(3_000);
+    expect(states).toMatchObject([{ state: 'refused', status: 200, expires_at: null }]);
+    await pass(60 * MINUTE_MS);
+    expect(sent.length).toBeLessThan(14);
+    expect(states.every(({ state }) => state === 'refused')).toBe(true);
+  });
+
+  it('[3261 §10.2.4] stays registered with the shortest lifetime that can be kept: each refresh comes before its end', async () => {
+    answer = () => ({ raw: `SIP/2.0 200 OK\r\nContact: ${OWN};expires=10\r\n\r\n` });
+    registrarOf('a').start();
+    await pass(MINUTE_MS);
+    const times = states.map(({ changed_at: at }) => Date.parse(at));
+    expect(times.length).toBeGreaterThan(5);
+    times.slice(1).forEach((at, index) => expect(at - times[index]!).toBeLessThan(10_000));
+  });
+
+  it.each([
+    ['120', 120],
+    ['120 (maintenance);duration=3600', 120],
+    ['999999999', 86_400],
+  ])('[3261 §20.33] is left alone for as long as Retry-After: %s asks for', async (value, seconds) => {
+    answer = () => ({ status: 503, raw: `SIP/2.0 503 Service Unavailable\r\nRetry-After: ${value}\r\n\r\n` });
+    registrarOf('a').start();
+    await pass(3_000);
+    expect(states).toMatchObject([{ state: 'refused', status: 503 }]);
+    await pass((seconds - 4) * 1_000);
+    expect(sent).toHaveLength(1);
+    await pass(6_000);
+    expect(sent).toHaveLength(2);
+  });
+
   it('is registered by one gateway of all; by another once that one is gone', async () => {
     const first = registrarOf('a');
     first.start();

@@ -119,8 +119,8 @@ describe('what follows from the end of a call', () => {
   const plan = { ...PLAN, retries: { BUSY: { times: 2, after_seconds: 60 } } };
 
   it.each([
-    ['an answered one', { isAnswered: true, talkMs: 5_000, silentMs: 300, reason: 'CALLER_HANGUP' }, 'successful'],
-    ['one that nobody spoke in', { isAnswered: true, talkMs: 5_000, silentMs: null, reason: 'CALLER_HANGUP' }, 'failed'],
+    ['an answered one', { isAnswered: true, talkMs: 5_000, silentMs: 300, reason: 'CALLEE_HANGUP' }, 'successful'],
+    ['one that nobody spoke in', { isAnswered: true, talkMs: 5_000, silentMs: null, reason: 'CALLEE_HANGUP' }, 'failed'],
     ['one without a rule', { reason: 'NO_ANSWER' }, 'failed'],
     ['one with a rule', { reason: 'BUSY' }, 'again'],
     ['one of which it is not known', { reason: 'DIAL_AMBIGUOUS' }, 'ambiguous'],
@@ -160,9 +160,9 @@ describe('what follows from the end of a call', () => {
   });
 
   it('is read from its record, and from whoever placed it, if that is still there', () => {
-    const record = callOf('o', 0, { reason: 'CALLER_HANGUP', answered_at: '2026-01-01T00:00:00.000Z', answered_by: 'fax' });
+    const record = callOf('o', 0, { reason: 'CALLEE_HANGUP', answered_at: '2026-01-01T00:00:00.000Z', answered_by: 'fax' });
     const timed = { ...record, timings: { ...record.timings, talk_ms: 5_000 }, turns: { ...record.turns, first_audio_ms: 300 } };
-    const end = { reason: 'CALLER_HANGUP', isAnswered: true, talkMs: 5_000, isDialled: true, silentMs: 300, isMachine: true };
+    const end = { reason: 'CALLEE_HANGUP', isAnswered: true, talkMs: 5_000, isDialled: true, silentMs: 300, isMachine: true };
     expect(endOf(timed)).toEqual(end);
     expect(endOf(timed, { isDialled: false, silentMs: null })).toEqual({ ...end, isDialled: false, silentMs: null });
     const { timings } = record;
@@ -216,7 +216,7 @@ describe('an abandoned call', () => {
     ['of which nobody knows what was heard', { silentMs: undefined, talkMs: 9_000, reason: 'GATEWAY_RESTARTED' }, false],
     ['was answered by a machine', { silentMs: null, talkMs: 9_000, isMachine: true }, false],
   ] as const)('%s', (_what, end, expected) => {
-    expect(isAbandoned({ ...END, isAnswered: true, reason: 'CALLER_HANGUP', ...end })).toBe(expected);
+    expect(isAbandoned({ ...END, isAnswered: true, reason: 'CALLEE_HANGUP', ...end })).toBe(expected);
   });
 
   it('counts in the day of UTC', () => {

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { chooseCrypto, readOffer, readRelaySdp, type CarrierMedia, commonEvents } from '../../../../src/gateway/sdp/sdp-read.js';
-import { canonicalSdp, sessionSdp } from '../../../../src/gateway/sdp/sdp-write.js';
+import {
+  chooseCrypto,
+  readAnswer,
+  readOffer,
+  readRelaySdp,
+  type CarrierMedia,
+  commonEvents,
+} from '../../../../src/gateway/sdp/sdp-read.js';
+import { canonicalSdp, OWN_OFFER, repeatedOffer, sessionSdp } from '../../../../src/gateway/sdp/sdp-write.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../../support/sdp.js';
 
 const SUITE = 'AES_CM_128_HMAC_SHA1_80';
@@ -82,6 +89,26 @@ describe('readOffer', () => {
   });
 });
 
+describe('where the carrier takes RTCP', () => {
+  it.each([
+    ['no a=rtcp', [], 40_001],
+    ['a=rtcp alone', ['a=rtcp:40005'], 40_005],
+    ['a=rtcp with the address', ['a=rtcp:40005 IN IP4 127.0.0.1'], 40_005],
+    ['the discard port of an offer with ICE', ['a=rtcp:9 IN IP4 0.0.0.0', 'a=rtcp-mux'], 40_001],
+    ['the discard port alone', ['a=rtcp:9'], 40_001],
+    ['a port at no address', ['a=rtcp:40005 IN IP6 ::', 'a=rtcp-mux'], 40_001],
+    ['port 0', ['a=rtcp:0'], 40_001],
+    ['a port that is none', ['a=rtcp:70000'], 40_001],
+  ])('[3605 §2.1] [8829 §5.2.1] is read from %s', (_what, extra, port) => {
+    expect(accepted(offerSdp({ port: 40_000, extra })).rtcpPort).toBe(port);
+  });
+
+  it('is what a=rtcp says while the call is held by address', () => {
+    const held = offerSdp({ port: 40_000, address: '0.0.0.0', extra: ['a=rtcp:40005 IN IP4 0.0.0.0'] });
+    expect(accepted(held).rtcpPort).toBe(40_005);
+  });
+});
+
 describe('hold by address', () => {
   it.each([
     ['sendrecv', '0.0.0.0', 'recvonly'],
@@ -118,6 +145,15 @@ describe('telephone-event', () => {
     const answer = sessionSdp(offer, RELAY, { sessionId: '7', version: 1 })!;
     expect(answer).toContain('RTP/SAVP 0 96\r\n');
     expect(answer).toContain('a=fmtp:96 0-11\r\n');
+  });
+
+  it('[3264 §6.1] may have another type in the answer: we send with it, and our own descriptions keep ours', () => {
+    const given = readAnswer(offerSdp({ payloads: '0 96', rtpmap: ['0 PCMU/8000', '96 telephone-event/8000'] }), OWN_OFFER);
+    if (!given.ok) throw new Error('the answer is refused');
+    expect(given.value).toMatchObject({ telephoneEvent: 96, ownTelephoneEvent: 101, events: '0-15' });
+    for (const own of [canonicalSdp(given.value), sessionSdp(given.value, RELAY, { sessionId: '7', version: 2 })])
+      expect(own).toContain('RTP/SAVP 0 101\r\n');
+    expect(repeatedOffer(given.value).telephoneEvent).toBe(101);
   });
 
   it('is not answered when the m-line does not list it, or it has no event that we know', () => {

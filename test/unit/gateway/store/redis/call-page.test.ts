@@ -20,3 +20,16 @@ it('one request looks at so many records and no more, and the next one goes on b
   const third = await page(second.next!);
   expect([third.calls, third.next, read]).toEqual([[calls[0]], null, 2_500]);
 });
+
+it.each([
+  ['2125551234', '2125551234'],
+  ['+12125551234', '12125551234'],
+  ['+12125551234', '+1-212-555-1234'],
+  ['anonymous', 'anonymous'],
+])('a caller recorded as %s is found by %s', async (from, asked) => {
+  const record = callOf('o', 0, { from });
+  const entry = { member: recordMember(record.started_at, record.call_id), record, bytes: 1 };
+  const found = async (text: string): Promise<number> =>
+    (await readPage({ limit: 10, from: text }, () => Promise.resolve([entry]))).calls.length;
+  expect([await found(asked), await found('+2125551234')]).toEqual([1, 0]);
+});
