@@ -170,7 +170,7 @@ export class ProviderAgent implements LegAgent {
 
   hear(...packet: Parameters<LegAgent['hear']>): void {
     const [codec, , , buffer, offset, lengthBytes, nowMs] = packet;
-    this.#callerTurns.heard(codec, buffer, offset, lengthBytes, nowMs);
+    if (this.#callerTurns.heard(codec, buffer, offset, lengthBytes, nowMs)) this.#silence.loud(nowMs);
     (this.#uplink ?? this.#earlyAudio).hear(...packet);
   }
 
