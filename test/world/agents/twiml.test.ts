@@ -103,6 +103,30 @@ describe('a voice webhook', () => {
     });
   });
 
+  it('writes a transcript whose times go on from one verb, and one document, to the next', async () => {
+    page('/voice', (response) => {
+      response.say('One.');
+      response.pause({ length: 2 });
+      response.gather({ numDigits: 1, action: '/menu', timeout: 20 }).say('Two.');
+    });
+    page('/menu', (response) => {
+      response.gather({ numDigits: 1, timeout: 3 }).say('Three.');
+      response.say('Four.');
+    });
+    const call = await talking();
+    await site.gateway.pass(5_000);
+    await call.end.peer.press(7);
+    await call.ended();
+    const { call_id: id } = await site.gateway.record(call.signalling.callId);
+    const { json } = await site.gateway.api('GET', `/v1/calls/${String(id)}`);
+    const { transcript } = (json as { call: { transcript: readonly { readonly text: string; readonly at_ms: number }[] } }).call;
+    expect(transcript.map(({ text }) => text)).toEqual(['One.', 'Two.', '7', 'Three.', 'Four.']);
+    const times = transcript.map(({ at_ms: atMs }) => atMs);
+    expect(times).toEqual(times.toSorted((one, other) => one - other));
+    expect(times[1]).toBeGreaterThanOrEqual(2_000);
+    expect(times[4]).toBeGreaterThanOrEqual(times[3]! + 3_000);
+  });
+
   it('gets its cookies back, each call its own', async () => {
     const { cookies } = webhook;
     cookies.set('/voice', ['state=greeting; Path=/; HttpOnly', 'seen=1']);
