@@ -16,6 +16,7 @@ import { isoLanguageOf } from '../provider/instructions.js';
 import { shownReason } from '../provider/json-message.js';
 import { Downlink } from '../stream/downlink.js';
 import { EarlyAudio } from '../stream/early-audio.js';
+import { beginsAsJson } from '../stream/messages.js';
 import type { AgentSocket, DialAgent, DialSocket } from '../stream/socket.js';
 import { Uplink } from '../stream/uplink.js';
 import { WholeSamples } from '../stream/whole-samples.js';
@@ -147,7 +148,7 @@ export class ConversationAgent implements LegAgent {
         onOpen: (socket) => this.#safely(() => this.#onOpen(socket)),
         onFailed: (message) => this.#safely(() => this.#fail(message)),
         onText: (text) => this.#safely(() => this.#onText(text)),
-        onBinary: () => this.#safely(() => this.#refuse('The message is binary.')),
+        onBinary: (bytes) => this.#safely(() => this.#onBinary(bytes)),
         onPong: () => (this.#isPinged = false),
         onClosed: (code) => this.#safely(() => this.#onClosed(code)),
       });
@@ -278,6 +279,12 @@ export class ConversationAgent implements LegAgent {
     // What it said before it closed is not heard out: it has given the call up.
     if (DONE.has(code)) return this.#end(this.#ending?.handoffData ?? null, null);
     this.#fail(`the connection was closed with ${String(code)}`);
+  }
+
+  /** Some libraries send JSON in binary messages. */
+  #onBinary(bytes: Uint8Array): void {
+    if (beginsAsJson(bytes)) this.#onText(Buffer.from(bytes).toString());
+    else if (this.#budget.take()) this.#refuse('The message is binary, and no JSON.');
   }
 
   #onText(text: string): void {

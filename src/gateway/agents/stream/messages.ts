@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { parseJson } from '../../../lib/bounded-json.js';
 import type { Answerer } from '../../../rtp/answerer/answerer-detector.js';
 import type { AgentAnswer, StreamSettings, StreamTrack } from '../../model/agent.js';
@@ -22,6 +23,17 @@ const EXTENSIONS: ReadonlySet<string> = new Set([
   'do_not_call',
 ]);
 const MAX_SHOWN_EVENT = 40;
+const OPENING_BRACE = 0x7b;
+
+/** Whether a binary message may be an object of JSON. */
+export function beginsAsJson(bytes: Uint8Array): boolean {
+  return bytes[0] === OPENING_BRACE;
+}
+
+/** Whether a binary message is JSON. Audio may begin with the byte of a brace, too, but is no JSON then. */
+export function isJson(bytes: Uint8Array): boolean {
+  return beginsAsJson(bytes) && isUtf8(bytes) && parseJson(Buffer.from(bytes).toString()).ok;
+}
 
 /** Reads a text message of an agent. */
 export function readMessage(text: string): ReadMessage {
