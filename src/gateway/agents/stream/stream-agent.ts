@@ -56,7 +56,7 @@ const FAREWELL_FRAMES = 10;
 /** Checks of how far an agent has read, per `agents.max_unsent_audio_ms`. */
 const PINGS_PER_UNSENT = 8;
 /** Messages that wait for a connection: as many as marks may. */
-const MAX_OWED = 1_000;
+const MAX_OWED = 10_000;
 /** Audio that an agent does not read is dropped long before; answers to what it sends are not, and end here. */
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
 /** Warnings of one kind a call. */
@@ -422,9 +422,7 @@ export class StreamAgent implements LegAgent {
       case 'media':
         return this.#play(() => downlink.sendBinary(Buffer.from(message.media.payload, 'base64'), 'pcmu'));
       case 'mark':
-        if (!downlink.queue.mark(message.mark.name)) this.#warn({}, 'agent.mark.dropped');
-        this.#hasNewMarks = true;
-        return this.#sendMarks(downlink.queue.takePlayedMarks());
+        return this.#onMark(downlink, message.mark.name);
       case 'clear':
         return this.#sendMarks(downlink.queue.clear());
       case 'configure':
@@ -453,6 +451,14 @@ export class StreamAgent implements LegAgent {
       default:
         assertNever(message);
     }
+  }
+
+  #onMark({ queue }: Downlink, name: string): void {
+    this.#hasNewMarks = true;
+    const early = queue.mark(name);
+    if (early.length > 0) this.#noteOnce('other', 'too many marks wait: the oldest come back before their audio was heard');
+    this.#sendMarks(early);
+    this.#sendMarks(queue.takePlayedMarks());
   }
 
   get #elapsedMs(): number {

@@ -520,6 +520,35 @@ describe('raw formats', () => {
   });
 });
 
+describe('marks', () => {
+  it('come back, each one, when a bot sends one with each 20 ms of a minute at once', async () => {
+    const { bot, frames, notes, talk } = openStream();
+    await talk();
+    for (let piece = 0; piece < 3_000; piece += 1) {
+      bot.says(media(Buffer.alloc(160, 0x11)));
+      bot.says({ event: 'mark', mark: { name: String(piece) } });
+    }
+    frames(1_500);
+    expect(markNames(bot)).toHaveLength(1_500);
+    frames(1_500);
+    expect(markNames(bot)).toEqual(Array.from({ length: 3_000 }, (_, piece) => String(piece)));
+    expect(notes.join()).not.toContain('marks');
+  });
+
+  it('come back early, and the call gets a note, when more than ten thousand wait', async () => {
+    const { bot, frames, notes, talk } = openStream();
+    await talk();
+    bot.says(media(Buffer.alloc(80_000, 0x11)));
+    for (let n = 0; n < 9_000; n += 1) bot.says({ event: 'mark', mark: { name: String(n) } });
+    frames(100);
+    for (let n = 9_000; n < 10_010; n += 1) bot.says({ event: 'mark', mark: { name: String(n) } });
+    expect(markNames(bot)).toEqual(Array.from({ length: 10 }, (_, n) => String(n)));
+    expect(notes.filter((note) => note.includes('too many marks wait'))).toHaveLength(1);
+    frames(500);
+    expect(markNames(bot)).toEqual(Array.from({ length: 10_010 }, (_, n) => String(n)));
+  });
+});
+
 describe('a message in a binary frame', () => {
   const binary = (message: object | string): Uint8Array => Buffer.from(typeof message === 'string' ? message : JSON.stringify(message));
 
