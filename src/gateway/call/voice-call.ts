@@ -86,6 +86,7 @@ export class VoiceCall {
   #session: { readonly id: string; readonly startedMs: number } | null = null;
   /** What `<Start>` began, by how its server knows it. */
   readonly #forks = new Map<string, RunningFork>();
+  #hasNotedFragment = false;
   /** The call that an earlier `<Dial>` placed. */
   #legBefore: string | null = null;
 
@@ -410,8 +411,16 @@ export class VoiceCall {
     return this.#enter(request.url, document.value.text, document.value.setCookies);
   }
 
+  /** Twilio takes connection overrides from there (`#rc=2&rp=all`). */
+  #noteFragment(): void {
+    if (this.#hasNotedFragment) return;
+    this.#hasNotedFragment = true;
+    this.host.note('What a URL has behind # is not sent: connection overrides have no effect here.', false);
+  }
+
   #request({ url, method, parameters }: DocumentRequest): ReturnType<VoiceServer['document']> {
     const { facts, application } = this.settings;
+    if (url.includes('#')) this.#noteFragment();
     // Only the answerer hears a document of a placed call.
     const call = callParameters(
       { ...facts, answeredBy: this.host.answeredBy },

@@ -382,6 +382,18 @@ describe('an update of a call', () => {
     await call.hangUp();
   });
 
+  it('may have connection overrides in its URLs, which are not signed, and of which the trace says that they have no effect', async () => {
+    page('/voice', (response) => response.redirect('/second#rc=2&rp=all'));
+    page('/second', (response) => response.redirect('/third#rc=2'));
+    page('/third', (response) => response.hangup());
+    const call = await talking();
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    for (const path of ['/second', '/third']) expect(await webhook.at(path)).toMatchObject({ isSigned: true });
+    const { call_id: id } = await site.gateway.record(call.signalling.callId);
+    const trace = JSON.stringify((await site.gateway.api('GET', `/v1/calls/${String(id)}/trace`)).json);
+    expect(trace.split('connection overrides have no effect here')).toHaveLength(2);
+  });
+
   it('skips unknown verbs and attributes with a warning each in the trace', async () => {
     webhook.pages.set('/voice', '<Response><Whistle/><Pause length="1" volume="3"/><Hangup/></Response>');
     const call = await talking();

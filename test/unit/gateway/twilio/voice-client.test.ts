@@ -73,6 +73,22 @@ describe('a voice webhook', () => {
   });
 
   it.each([
+    ['#rc=2&rp=all', ''],
+    ['#', ''],
+    ['#a#b', ''],
+    ['?x=1#rc=2', '?x=1'],
+  ])('is signed without the fragment of its URL (%s), which no server gets to see', async (suffix, seen) => {
+    const base = 'https://bot.example/voice';
+    await server.document({ ...POST, url: base + suffix }, ENDED);
+    expect(sent[0]?.request.headers['x-twilio-signature']).toBe(twilioSignature('secret', base + seen, POST.parameters));
+    await server.document({ ...GET, url: base + suffix }, ENDED);
+    const query = `${seen === '' ? '?' : `${seen}&`}To=%2B1+555&From=ann%26bob`;
+    expect(sent[1]?.request.headers['x-twilio-signature']).toBe(twilioSignature('secret', base + query));
+    await server.notify({ ...POST, url: base + suffix });
+    expect(sent[2]?.request.headers['x-twilio-signature']).toBe(twilioSignature('secret', base + seen, POST.parameters));
+  });
+
+  it.each([
     ['one', 'a=1', ['a=1']],
     ['several', ['a=1', 'b=2'], ['a=1', 'b=2']],
   ])('may set %s cookies', async (_what, header, setCookies) => {
