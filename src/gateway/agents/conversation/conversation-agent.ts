@@ -16,6 +16,7 @@ import { isoLanguageOf } from '../provider/instructions.js';
 import { shownReason } from '../provider/json-message.js';
 import { Downlink } from '../stream/downlink.js';
 import { EarlyAudio } from '../stream/early-audio.js';
+import { DONE_CODES } from '../stream/frames.js';
 import { beginsAsJson } from '../stream/messages.js';
 import type { AgentSocket, DialAgent, DialSocket } from '../stream/socket.js';
 import { Uplink } from '../stream/uplink.js';
@@ -51,8 +52,6 @@ const MAX_EARLY_DIGITS = 64;
 const MAX_UNSENT_BYTES = 1_024 * 1_024;
 /** Warnings and error messages a call. */
 const MAX_WARNINGS = 20;
-/** Codes of a close that is no failure: done, going away, no code (RFC 6455 §7.4.1). */
-const DONE: ReadonlySet<number> = new Set([1_000, 1_001, 1_005]);
 /** Position in the queue at which the last part of a frame is not waited for. */
 const END = 'end';
 const ISO_MULTI = 'multi';
@@ -277,7 +276,7 @@ export class ConversationAgent implements LegAgent {
   #onClosed(code: number): void {
     this.#app = null;
     // What it said before it closed is not heard out: it has given the call up.
-    if (DONE.has(code)) return this.#end(this.#ending?.handoffData ?? null, null);
+    if (DONE_CODES.has(code)) return this.#end(this.#ending?.handoffData ?? null, null);
     this.#fail(`the connection was closed with ${String(code)}`);
   }
 

@@ -20,6 +20,7 @@ import { Downlink } from './downlink.js';
 import { EarlyAudio } from './early-audio.js';
 import { EarlyMessages } from './early-messages.js';
 import { APPLICATION_LIMITS, MessageBudget } from '../message-budget.js';
+import { DONE_CODES } from './frames.js';
 import { FrameAlignment } from './frame-alignment.js';
 import { MediaReader } from './media-message.js';
 import { beginsAsJson, isJson, MessageWriter, readMessage } from './messages.js';
@@ -313,7 +314,7 @@ export class StreamAgent implements LegAgent {
   #onClosed(code: number): void {
     this.#forgetSocket();
     this.log.info({ code }, 'agent.closed');
-    this.#note('closed', `the agent's connection was closed with ${String(code)}${CLOSE_CODES[code] ?? ''}`, code !== 1_000);
+    this.#note('closed', `the agent's connection was closed with ${String(code)}${CLOSE_CODES[code] ?? ''}`, !DONE_CODES.has(code));
     this.#connection.step({ type: 'closed', code });
   }
 
