@@ -20,7 +20,7 @@ import {
   type VoiceMove,
   type VoiceScript,
 } from '../twilio/voice-script.js';
-import { callStatusOf } from '../twilio/call-status.js';
+import { callStatusOf, twilioDirection } from '../twilio/call-status.js';
 import type { DialRules } from '../twilio/twiml.js';
 import type { LegNote } from './call-legs.js';
 import { StreamCallbacks, type StreamReport } from './stream-callbacks.js';
@@ -239,6 +239,7 @@ export class VoiceCall {
         kind: 'conversation',
         ...this.#addressOf({ url, parameters }),
         sessionId: this.#session.id,
+        direction: twilioDirection(facts.direction),
         from: facts.caller.number,
         to: facts.to,
         callerName: facts.caller.display_name,

@@ -24,7 +24,7 @@ import { ConversationSoFar } from './conversation-so-far.js';
 import { EarlySpeech } from './early-speech.js';
 import { Farewell } from './farewell.js';
 import { FunctionCalls } from './function-calls.js';
-import { causeOf } from './json-message.js';
+import { causeOf, shownReason } from './json-message.js';
 import { Liveness } from './liveness.js';
 import { LongSilence } from './long-silence.js';
 import { OwnSpeech } from './own-speech.js';
@@ -359,7 +359,7 @@ export class ProviderAgent implements LegAgent {
     this.log.info({ code }, 'agent.closed');
     if (!wasAccepted) return this.#onFailed(message);
     if (isHangUp && this.#startedMs !== null) {
-      this.#notes.closed('the agent ended the call', false);
+      this.#notes.closed(`the agent ended the call${reason === '' ? '' : ` (${shownReason(reason)})`}`, false);
       this.#farewell.begin();
       return this.#leaveSocket(true);
     }

@@ -41,6 +41,7 @@ function sent(
     provider: provider === 'conversation-relay' ? relay : chosen,
   };
   const call = {
+    direction: 'inbound' as const,
     callId: 'c',
     to: NUMBER,
     caller,
