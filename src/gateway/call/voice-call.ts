@@ -22,6 +22,7 @@ import {
 } from '../twilio/voice-script.js';
 import { callStatusOf, twilioDirection } from '../twilio/call-status.js';
 import type { DialRules } from '../twilio/twiml.js';
+import { beginningOf } from '../twilio/xml.js';
 import type { LegNote } from './call-legs.js';
 import { StreamCallbacks, type StreamReport } from './stream-callbacks.js';
 import { errorText } from '../../lib/result.js';
@@ -386,10 +387,11 @@ export class VoiceCall {
     return this.#enter(this.#script?.base ?? NO_BASE, target.twiml);
   }
 
-  #enter(base: string, text: string, setCookies: readonly string[] = []): VoiceMove {
+  /** @param hint why the document may not be one, behind what is wrong with it */
+  #enter(base: string, text: string, setCookies: readonly string[] = [], hint = ''): VoiceMove {
     const { sendDigits } = this.settings.application;
     const entered = enterDocument(this.#script, base, text, setCookies);
-    if (!entered.ok) throw new VoiceError(entered.error);
+    if (!entered.ok) throw new VoiceError(`${entered.error}${hint}`);
     const { script, warnings } = entered.value;
     for (const warning of warnings) this.host.note(warning, false);
     return nextStep(this.#script === null && sendDigits !== null ? afterDigits(script, sendDigits) : script, this.host.isAnswered);
@@ -409,7 +411,8 @@ export class VoiceCall {
   async #loadFrom(request: DocumentRequest): Promise<VoiceMove> {
     const document = await this.#request(request);
     if (!document.ok) throw new VoiceError(document.error);
-    return this.#enter(request.url, document.value.text, document.value.setCookies);
+    const { text, contentType, setCookies } = document.value;
+    return this.#enter(request.url, text, setCookies, typeHint(contentType));
   }
 
   /** Twilio takes connection overrides from there (`#rc=2&rp=all`). */
@@ -431,6 +434,12 @@ export class VoiceCall {
     const request = { url, method, parameters: { ...call, ...parameters }, token: application.token };
     return this.server.document(cookie === undefined ? request : { ...request, cookie }, this.#ended.signal);
   }
+}
+
+/** A server that answers with another type has probably sent something else than it was asked for. */
+function typeHint(contentType: string | null): string {
+  if (contentType === null) return ' It has no Content-Type.';
+  return /\bxml\b/iu.test(contentType) ? '' : ` Its Content-Type is ${beginningOf(contentType)}.`;
 }
 
 /** How a `<Dial>` ended: the call that it placed, or the carrier's answer to a REFER. */

@@ -317,15 +317,24 @@ describe('a voice webhook', () => {
     expect(await call.ended()).toContain('AGENT_HANGUP');
   });
 
-  it('whose document cannot be carried out ends the call, and the record says why', async () => {
+  it.each([
+    ['cannot be carried out', '<Response><Record/></Response>', 'text/xml', '<Record> is not supported.'],
+    [
+      'is JSON',
+      '{"detail":"Not Found"}',
+      'application/json',
+      'The document is no XML: it begins with "{"detail":"Not Found"}". Its Content-Type is application/json.',
+    ],
+    ['is HTML', '<!DOCTYPE html><html></html>', 'text/html', 'The document is HTML, not TwiML. Its Content-Type is text/html.'],
+    ['is empty', '', 'application/xml', 'The document is empty.'],
+  ])('whose document %s ends the call, and the record says why', async (_how, body, type, error) => {
     page('/voice', (response) => response.redirect('/bad'));
-    webhook.pages.set('/bad', '<Response><Record/></Response>');
+    webhook.pages.set('/bad', body);
+    webhook.headers.set('/bad', { 'content-type': type });
     const refused = await site.invite({ number });
     expect((await refused.signalling.final()).status).toBe(480);
     await refused.close();
-    const calls = async (): Promise<string> =>
-      JSON.stringify((await site.gateway.api('GET', `/v1/calls?phone_number=${encodeURIComponent(number)}`)).json);
-    await site.gateway.until(async () => (await calls()).includes('<Record> is not supported.'));
+    expect(await site.gateway.record(refused.signalling.callId)).toMatchObject({ agent_error: error });
   });
 });
 

@@ -152,7 +152,20 @@ describe('a TwiML document', () => {
   });
 
   it.each([
-    ['', /empty|not well-formed/],
+    ['', /^The document is empty\.$/],
+    [' \n ', /^The document is empty\.$/],
+    ['<!-- nothing -->', /must contain a root element/],
+    ['{"error":"no such  tenant"}', /^The document is no XML: it begins with "\{"error":"no such tenant"\}"\.$/],
+    ['\u0000Hello'.repeat(50), /^The document is no XML: it begins with "Hello Hello.{1,40}"\.$/],
+    ['<!doctype html><html><body>Not found</body></html>', /^The document is HTML, not TwiML\.$/],
+    [' <HTML lang="en">', /^The document is HTML, not TwiML\.$/],
+    ['<Response><Connect><Stream url="wss://a/b?x=1&y=2"/></Connect></Response>', /\(1:45: a bare &: write &amp;\)/],
+    ['<Response>\n<Say>Tom & Ann</Say></Response>', /\(2:9: a bare &: write &amp;\)/],
+    ['<Response><Say>Tom &amp; Ann, &#38;, R&D; </Say><Redirect>/a?b=1&c=2;</Redirect></Response>', /undefined entity/],
+    ['<Response><!-- a & b --><Say><![CDATA[a & b]]></Say><Redirect>/a?b=1&c=2;</Redirect></Response>', /\(1:68: a bare &/],
+    ['<Response><Say>a &', /a bare &/],
+    ['<Response><!-- & --><Say>a</Response>', /unexpected close tag/],
+    ['<Response><Say>a</Sya><Say>b & c</Say></Response>', /unexpected close tag/],
     ['<Response>', /not well-formed/],
     ['<Response><Say></Response>', /not well-formed/],
     ['<Twiml/>', /must be a <Response>/],

@@ -44,7 +44,7 @@ beforeEach(() => {
 
 describe('a voice webhook', () => {
   it('by POST has its parameters in a signed form', async () => {
-    expect(await server.document(POST, ENDED)).toEqual(ok({ text: '<Response/>', setCookies: [] }));
+    expect(await server.document(POST, ENDED)).toEqual(ok({ text: '<Response/>', contentType: null, setCookies: [] }));
     expect(sent).toEqual([
       {
         client: { allowPrivate: false, clock: OPTIONS.clock, maxResponseBytes: MAX_XML_BYTES },
@@ -86,6 +86,11 @@ describe('a voice webhook', () => {
     expect(sent[1]?.request.headers['x-twilio-signature']).toBe(twilioSignature('secret', base + query));
     await server.notify({ ...POST, url: base + suffix });
     expect(sent[2]?.request.headers['x-twilio-signature']).toBe(twilioSignature('secret', base + seen, POST.parameters));
+  });
+
+  it('says of what type its answer is', async () => {
+    answer = answering(200, { 'content-type': 'application/json; charset=utf-8' }, '{}');
+    expect(await server.document(GET, ENDED)).toMatchObject({ value: { text: '{}', contentType: 'application/json; charset=utf-8' } });
   });
 
   it.each([
