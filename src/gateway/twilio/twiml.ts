@@ -4,6 +4,7 @@ import { E164_FORM, parseE164, type E164 } from '../model/e164.js';
 import type { ConversationRules } from '../model/conversation.js';
 import { CONVERSATION_ATTRIBUTES, conversationRules } from './conversation-noun.js';
 import { ElementReader, type Action } from './element-reader.js';
+import { spokenText, warnOfSpeech } from './say.js';
 import { readXml, type Element } from './xml.js';
 
 // TwiML, Twilio's XML for a call (https://www.twilio.com/docs/voice/twiml). docs/agents/twilio.md lists what has an effect here.
@@ -180,9 +181,9 @@ function clipsOf(element: Element, read: ElementReader): Clip[] {
     case 'Say': {
       read.only('voice', 'language', 'loop');
       const loop = read.int('loop', 1, 0, MAX_LOOPS);
-      return text.trim() === ''
-        ? []
-        : [{ kind: 'say', text: text.trim(), language: read.text('language'), voice: read.text('voice'), loop }];
+      warnOfSpeech(element, read);
+      const spoken = spokenText(element);
+      return spoken === '' ? [] : [{ kind: 'say', text: spoken, language: read.text('language'), voice: read.text('voice'), loop }];
     }
     case 'Play': {
       const digits = read.only('loop', 'digits').text('digits');

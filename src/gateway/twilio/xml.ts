@@ -8,6 +8,8 @@ export interface Element {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string>>;
   readonly children: readonly Element[];
+  /** Text and children, in their order. */
+  readonly content: readonly (string | Element)[];
   /** Its own text and that of what it contains. */
   readonly text: string;
 }
@@ -16,6 +18,7 @@ interface OpenElement {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string>>;
   readonly children: Element[];
+  readonly content: (string | Element)[];
   text: string;
 }
 
@@ -53,11 +56,13 @@ export function readXml(text: string): Result<Element, string> {
     // Without `xmlns` each attribute is its text.
     const attributes = given as Record<string, string>;
     if (open.length === MAX_DEPTH) fail(`The document is nested more than ${String(MAX_DEPTH)} deep.`);
-    open.push({ name, attributes, children: [], text: '' });
+    open.push({ name, attributes, children: [], content: [], text: '' });
   });
   const addText = (part: string): void => {
     const element = open.at(-1);
-    if (element !== undefined) element.text += part;
+    if (element === undefined) return;
+    element.text += part;
+    element.content.push(part);
   };
   parser.on('text', addText);
   parser.on('cdata', addText);
@@ -68,6 +73,7 @@ export function readXml(text: string): Result<Element, string> {
     if (parent === undefined) root = element;
     else {
       parent.children.push(element);
+      parent.content.push(element);
       parent.text += element.text;
     }
   });

@@ -37,7 +37,37 @@ describe('a TwiML document', () => {
         ],
       },
     ]);
-    expect(warnings).toEqual([]);
+    expect(warnings).toEqual(['<break> in <Say> has no effect: its text is spoken.']);
+  });
+
+  it.each([
+    ['One moment<break time="1s"/>555', 'One moment 555'],
+    ['Call<say-as interpret-as="digits">555</say-as>now', 'Call 555 now'],
+    ['<p>One.</p><p><s>Two.</s><s>Three</s></p>', 'One. Two. Three'],
+    ['Is <emphasis>that</emphasis>, <prosody rate="slow">well</prosody>?', 'Is that, well?'],
+    ['Tom &amp; Ann\n   are <![CDATA[<here>]]>', 'Tom & Ann are <here>'],
+    ['The <sub alias="World Wide Web">WWW</sub>.', 'The World Wide Web.'],
+    ['<break/>', undefined],
+  ])('says the words of SSML apart: %s', (body, text) => {
+    const [say] = read(`<Say>${body}</Say>`).verbs;
+    expect(say).toMatchObject({ verb: 'speak', clips: text === undefined ? [] : [{ kind: 'say', text }] });
+  });
+
+  it('warns of SSML, voices and languages of Say that have no effect, also within Gather', () => {
+    const say = '<Say voice="Polly.Joanna-Neural" language="tlh"><s>A</s><s><emphasis>B</emphasis></s><sub alias="C">c</sub></Say>';
+    const expected = [
+      '<s>, <emphasis> in <Say> has no effect: its text is spoken.',
+      'The voice Polly.Joanna-Neural of <Say> is not here: the voice of its language speaks.',
+      'The language tlh of <Say> has no voice here: an English one speaks.',
+    ];
+    expect(read(say).warnings).toEqual(expected);
+    expect(read(`<Gather>${say}</Gather>`).warnings).toEqual(expected);
+    const voices = ['man', 'Alice', 'woman', 'de', 'en-us+f3', 'Deepgram.aura-2-thalia-en', 'ElevenLabs.Rachel', 'OpenAI.coral'];
+    const languages = ['en-US', 'de-AT', 'GER', 'zh-CN', 'nb-NO', 'fr', 'pt-BR'];
+    const known = [...voices.map((voice) => `<Say voice="${voice}">A</Say>`), ...languages.map((tag) => `<Say language="${tag}">A</Say>`)];
+    expect(read(known.join('')).warnings).toEqual([]);
+    const many = Array.from({ length: 5_000 }, (_, n) => `<t${String(n)}/>`).join('');
+    expect(read(`<Say>${many}</Say>`).warnings.join().length).toBeLessThan(200);
   });
 
   it('gathers digits by the defaults of Twilio', () => {
