@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { mulaw } from 'alawmulaw';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import twilio from 'twilio';
@@ -125,6 +126,19 @@ describe('a voice webhook', () => {
     expect(times).toEqual(times.toSorted((one, other) => one - other));
     expect(times[1]).toBeGreaterThanOrEqual(2_000);
     expect(times[4]).toBeGreaterThanOrEqual(times[3]! + 3_000);
+  });
+
+  it.each([
+    ['ISO-8859-1', { 'content-type': 'text/xml; charset=ISO-8859-1' }, (text: string) => Buffer.from(text, 'latin1')],
+    ['gzip', { 'content-type': 'text/xml', 'content-encoding': 'gzip' }, (text: string) => gzipSync(text)],
+  ])('may answer in %s', async (_how, headers, encoded) => {
+    webhook.pages.set('/voice', encoded('<Response><Say>Grüße</Say><Hangup/></Response>'));
+    webhook.headers.set('/voice', headers);
+    const call = await talking();
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    const { call_id: id } = await site.gateway.record(call.signalling.callId);
+    const { json } = await site.gateway.api('GET', `/v1/calls/${String(id)}`);
+    expect(json).toMatchObject({ call: { transcript: [{ speaker: 'agent', text: 'Grüße' }] } });
   });
 
   it('gets its cookies back, each call its own', async () => {
