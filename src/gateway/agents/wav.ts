@@ -63,7 +63,7 @@ export function parseWav(bytes: Uint8Array): Result<WavAudio, WavError> {
   return err('no-data');
 }
 
-/** Of a chunk of 16 bytes or more. */
+/** @param chunk has 16 bytes or more */
 function formatTag(chunk: Uint8Array): number {
   const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   const given = view.getUint16(0, true);

@@ -1,4 +1,4 @@
-import type { LiveClientMessage, LiveServerContent, LiveServerMessage } from '@google/genai';
+import type { LiveClientMessage, LiveServerContent, LiveServerMessage, TurnCompleteReason } from '@google/genai';
 import { z } from 'zod';
 import { Arrivals } from '../arrivals.js';
 import type { OnTheWire } from './on-the-wire.js';
@@ -156,8 +156,9 @@ export class FakeGeminiSession {
     this.#content({ generationComplete: true });
   }
 
-  turnComplete(): void {
-    this.#content({ turnComplete: true });
+  turnComplete(reason?: `${TurnCompleteReason}`): void {
+    if (reason === undefined) return this.#content({ turnComplete: true });
+    this.end.send(Buffer.from(JSON.stringify({ serverContent: { turnComplete: true, turnCompleteReason: reason } })));
   }
 
   interrupt(): void {

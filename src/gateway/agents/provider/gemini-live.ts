@@ -1,7 +1,18 @@
 import type { ProviderSettings, Said } from '../../model/provider-settings.js';
 import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
 import { greetingOf, instructionsOf } from './instructions.js';
-import { base64Of, closedText, fieldsOf, fieldsOfMessage, listOf, send, textOf, tokensOf, type Fields } from './json-message.js';
+import {
+  base64Of,
+  closedText,
+  fieldsOf,
+  fieldsOfMessage,
+  listOf,
+  send,
+  shownReason,
+  textOf,
+  tokensOf,
+  type Fields,
+} from './json-message.js';
 import { ToolNames } from './tools.js';
 
 // Google's Gemini Live API (its reference: "Live API", BidiGenerateContent). A message has one field of several, so all are looked at.
@@ -12,6 +23,10 @@ const SESSION_MS = 24 * 60 * 60_000;
 const DEFAULT_TIME_LEFT_MS = 10_000;
 /** A wrong argument, and a key or a policy. */
 const FINAL_CODES: ReadonlySet<number> = new Set([1_007, 1_008]);
+
+/** Reasons for the end of a turn that are no refusal. */
+const GOOD_ENDS: ReadonlySet<string> = new Set(['', 'TURN_COMPLETE_REASON_UNSPECIFIED', 'NEED_MORE_INPUT']);
+const ANSWER_AGAIN = 'Your last answer did not come through. Answer again, in other words.';
 
 interface FunctionResult {
   readonly id: string;
@@ -100,6 +115,10 @@ export class GeminiLive implements ProviderAdapter {
     return [send({ realtimeInput: { text } })];
   }
 
+  again(): readonly ProviderAction[] {
+    return this.inform(ANSWER_AGAIN);
+  }
+
   closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean } {
     return { message: closedText(code, reason), isFinal: FINAL_CODES.has(code) };
   }
@@ -147,7 +166,7 @@ export class GeminiLive implements ProviderAdapter {
       ...audio.map((data) => ({ do: 'play', utterance, bytes: Buffer.from(data, 'base64') }) as const),
       ...(isInterrupted ? this.#onInterrupted() : []),
       ...(content['generationComplete'] === true ? [{ do: 'end-utterance', utterance } as const] : []),
-      ...(isDone ? this.#onTurnComplete() : []),
+      ...(isDone ? this.#onTurnComplete(textOf(content['turnCompleteReason'])) : []),
     ];
   }
 
@@ -163,7 +182,7 @@ export class GeminiLive implements ProviderAdapter {
     return [{ do: 'interrupt' }];
   }
 
-  #onTurnComplete(): readonly ProviderAction[] {
+  #onTurnComplete(reason: string): readonly ProviderAction[] {
     const wasCutOff = this.#isCutOff;
     this.#isCutOff = false;
     const utterance = this.#utterance;
@@ -173,6 +192,7 @@ export class GeminiLive implements ProviderAdapter {
     return [
       { do: 'said', utterance, text, isLast: true },
       { do: 'end-utterance', utterance },
+      ...(GOOD_ENDS.has(reason) ? [] : [{ do: 'unanswered', message: shownReason(`the provider refused an answer: ${reason}`) } as const]),
     ];
   }
 

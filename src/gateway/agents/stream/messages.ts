@@ -23,7 +23,7 @@ const EXTENSIONS: ReadonlySet<string> = new Set([
   'tool',
   'do_not_call',
 ]);
-/** Of an analysis, and of a tool's call. */
+/** An analysis and a tool's input: what is null there is the bot's own. */
 const OWN_VALUES: ReadonlySet<string> = new Set(['data', 'input']);
 const MAX_SHOWN_EVENT = 40;
 const OPENING_BRACE = 0x7b;
