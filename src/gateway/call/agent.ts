@@ -284,6 +284,11 @@ export function isTurbo({ model }: Pick<AgentSettings, 'model'>): boolean {
   return model === 'turbo';
 }
 
+/** The `customParameters` of a call's bot. */
+export function agentParameters(call: CallFactsForAgent): Readonly<Record<string, string>> {
+  return fitting(parametersOf(call)).kept;
+}
+
 /** Texts and numbers as they are, everything else as JSON. Leaves out what is not set or empty. */
 function parametersOf({ callId, to, caller, identity, route, tools }: CallFactsForAgent): Record<string, string> {
   const settings = route?.agent ?? DEFAULT_AGENT_SETTINGS;
