@@ -9,7 +9,7 @@ import { newUuid } from '../lib/ids.js';
 const ORG_ID = '00000000-0000-0000-0000-000000000000';
 const CALLED = '+15550100100' as E164;
 
-/** What a bot gets to know of a simulated call: the same as of a real one of a number without an agent of its own. */
+/** A simulated call with the parameters that a real call has on a number without an agent of its own. */
 export function simulatedStream(
   url: string,
   { format, bearerToken, from }: { readonly format: StreamFormat; readonly bearerToken: string | null; readonly from: string },
