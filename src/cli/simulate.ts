@@ -4,8 +4,6 @@ import { EspeakSpeech } from '../gateway/agents/speech.js';
 import { webSocketDial } from '../gateway/agents/stream/dial.js';
 import { VoiceDetectors } from '../gateway/media/voice-detector.js';
 import { STREAM_FORMATS, type StreamFormat } from '../agent-protocol/stream-format.js';
-import { callSidOf } from '../gateway/model/twilio-ids.js';
-import { newUuid } from '../lib/ids.js';
 import { snakeKeys } from '../lib/snake-keys.js';
 import { systemClock } from '../lib/system-clock.js';
 import { BotLine } from '../loadtest/simulate/bot-line.js';
@@ -17,6 +15,7 @@ import { reportText } from '../loadtest/simulate/report-text.js';
 import { simulateCall, summaryOf, type SimulatedCallReport } from '../loadtest/simulate/simulated-call.js';
 import { nameOwner, openApi, type ApiFlags, type ApiIo } from './api.js';
 import { carrierTarget } from './call.js';
+import { simulatedStream } from './simulated-stream.js';
 import { CommandFailure, orFail, plain, textOf, whole } from './command.js';
 
 interface SimulateFlags extends ApiFlags {
@@ -96,7 +95,7 @@ async function scriptOf({ script: file, say, digits }: SimulateFlags): Promise<r
   return script.value;
 }
 
-async function botLines(url: string, { format, bearerToken }: SimulateFlags): Promise<() => CallerLine> {
+async function botLines(url: string, { format, bearerToken }: SimulateFlags): Promise<(at: number) => CallerLine> {
   const detectors = await VoiceDetectors.load();
   const dependencies = {
     clock: systemClock,
@@ -104,17 +103,7 @@ async function botLines(url: string, { format, bearerToken }: SimulateFlags): Pr
     dial: webSocketDial({ allowPrivate: true, caPem: null }),
     openVoiceDetector: () => detectors.open(),
   };
-  const settings = {
-    url,
-    format,
-    bearerToken: bearerToken ?? null,
-    signatureKey: 'simulated',
-    accountSid: `AC${'0'.repeat(32)}`,
-    customParameters: { from: callerNumber(0), to: '+15550100100' },
-    endOfSpeechMs: 500,
-    mayPress: true,
-  };
-  return () => new BotLine({ ...settings, callSid: callSidOf(newUuid()) }, dependencies);
+  return (at) => new BotLine(simulatedStream(url, { format, bearerToken: bearerToken ?? null, from: callerNumber(at) }), dependencies);
 }
 
 async function numberLines(number: string, flags: SimulateFlags, { config }: ApiIo): Promise<(at: number) => CallerLine> {

@@ -139,7 +139,7 @@ async function referred(
 /** Its URL says what is dialled. */
 const document = ({ url }: { readonly url: string }) => {
   const to = decodeURIComponent(new URL(url).hash.slice(1));
-  return Promise.resolve(to === '' ? err('there is no document') : ok({ text: dialDocument(to), setCookies: [] }));
+  return Promise.resolve(to === '' ? err('there is no document') : ok({ text: dialDocument(to), contentType: 'text/xml', setCookies: [] }));
 };
 const dialDocument = (to: string): string =>
   `<Response><Dial>${/^sips?:/.test(to) ? `<Sip>${to}</Sip>` : `<Number>${to}</Number>`}</Dial></Response>`;

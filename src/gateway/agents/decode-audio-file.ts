@@ -12,7 +12,7 @@ const PIECE_BYTES = 65_536;
 const WAV_PROBLEMS: Readonly<Record<WavError, string>> = {
   'not-wav': 'the audio is neither WAV nor MP3',
   'no-format': 'the WAV file has no format',
-  'unsupported-format': 'the WAV file must be PCM of 8 or 16 bits, A-law or µ-law',
+  'unsupported-format': 'the WAV file must have one or two channels of PCM (8, 16, 24 or 32 bits), A-law or µ-law, at 4 to 192 kHz',
   'no-data': 'the WAV file has no audio',
 };
 

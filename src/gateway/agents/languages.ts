@@ -1,85 +1,7 @@
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import { PHRASE_BOOKS, type PhraseBook } from './phrase-books.js';
 import type { Phrase } from './session.js';
-/** espeak-ng voices of the product's language codes: ISO 639-2, both the bibliographic and the terminological ones. */
-const VOICES: Readonly<Record<string, string>> = {
-  ENG: 'en-us',
-  ARA: 'ar',
-  BEN: 'bn',
-  CES: 'cs',
-  CZE: 'cs',
-  CHI: 'cmn',
-  ZHO: 'cmn',
-  DAN: 'da',
-  DEU: 'de',
-  GER: 'de',
-  DUT: 'nl',
-  NLD: 'nl',
-  ELL: 'el',
-  GRE: 'el',
-  FIN: 'fi',
-  FRA: 'fr',
-  FRE: 'fr',
-  HEB: 'he',
-  HIN: 'hi',
-  HUN: 'hu',
-  IND: 'id',
-  ITA: 'it',
-  JPN: 'ja',
-  KOR: 'ko',
-  NOB: 'nb',
-  NOR: 'nb',
-  POL: 'pl',
-  POR: 'pt-br',
-  RON: 'ro',
-  RUM: 'ro',
-  RUS: 'ru',
-  SPA: 'es-419',
-  SWE: 'sv',
-  TUR: 'tr',
-  UKR: 'uk',
-  VIE: 'vi',
-};
-
-const DEFAULT_LANGUAGE = 'ENG';
-const DEFAULT_VOICE = 'en-us';
-
-/** The espeak-ng voice of a language code, in any case; an unknown code speaks English. */
-export function voiceOf(language: string): string {
-  return Object.hasOwn(VOICES, language.toUpperCase()) ? (VOICES[language.toUpperCase()] ?? DEFAULT_VOICE) : DEFAULT_VOICE;
-}
-
-/** espeak-ng voices beside those of the languages; `en` is British. */
-const FURTHER_VOICES = ['en', 'en-gb-scotland', 'en-gb-x-rp', 'es', 'fr-be', 'fr-ch', 'pt', 'yue'];
-/** espeak-ng's own voices are male; this variant of each is female. */
-const FEMALE = '+f3';
-/** Other names of `en` and `fr`, which espeak-ng takes without a variant only. */
-const OTHER_NAMES = ['en-gb', 'fr-fr'];
-
-/** The names of voices that an agent may have, in alphabetical order: `de` and the like, and `de+f3` for a woman's. */
-export function supportedVoices(): string[] {
-  const voices = [...new Set([...Object.values(VOICES), ...FURTHER_VOICES])];
-  return [...voices, ...voices.map((voice) => voice + FEMALE), ...OTHER_NAMES].sort();
-}
-
-const SUPPORTED_VOICES: ReadonlySet<string> = new Set(supportedVoices());
-
-/** Whether it is one of `supportedVoices`. */
-export function isSupportedVoice(voice: string): boolean {
-  return SUPPORTED_VOICES.has(voice);
-}
-
-/** The language that a voice was made for; `null`: none of those that there are codes of, or it is not one of `supportedVoices`. */
-export function languageOfVoice(voice: string): string | null {
-  if (!isSupportedVoice(voice)) return null;
-  const family = (name: string): string => name.split(/[-+]/, 1)[0] ?? name;
-  return Object.keys(VOICES).find((code) => family(voiceOf(code)) === family(voice)) ?? null;
-}
-
-/** The codes that have a voice of their own, in alphabetical order. */
-export function supportedLanguages(): string[] {
-  return Object.keys(VOICES).sort();
-}
+import { DEFAULT_LANGUAGE, DEFAULT_VOICE, espeakVoiceOf, FEMALE, isLanguageCode, isSupportedVoice } from '../model/espeak-voices.js';
 
 /** What to say, and the language of the voice that says it. */
 export interface SpokenText {
@@ -89,17 +11,11 @@ export interface SpokenText {
   readonly voice?: string;
 }
 
-const FEMALE_NAMES = ['alice', 'woman'];
-
 /** @param tag of BCP 47, such as `de-AT`, or a language code of the product; `null`: English @param voice one of `supportedVoices`, or Twilio's `man`, `woman` or `alice` */
 export function spokenBy(text: string, tag: string | null, voice: string | null): SpokenText {
   if (voice !== null && isSupportedVoice(voice)) return { text, language: DEFAULT_LANGUAGE, voice };
-  if (tag !== null && Object.hasOwn(VOICES, tag.toUpperCase())) return { text, language: tag };
-  const [family = '', region = ''] = (tag ?? DEFAULT_VOICE).toLowerCase().split('-');
-  const own = Object.values(VOICES).find((one) => one.split('-', 1)[0] === (FAMILIES[family] ?? family));
-  const speaking =
-    [`${family}-${region}`, region === family ? family : '', own ?? DEFAULT_VOICE].find((one) => one !== '' && isSupportedVoice(one)) ??
-    DEFAULT_VOICE;
+  if (tag !== null && isLanguageCode(tag)) return { text, language: tag };
+  const speaking = espeakVoiceOf(tag ?? DEFAULT_VOICE) ?? DEFAULT_VOICE;
   const female = speaking + FEMALE;
   return {
     text,
@@ -108,7 +24,7 @@ export function spokenBy(text: string, tag: string | null, voice: string | null)
   };
 }
 
-const FAMILIES: Readonly<Record<string, string>> = { zh: 'cmn', no: 'nb' };
+const FEMALE_NAMES = ['alice', 'woman'];
 
 /** How a call is doing, as the line tells it. */
 export interface CallFigures {

@@ -7,7 +7,8 @@ import { yieldToCalls } from '../../lib/thread-priority.js';
 import type { PronunciationEntry } from '../model/agent-record.js';
 import { resample } from './resample.js';
 import { parseWav } from './wav.js';
-import { isSupportedVoice, voiceOf, type SpokenText } from './languages.js';
+import { isSupportedVoice, voiceOf } from '../model/espeak-voices.js';
+import type { SpokenText } from './languages.js';
 
 export const SPEECH_RATE_HZ = 8_000;
 

@@ -6,7 +6,8 @@ import { digitOfEvent } from '../../rtp/dtmf/telephone-event.js';
 import type { AgentHost, LegView } from '../media/leg-agent.js';
 import type { SampleAgent } from '../media/sample-leg-agent.js';
 import { meanOpinionScore } from '../../rtp/quality.js';
-import { isSupportedVoice, textOf, type CallFigures, type SpokenText } from './languages.js';
+import { isSupportedVoice } from '../model/espeak-voices.js';
+import { textOf, type CallFigures, type SpokenText } from './languages.js';
 import { INITIAL_SESSION, step, type Phrase, type SessionEffect, type SessionEvent, type SessionState } from './session.js';
 import { SpeechError, type Speech } from './speech.js';
 

@@ -24,7 +24,10 @@ export const zodValidator: FastifySchemaCompiler<z.ZodType> = ({ schema }) => {
       return { error: validationFailure([{ error: 'VALIDATION', message: `The request is nested over ${String(MAX_DEPTH)} deep` }]) };
     }
     const result = schema.safeParse(data);
-    return result.success ? { value: result.data } : { error: validationFailure(entriesOf(result.error.issues)) };
+    if (result.success) return { value: result.data };
+    // The framework puts null for a body that is not there; headers, parameters and queries always are.
+    if (data === null) return { error: validationFailure([{ error: 'VALIDATION', message: 'The body is missing' }]) };
+    return { error: validationFailure(entriesOf(result.error.issues)) };
   };
 };
 

@@ -13,6 +13,7 @@ import type { CallerIdentity, CallRecord } from '../model/call-record.js';
 import type { Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import { accountSidOf, callSidOf, newSessionId } from '../model/twilio-ids.js';
+import { twilioDirection } from '../twilio/call-status.js';
 import type { VoiceApplication } from '../model/voice-application.js';
 import type { AgentChoice, Briefing } from './state.js';
 
@@ -43,6 +44,7 @@ export interface StandInSettings {
 export interface CallFactsForAgent {
   /** UUID. */
   readonly callId: string;
+  readonly direction: CallRecord['direction'];
   readonly to: string;
   readonly caller: CallerIdentity;
   /** `null`: not verified. */
@@ -149,7 +151,7 @@ function conversationOf(operator: OperatorAgent, route: Route, call: CallFactsFo
   if (agent?.provider?.name !== CONVERSATION_RELAY) return null;
   const { first_sentence: text, wait_for_greeting: isSilent, language, voice, provider } = agent;
   const { kept, dropped } = fitting(parametersOf({ ...call, route }));
-  const { caller, callId, to } = call;
+  const { caller, callId, direction, to } = call;
   const { interruptible } = DEFAULT_CONVERSATION;
   return {
     agent: {
@@ -161,6 +163,7 @@ function conversationOf(operator: OperatorAgent, route: Route, call: CallFactsFo
       callSid: callSidOf(callId),
       customParameters: kept,
       sessionId: newSessionId(),
+      direction: twilioDirection(direction),
       from: caller.number,
       to,
       callerName: caller.display_name,
@@ -279,6 +282,11 @@ function streamSettings(
 /** `turbo` has the lowest latency, but no transfers, IVR navigation or custom tools. */
 export function isTurbo({ model }: Pick<AgentSettings, 'model'>): boolean {
   return model === 'turbo';
+}
+
+/** The `customParameters` of a call's bot. */
+export function agentParameters(call: CallFactsForAgent): Readonly<Record<string, string>> {
+  return fitting(parametersOf(call)).kept;
 }
 
 /** Texts and numbers as they are, everything else as JSON. Leaves out what is not set or empty. */

@@ -38,7 +38,9 @@ export interface AgentServices {
 interface CallParts {
   readonly origin: CallOrigin;
   readonly state: () => CallState;
-  readonly media: Pick<CallMedia, 'connectAgent' | 'start' | 'startFork' | 'stopFork'>;
+  readonly media: Pick<CallMedia, 'connectAgent' | 'startFork' | 'stopFork'>;
+  /** The agent that is connected now begins to talk with the caller. */
+  readonly startAgent: () => void;
   readonly requests: AgentRequests;
   readonly scope: Scope;
   readonly trace: CallTrace;
@@ -233,7 +235,7 @@ export class CallAgent {
         if (this.#isOver()) return;
         call.trace.add('agent', 'out', connectSummary(permitted));
         await call.media.connectAgent(permitted);
-        if (call.state().name === 'Talking') call.media.start();
+        if (call.state().name === 'Talking') call.startAgent();
       },
       startFork: (fork) => call.media.startFork(fork),
       stopFork: (streamSid) => call.media.stopFork(streamSid),

@@ -120,6 +120,7 @@ export class CallRunner {
     this.#agent = new CallAgent(services, {
       ...parts,
       origin,
+      startAgent: () => this.#startAgent(),
       state: () => this.#state,
       // A call that we place: once it is acknowledged.
       isAnswered: () => this.#kept !== null,
@@ -260,10 +261,7 @@ export class CallRunner {
     this.#keep();
     if (isUnwatched(this.#state)) this.#timers.start('held', HELD_PING_MS);
     if (moved === null) {
-      if (!isJoined(this.#state)) {
-        this.#requests.transcript.begin(this.services.clock.nowMs());
-        this.#media.start();
-      }
+      if (!isJoined(this.#state)) this.#startAgent();
       this.#dialog.ping('GATEWAY_RESTARTED');
     } else this.dispatch(moved);
     this.#ownLegs.resume();
@@ -355,8 +353,7 @@ export class CallRunner {
         return this.#media.leaveRelay();
       case 'start-leg':
         this.#trace.add('agent', 'out', 'start');
-        this.#requests.transcript.begin(this.services.clock.nowMs());
-        return this.#media.start();
+        return this.#startAgent();
       case 'close-leg':
         this.#agent.leave();
         return this.#media.closeLeg();
@@ -550,6 +547,11 @@ export class CallRunner {
     if (event.type === 'verdict') this.#progress = { ...this.#progress, answeredBy: event.answerer };
     this.#notifyAgent({ type: 'answered-by', requestId: null, event });
     this.#agent.onAnswerer(event);
+  }
+
+  #startAgent(): void {
+    this.#requests.transcript.begin(this.services.clock.nowMs());
+    this.#media.start();
   }
 
   get #ownLegs(): CallLegs {

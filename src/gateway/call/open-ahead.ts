@@ -55,7 +55,6 @@ export async function openAhead(services: CallServices, kept: StoredCall, ahead:
           await ahead.connectAgent(callId, description);
           return null;
         },
-        start: nothing,
         startFork: nothing,
         stopFork: nothing,
       },
@@ -63,6 +62,7 @@ export async function openAhead(services: CallServices, kept: StoredCall, ahead:
       scope: new Scope(clock, CLOSE_LIMIT_MS),
       trace: new CallTrace(clock, false),
       log,
+      startAgent: nothing,
       isAnswered: () => true,
       resumed: () => progress.resumed + 1,
       unheardSinceMs: () => null,

@@ -20,8 +20,9 @@ import {
   type VoiceMove,
   type VoiceScript,
 } from '../twilio/voice-script.js';
-import { callStatusOf } from '../twilio/call-status.js';
+import { callStatusOf, twilioDirection } from '../twilio/call-status.js';
 import type { DialRules } from '../twilio/twiml.js';
+import { beginningOf } from '../twilio/xml.js';
 import type { LegNote } from './call-legs.js';
 import { StreamCallbacks, type StreamReport } from './stream-callbacks.js';
 import { errorText } from '../../lib/result.js';
@@ -86,6 +87,7 @@ export class VoiceCall {
   #session: { readonly id: string; readonly startedMs: number } | null = null;
   /** What `<Start>` began, by how its server knows it. */
   readonly #forks = new Map<string, RunningFork>();
+  #hasNotedFragment = false;
   /** The call that an earlier `<Dial>` placed. */
   #legBefore: string | null = null;
 
@@ -238,6 +240,7 @@ export class VoiceCall {
         kind: 'conversation',
         ...this.#addressOf({ url, parameters }),
         sessionId: this.#session.id,
+        direction: twilioDirection(facts.direction),
         from: facts.caller.number,
         to: facts.to,
         callerName: facts.caller.display_name,
@@ -384,10 +387,11 @@ export class VoiceCall {
     return this.#enter(this.#script?.base ?? NO_BASE, target.twiml);
   }
 
-  #enter(base: string, text: string, setCookies: readonly string[] = []): VoiceMove {
+  /** @param hint why the document may not be one, behind what is wrong with it */
+  #enter(base: string, text: string, setCookies: readonly string[] = [], hint = ''): VoiceMove {
     const { sendDigits } = this.settings.application;
     const entered = enterDocument(this.#script, base, text, setCookies);
-    if (!entered.ok) throw new VoiceError(entered.error);
+    if (!entered.ok) throw new VoiceError(`${entered.error}${hint}`);
     const { script, warnings } = entered.value;
     for (const warning of warnings) this.host.note(warning, false);
     return nextStep(this.#script === null && sendDigits !== null ? afterDigits(script, sendDigits) : script, this.host.isAnswered);
@@ -407,11 +411,20 @@ export class VoiceCall {
   async #loadFrom(request: DocumentRequest): Promise<VoiceMove> {
     const document = await this.#request(request);
     if (!document.ok) throw new VoiceError(document.error);
-    return this.#enter(request.url, document.value.text, document.value.setCookies);
+    const { text, contentType, setCookies } = document.value;
+    return this.#enter(request.url, text, setCookies, typeHint(contentType));
+  }
+
+  /** Twilio takes connection overrides from there (`#rc=2&rp=all`). */
+  #noteFragment(): void {
+    if (this.#hasNotedFragment) return;
+    this.#hasNotedFragment = true;
+    this.host.note('What a URL has behind # is not sent: connection overrides have no effect here.', false);
   }
 
   #request({ url, method, parameters }: DocumentRequest): ReturnType<VoiceServer['document']> {
     const { facts, application } = this.settings;
+    if (url.includes('#')) this.#noteFragment();
     // Only the answerer hears a document of a placed call.
     const call = callParameters(
       { ...facts, answeredBy: this.host.answeredBy },
@@ -421,6 +434,12 @@ export class VoiceCall {
     const request = { url, method, parameters: { ...call, ...parameters }, token: application.token };
     return this.server.document(cookie === undefined ? request : { ...request, cookie }, this.#ended.signal);
   }
+}
+
+/** A server that answers with another type has probably sent something else than it was asked for. */
+function typeHint(contentType: string | null): string {
+  if (contentType === null) return ' It has no Content-Type.';
+  return /\bxml\b/iu.test(contentType) ? '' : ` Its Content-Type is ${beginningOf(contentType)}.`;
 }
 
 /** How a `<Dial>` ended: the call that it placed, or the carrier's answer to a REFER. */

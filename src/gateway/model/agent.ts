@@ -66,6 +66,8 @@ export interface ConversationSettings extends Pick<
 > {
   /** `VX` and 32 hex digits. */
   readonly sessionId: string;
+  /** In Twilio's words. */
+  readonly direction: 'inbound' | 'outbound-api';
   readonly from: string;
   readonly to: string;
   readonly callerName: string | null;

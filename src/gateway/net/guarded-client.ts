@@ -1,6 +1,7 @@
 import type { Agent, Dispatcher } from 'undici';
 import type { Clock } from '../../lib/clock.js';
 import { err, ok, type Result } from '../../lib/result.js';
+import { textOfBody, uncoded } from './answer-body.js';
 import { assertAllowedHost } from './guarded-lookup.js';
 import { USER_AGENT } from './user-agent.js';
 
@@ -26,14 +27,14 @@ export interface GuardedRequest {
 export interface GuardedAnswer {
   readonly status: number;
   readonly headers: Dispatcher.ResponseData['headers'];
-  /** Empty when it was not read. */
+  /** Without content coding; empty when it was not read. */
   readonly bytes: Buffer;
-  /** The bytes as UTF-8. */
+  /** The bytes as text, by the charset that the answer states. */
   readonly text: string;
 }
 
 export interface GuardedFailure {
-  readonly kind: 'timeout' | 'aborted' | 'private' | 'too-large' | 'unreachable';
+  readonly kind: 'timeout' | 'aborted' | 'private' | 'too-large' | 'unreadable' | 'unreachable';
   /** What the server did, as a sentence without its subject. It names no address, which may hold a key. */
   readonly text: string;
 }
@@ -60,16 +61,19 @@ export class GuardedClient {
   send(url: URL, request: GuardedRequest): Promise<Result<GuardedAnswer, GuardedFailure>> {
     const { isRead = () => true } = request;
     return this.#request(url, request, async ({ statusCode: status, headers, body }) => {
-      const bytes = isRead(status) ? Buffer.from(await body.arrayBuffer()) : Buffer.alloc(0);
+      const raw = isRead(status) ? Buffer.from(await body.arrayBuffer()) : Buffer.alloc(0);
       if (!isRead(status)) await body.dump().catch(() => undefined);
-      return {
+      const bytes = await uncoded(raw, firstOf(headers['content-encoding']), this.options.maxResponseBytes);
+      if (!bytes.ok) return err(bytes.error === 'too-large' ? this.#tooLarge : { kind: 'unreadable', text: bytes.error.text });
+      const plain = bytes.value;
+      return ok({
         status,
         headers,
-        bytes,
+        bytes: plain,
         get text() {
-          return bytes.toString();
+          return textOfBody(plain, firstOf(headers['content-type']));
         },
-      };
+      });
     });
   }
 
@@ -78,14 +82,14 @@ export class GuardedClient {
     return this.#request(url, request, async ({ statusCode: status, body }) => {
       if (status === 200) for await (const piece of body) onPiece(piece as Buffer);
       else await body.dump().catch(() => undefined);
-      return status;
+      return ok(status);
     });
   }
 
   async #request<T>(
     url: URL,
     { method, headers, body, timeoutMs, signal }: Omit<GuardedRequest, 'isRead'>,
-    read: (answer: Dispatcher.ResponseData) => Promise<T>,
+    read: (answer: Dispatcher.ResponseData) => Promise<Result<T, GuardedFailure>>,
   ): Promise<Result<T, GuardedFailure>> {
     const { allowPrivate, clock } = this.options;
     const limit = new AbortController();
@@ -102,7 +106,7 @@ export class GuardedClient {
         body,
         signal: signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]),
       });
-      return ok(await read(answer));
+      return await read(answer);
     } catch (error) {
       if (signal?.aborted === true) return err({ kind: 'aborted', text: 'was not waited for' });
       if (limit.signal.aborted) return err({ kind: 'timeout', text: `did not answer within ${String(timeoutMs)} ms` });
@@ -116,11 +120,19 @@ export class GuardedClient {
     await (await this.#dispatcher)?.destroy();
   }
 
+  get #tooLarge(): GuardedFailure {
+    return { kind: 'too-large', text: `answered with more than ${String(this.options.maxResponseBytes)} bytes` };
+  }
+
   #failureOf(error: unknown): GuardedFailure {
     const code = (error as { code?: unknown } | null)?.code;
     if (code === 'EPRIVATE') return { kind: 'private', text: 'is not at an address of the public internet' };
-    if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
-      return { kind: 'too-large', text: `answered with more than ${String(this.options.maxResponseBytes)} bytes` };
+    if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return this.#tooLarge;
     return { kind: 'unreachable', text: `could not be reached${typeof code === 'string' ? ` (${code})` : ''}` };
   }
+}
+
+/** A header may come several times. */
+function firstOf(header: string | string[] | undefined): string {
+  return [header ?? ''].flat()[0] ?? '';
 }

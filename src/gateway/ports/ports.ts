@@ -199,6 +199,8 @@ export interface VoiceRequest {
 
 export interface VoiceDocument {
   readonly text: string;
+  /** `null`: the server did not say. */
+  readonly contentType: string | null;
   /** Each header `Set-Cookie`. */
   readonly setCookies: readonly string[];
 }

@@ -26,7 +26,7 @@ export class ElementReader {
     if (text === null) return byDefault;
     const value = Number(text);
     if (Number.isInteger(value) && value >= min && value <= max) return value;
-    this.warn(`${this.#at(name)} is not between ${String(min)} and ${String(max)}: ${String(byDefault)} holds.`);
+    this.warn(`${this.#at(name)} is not between ${String(min)} and ${String(max)}: the default holds.`);
     return byDefault;
   }
 
@@ -39,13 +39,13 @@ export class ElementReader {
   oneOf<T>(name: string, values: Readonly<Record<string, T>>, byDefault: T): T {
     const text = this.text(name);
     if (text === null) return byDefault;
-    const value = values[text.toLowerCase()];
+    const value = Object.hasOwn(values, text.toLowerCase()) ? values[text.toLowerCase()] : undefined;
     if (value === undefined) this.warn(`${this.#at(name)} is none of ${Object.keys(values).join(', ')}: the default holds.`);
     return value ?? byDefault;
   }
 
   method(name = 'method'): Action['method'] {
-    return this.text(name)?.toUpperCase() === 'GET' ? 'GET' : 'POST';
+    return this.oneOf(name, { get: 'GET', post: 'POST' }, 'POST');
   }
 
   action(name = 'action', method = 'method'): Action | null {

@@ -1,11 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * `X-Twilio-Signature`: HMAC-SHA1 in base64 over the URL and, for a form, each parameter's name and value in the order of the names.
+ * `X-Twilio-Signature`: HMAC-SHA1 in base64 over the URL, without its fragment, which no request carries, and, for a form, each parameter's name and value in the order of the names.
  * https://www.twilio.com/docs/usage/security#validating-requests
  */
 export function twilioSignature(token: string, url: string, parameters: Readonly<Record<string, string>> = {}): string {
-  const hmac = createHmac('sha1', token).update(url);
+  const hmac = createHmac('sha1', token).update(url.replace(/#.*$/su, ''));
   for (const name of Object.keys(parameters).sort()) hmac.update(name + (parameters[name] ?? ''));
   return hmac.digest('base64');
 }

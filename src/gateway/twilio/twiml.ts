@@ -4,6 +4,7 @@ import { E164_FORM, parseE164, type E164 } from '../model/e164.js';
 import type { ConversationRules } from '../model/conversation.js';
 import { CONVERSATION_ATTRIBUTES, conversationRules } from './conversation-noun.js';
 import { ElementReader, type Action } from './element-reader.js';
+import { spokenText, warnOfSpeech } from './say.js';
 import { readXml, type Element } from './xml.js';
 
 // TwiML, Twilio's XML for a call (https://www.twilio.com/docs/voice/twiml). docs/agents/twilio.md lists what has an effect here.
@@ -91,6 +92,8 @@ const MAX_LOOPS = 1_000;
 const MAX_PAUSE_S = 3_600;
 const DEFAULT_GATHER_S = 5;
 const MAX_GATHER_S = 600;
+const DEFAULT_FINISH_KEY = '#';
+const REJECTIONS = { rejected: 'rejected', busy: 'busy' } as const;
 const KEYS = /^[0-9*#A-D]$/i;
 const PLAYED_DIGITS = /^[0-9*#A-Dw]{1,64}$/i;
 
@@ -163,7 +166,7 @@ function byName(element: Element, read: ElementReader): Verb | null {
     case 'Redirect':
       return { verb: 'redirect', to: { url: required(text, '<Redirect> has no URL.'), method: read.only('method').method() } };
     case 'Reject':
-      return { verb: 'reject', reason: read.only('reason').text('reason') === 'busy' ? 'busy' : 'rejected' };
+      return { verb: 'reject', reason: read.only('reason').oneOf('reason', REJECTIONS, 'rejected') };
     case 'Hangup':
       read.only();
       return { verb: 'hangup' };
@@ -180,15 +183,16 @@ function clipsOf(element: Element, read: ElementReader): Clip[] {
     case 'Say': {
       read.only('voice', 'language', 'loop');
       const loop = read.int('loop', 1, 0, MAX_LOOPS);
-      return text.trim() === ''
-        ? []
-        : [{ kind: 'say', text: text.trim(), language: read.text('language'), voice: read.text('voice'), loop }];
+      warnOfSpeech(element, read);
+      const spoken = spokenText(element);
+      return spoken === '' ? [] : [{ kind: 'say', text: spoken, language: read.text('language'), voice: read.text('voice'), loop }];
     }
     case 'Play': {
       const digits = read.only('loop', 'digits').text('digits');
       if (digits === null) return [{ kind: 'play', url: required(text, '<Play> has no URL.'), loop: read.int('loop', 1, 0, MAX_LOOPS) }];
-      if (!PLAYED_DIGITS.test(digits)) throw new DocumentError('The digits of <Play> are at most 64 of 0-9, *, #, A-D and w.');
-      return [{ kind: 'digits', digits }];
+      if (PLAYED_DIGITS.test(digits)) return [{ kind: 'digits', digits }];
+      read.warn('The digits of <Play> are not 1 to 64 of 0-9, *, #, A-D and w: it is skipped.');
+      return [];
     }
     case 'Pause':
       return [{ kind: 'pause', ms: 1_000 * read.only('length').int('length', 1, 1, MAX_PAUSE_S) }];
@@ -200,12 +204,10 @@ function clipsOf(element: Element, read: ElementReader): Clip[] {
 
 function gatherOf(element: Element, read: ElementReader): Verb {
   read.only('input', 'action', 'method', 'timeout', 'finishOnKey', 'numDigits', 'actionOnEmptyResult');
-  // Without speech recognition the caller would talk to nobody.
-  const input = read.text('input') ?? 'dtmf';
-  if (!input.split(/\s+/).includes('dtmf')) throw new DocumentError('<Gather> takes keys only: input must contain dtmf.');
-  if (input.split(/\s+/).length > 1) read.warn('<Gather> takes keys only.');
-  const finishOnKey = element.attributes['finishOnKey'] ?? '#';
-  if (finishOnKey !== '' && !KEYS.test(finishOnKey)) throw new DocumentError('finishOnKey of <Gather> must be one key, or empty.');
+  takesKeys(read);
+  const finishOnKey = element.attributes['finishOnKey']?.trim() ?? DEFAULT_FINISH_KEY;
+  const isKey = finishOnKey === '' || KEYS.test(finishOnKey);
+  if (!isKey) read.warn('The attribute finishOnKey of <Gather> is not one key, or empty: # holds.');
   const numDigits = read.int('numDigits', 0, 1, 64);
   const clips = element.children.flatMap((child) => {
     const inner = new ElementReader(child);
@@ -218,7 +220,7 @@ function gatherOf(element: Element, read: ElementReader): Verb {
     clips,
     rules: {
       numDigits: numDigits === 0 ? null : numDigits,
-      finishOnKey: finishOnKey.toUpperCase(),
+      finishOnKey: isKey ? finishOnKey.toUpperCase() : DEFAULT_FINISH_KEY,
       timeoutMs: 1_000 * (read.text('timeout') === 'auto' ? DEFAULT_GATHER_S : read.int('timeout', DEFAULT_GATHER_S, 0, MAX_GATHER_S)),
       action: read.action(),
       actionOnEmptyResult: read.flag('actionOnEmptyResult', false),
@@ -226,18 +228,25 @@ function gatherOf(element: Element, read: ElementReader): Verb {
   };
 }
 
+/** Without speech recognition the caller would talk to nobody. */
+function takesKeys(read: ElementReader): void {
+  const inputs = (read.text('input') ?? 'dtmf').toLowerCase().split(/[\s,]+/);
+  if (inputs.includes('dtmf')) {
+    if (inputs.length > 1) read.warn('<Gather> takes keys only.');
+  } else if (inputs.includes('speech')) throw new DocumentError('<Gather> takes keys only: input must contain dtmf.');
+  else read.warn('The attribute input of <Gather> is none of dtmf, speech: dtmf holds.');
+}
+
 function connectOf(element: Element, read: ElementReader): Verb {
   read.only('action', 'method');
   const noun = nounOf(element, 'Stream', 'ConversationRelay');
   if (noun.name === 'ConversationRelay') return { verb: 'conversation', conversation: conversationOf(noun, read), action: read.action() };
-  const stream = streamOf(noun, read);
-  if (stream.tracks.includes('outbound')) throw new DocumentError('<Connect><Stream> has the inbound_track only.');
-  return { verb: 'stream', stream, action: read.action() };
+  return { verb: 'stream', stream: streamOf(noun, read, CONNECT_TRACKS), action: read.action() };
 }
 
 function startOf(element: Element, read: ElementReader): Verb {
   read.only();
-  return { verb: 'start-stream', stream: streamOf(nounOf(element, 'Stream'), read) };
+  return { verb: 'start-stream', stream: streamOf(nounOf(element, 'Stream'), read, START_TRACKS) };
 }
 
 function stopOf(element: Element, read: ElementReader): Verb {
@@ -254,24 +263,22 @@ function nounOf({ name, children }: Element, ...expected: string[]): Element {
   return noun;
 }
 
-const TRACKS: Readonly<Record<string, readonly StreamTrack[]>> = {
-  inbound_track: ['inbound'],
-  outbound_track: ['outbound'],
-  both_tracks: ['inbound', 'outbound'],
-};
+type Tracks = Readonly<Record<string, readonly StreamTrack[]>>;
+/** A bot hears the caller only. */
+const CONNECT_TRACKS: Tracks = { inbound_track: ['inbound'] };
+const START_TRACKS: Tracks = { ...CONNECT_TRACKS, outbound_track: ['outbound'], both_tracks: ['inbound', 'outbound'] };
 
-function streamOf(noun: Element, read: ElementReader): StreamNoun {
+function streamOf(noun: Element, read: ElementReader, tracks: Tracks): StreamNoun {
   const inner = new ElementReader(noun).only('url', 'name', 'track', 'statusCallback', 'statusCallbackMethod');
-  const tracks = TRACKS[inner.text('track') ?? 'inbound_track'];
-  if (tracks === undefined) throw new DocumentError(`The track of <Stream> must be ${Object.keys(TRACKS).join(', ')}.`);
-  for (const warning of inner.warnings) read.warn(warning);
-  return {
+  const stream: StreamNoun = {
     url: webSocketUrl(inner, 'Stream'),
     name: inner.text('name'),
-    tracks,
+    tracks: inner.oneOf('track', tracks, ['inbound']),
     parameters: parametersOf(noun),
     statusCallback: inner.action('statusCallback', 'statusCallbackMethod'),
   };
+  for (const warning of inner.warnings) read.warn(warning);
+  return stream;
 }
 
 function conversationOf(noun: Element, read: ElementReader): ConversationNoun {
@@ -301,7 +308,7 @@ const MAX_RING_S = 600;
 const MAX_DIAL_S = 86_400;
 
 /** A transfer: by REFER, or by a call of ours that the caller is joined with. */
-function dialOf(element: Element, read: ElementReader): Verb {
+function dialOf(element: Element, read: ElementReader): Verb | null {
   read.only('action', 'method', 'timeout', 'timeLimit', 'callerId');
   const nouns = element.children;
   const [noun] = nouns;
@@ -309,15 +316,17 @@ function dialOf(element: Element, read: ElementReader): Verb {
   if (noun !== undefined && !['Number', 'Sip'].includes(noun.name))
     throw new DocumentError(`<Dial> has a <${noun.name}>, which is not supported.`);
   const callerId = read.text('callerId');
-  const from = callerId === null ? null : parseE164(callerId);
-  if (from === undefined) throw new DocumentError(`callerId of <Dial> must be ${E164_FORM}.`);
+  const from = callerId === null ? null : (parseE164(callerId) ?? null);
+  if (callerId !== null && from === null) read.warn(`The attribute callerId of <Dial> is not ${E164_FORM}: the number of the call holds.`);
   const limitS = read.int('timeLimit', 0, 1, MAX_DIAL_S);
   const rules = {
     ringTimeoutMs: 1_000 * read.int('timeout', DEFAULT_RING_S, 5, MAX_RING_S),
     timeLimitMs: limitS === 0 ? null : 1_000 * limitS,
     callerId: from,
   };
-  return { verb: 'dial', to: required(element.text, '<Dial> has no number.'), rules, action: read.action() };
+  const to = element.text.trim();
+  if (to === '') read.warn('<Dial> has no number: it is skipped.');
+  return to === '' ? null : { verb: 'dial', to, rules, action: read.action() };
 }
 
 function required(text: string, problem: string): string {

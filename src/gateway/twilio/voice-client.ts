@@ -34,7 +34,8 @@ export class HttpVoiceServer implements VoiceServer {
     const answer = await this.#send(request, { signal: ended });
     if (!answer.ok) return answer;
     const { text, headers } = answer.value;
-    return ok({ text, setCookies: [headers['set-cookie'] ?? []].flat() });
+    const contentType = [headers['content-type'] ?? []].flat()[0] ?? null;
+    return ok({ text, contentType, setCookies: [headers['set-cookie'] ?? []].flat() });
   }
 
   async notify(request: VoiceRequest): Promise<Result<true, string>> {

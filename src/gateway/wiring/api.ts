@@ -8,7 +8,7 @@ import type { Log } from '../../lib/log.js';
 import { metricsRefusal } from '../../observability/metrics/access.js';
 import { gatherMetrics } from '../../observability/metrics/peers.js';
 import { METRICS_CONTENT_TYPE, type Metrics } from '../../observability/metrics/registry.js';
-import { languageOfVoice, supportedLanguages, supportedVoices } from '../agents/languages.js';
+import { languageOfVoice, supportedLanguages, supportedVoices } from '../model/espeak-voices.js';
 import type { MetricsSource } from '../api/routes/metrics.js';
 import { batchReader } from '../api/batch-reader.js';
 import { createApiServer, type ApiOptions } from '../api/server.js';

@@ -29,6 +29,7 @@ export const CONVERSATION: ConversationSettings = {
   callSid: `CA${HEX}`,
   customParameters: { name: 'Ada' },
   sessionId: `VX${HEX}`,
+  direction: 'inbound',
   from: '+15550001111',
   to: '+15552223333',
   callerName: null,

@@ -22,6 +22,8 @@ export class VoiceWebhook {
   readonly pages = new Map<string, Page>();
   /** `Set-Cookie` of the answer, by path. */
   readonly cookies = new Map<string, string[]>();
+  /** Headers of the answer beside or in place of those that it has, by path. */
+  readonly headers = new Map<string, Readonly<Record<string, string>>>();
   /** Paths that are not answered. */
   readonly silent = new Set<string>();
 
@@ -48,7 +50,8 @@ export class VoiceWebhook {
         }
         const body = typeof page === 'function' ? page(seen) : page;
         const cookies = webhook.cookies.get(seen.path) ?? [];
-        response.writeHead(200, { 'content-type': typeof body === 'string' ? 'text/xml' : 'audio/wav', 'set-cookie': cookies }).end(body);
+        const type = { 'content-type': typeof body === 'string' ? 'text/xml' : 'audio/wav' };
+        response.writeHead(200, { ...type, 'set-cookie': cookies, ...webhook.headers.get(seen.path) }).end(body);
       });
     });
     return webhook;

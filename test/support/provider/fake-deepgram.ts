@@ -64,6 +64,7 @@ type ServerMessage =
   | Sdk.AgentV1AgentAudioDone
   | Sdk.AgentV1FunctionCallRequest
   | Sdk.AgentV1FunctionCallCancelled
+  | Sdk.AgentV1InjectionRefused
   | Sdk.AgentV1Error
   | Sdk.AgentV1Warning;
 
@@ -161,6 +162,10 @@ export class FakeDeepgramSession {
     const name = this.#calls.get(id) ?? '';
     this.#calls.delete(id);
     this.#send({ type: 'FunctionCallCancelled', functions: [{ id, name }] });
+  }
+
+  refuseInjection(): void {
+    this.#send({ type: 'InjectionRefused', message: 'words of the call' });
   }
 
   surprise(): void {

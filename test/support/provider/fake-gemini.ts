@@ -1,4 +1,4 @@
-import type { LiveClientMessage, LiveServerContent, LiveServerMessage } from '@google/genai';
+import type { LiveClientMessage, LiveServerContent, LiveServerMessage, TurnCompleteReason } from '@google/genai';
 import { z } from 'zod';
 import { Arrivals } from '../arrivals.js';
 import type { OnTheWire } from './on-the-wire.js';
@@ -22,6 +22,7 @@ const setup = z.strictObject({
           z.strictObject({
             name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/),
             description: z.string(),
+            behavior: z.literal('NON_BLOCKING').exactOptional(),
             parameters: z.strictObject({
               type: z.literal('object'),
               properties: z.record(z.string(), z.strictObject({ type: z.literal('string'), description: z.string().exactOptional() })),
@@ -45,7 +46,7 @@ const functionResponse = z.strictObject({
   id: z.string(),
   name: z.string(),
   response: z.record(z.string(), z.unknown()),
-  scheduling: z.literal('SILENT').exactOptional(),
+  scheduling: z.enum(['SILENT', 'WHEN_IDLE']).exactOptional(),
 });
 const clientMessage = z.union([
   z.strictObject({ setup }),
@@ -156,8 +157,9 @@ export class FakeGeminiSession {
     this.#content({ generationComplete: true });
   }
 
-  turnComplete(): void {
-    this.#content({ turnComplete: true });
+  turnComplete(reason?: `${TurnCompleteReason}`): void {
+    if (reason === undefined) return this.#content({ turnComplete: true });
+    this.end.send(Buffer.from(JSON.stringify({ serverContent: { turnComplete: true, turnCompleteReason: reason } })));
   }
 
   interrupt(): void {

@@ -103,6 +103,8 @@ export class FakeOpenAiSession {
   readonly errors: string[] = [];
   readonly closed = new Arrivals<number>();
   readonly #audio: Buffer[] = [];
+  /** The code of the error that answers the next `response.create`. */
+  refusesNext: string | null = null;
   config: RealtimeSessionCreateRequest | null = null;
   #serial = 0;
   /** The response in the conversation, and another one beside it. */
@@ -274,6 +276,13 @@ export class FakeOpenAiSession {
     if (next !== undefined) this.#start(next.id, next.params.conversation === 'none', next.params);
   }
 
+  /** The provider stops within its answer, or before it. */
+  breakOff(response: string, reason: 'content_filter' | 'max_output_tokens'): void {
+    this.#active.delete(response);
+    const done = { id: response, status: 'incomplete' as const, status_details: { type: 'incomplete' as const, reason }, usage: {} };
+    this.#send({ type: 'response.done', response: done });
+  }
+
   #take(event: ClientEvent): void {
     switch (event.type) {
       case 'session.update':
@@ -299,6 +308,9 @@ export class FakeOpenAiSession {
       }
       case 'response.create': {
         const params = event.response ?? {};
+        const refusal = this.refusesNext;
+        this.refusesNext = null;
+        if (refusal !== null) return this.error(refusal, 'server_error');
         if (params.conversation !== 'none' && [...this.#active.values()].some(({ isAside }) => !isAside)) {
           this.errors.push('a second response');
           return this.error('conversation_already_has_active_response');

@@ -67,14 +67,15 @@ async function isBack(call: AgentCall, again: BotCall): Promise<void> {
 describe('a bot that ends its connection', () => {
   it.each([
     ['with 1000', 1_000],
+    ['with 1001', 1_001],
     ['without a code', undefined],
-  ])('%s ends the call: BYE, AGENT_HANGUP, and no other connection', async (_how, code) => {
+  ])('%s ends the call: BYE, AGENT_HANGUP, no error, and no other connection', async (_how, code) => {
     await startBot();
     const call = await talking();
     call.bot.socket.close(code);
     expect(await call.ended()).toContain('text="AGENT_HANGUP"');
     expect(bot!.calls.all).toHaveLength(1);
-    expect(await site.gateway.record(call.signalling.callId)).toMatchObject({ reason: 'AGENT_HANGUP', sip_status: 200 });
+    expect(await site.gateway.record(call.signalling.callId)).toMatchObject({ reason: 'AGENT_HANGUP', sip_status: 200, agent_error: null });
   });
 });
 

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { mulaw } from 'alawmulaw';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import twilio from 'twilio';
@@ -101,6 +102,43 @@ describe('a voice webhook', () => {
       isSigned: true,
       parameters: { CallStatus: 'completed', CallDuration: expect.stringMatching(/^\d+$/) as string },
     });
+  });
+
+  it('writes a transcript whose times go on from one verb, and one document, to the next', async () => {
+    page('/voice', (response) => {
+      response.say('One.');
+      response.pause({ length: 2 });
+      response.gather({ numDigits: 1, action: '/menu', timeout: 20 }).say('Two.');
+    });
+    page('/menu', (response) => {
+      response.gather({ numDigits: 1, timeout: 3 }).say('Three.');
+      response.say('Four.');
+    });
+    const call = await talking();
+    await site.gateway.pass(5_000);
+    await call.end.peer.press(7);
+    await call.ended();
+    const { call_id: id } = await site.gateway.record(call.signalling.callId);
+    const { json } = await site.gateway.api('GET', `/v1/calls/${String(id)}`);
+    const { transcript } = (json as { call: { transcript: readonly { readonly text: string; readonly at_ms: number }[] } }).call;
+    expect(transcript.map(({ text }) => text)).toEqual(['One.', 'Two.', '7', 'Three.', 'Four.']);
+    const times = transcript.map(({ at_ms: atMs }) => atMs);
+    expect(times).toEqual(times.toSorted((one, other) => one - other));
+    expect(times[1]).toBeGreaterThanOrEqual(2_000);
+    expect(times[4]).toBeGreaterThanOrEqual(times[3]! + 3_000);
+  });
+
+  it.each([
+    ['ISO-8859-1', { 'content-type': 'text/xml; charset=ISO-8859-1' }, (text: string) => Buffer.from(text, 'latin1')],
+    ['gzip', { 'content-type': 'text/xml', 'content-encoding': 'gzip' }, (text: string) => gzipSync(text)],
+  ])('may answer in %s', async (_how, headers, encoded) => {
+    webhook.pages.set('/voice', encoded('<Response><Say>Grüße</Say><Hangup/></Response>'));
+    webhook.headers.set('/voice', headers);
+    const call = await talking();
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    const { call_id: id } = await site.gateway.record(call.signalling.callId);
+    const { json } = await site.gateway.api('GET', `/v1/calls/${String(id)}`);
+    expect(json).toMatchObject({ call: { transcript: [{ speaker: 'agent', text: 'Grüße' }] } });
   });
 
   it('gets its cookies back, each call its own', async () => {
@@ -293,15 +331,24 @@ describe('a voice webhook', () => {
     expect(await call.ended()).toContain('AGENT_HANGUP');
   });
 
-  it('whose document cannot be carried out ends the call, and the record says why', async () => {
+  it.each([
+    ['cannot be carried out', '<Response><Record/></Response>', 'text/xml', '<Record> is not supported.'],
+    [
+      'is JSON',
+      '{"detail":"Not Found"}',
+      'application/json',
+      'The document is no XML: it begins with "{"detail":"Not Found"}". Its Content-Type is application/json.',
+    ],
+    ['is HTML', '<!DOCTYPE html><html></html>', 'text/html', 'The document is HTML, not TwiML. Its Content-Type is text/html.'],
+    ['is empty', '', 'application/xml', 'The document is empty.'],
+  ])('whose document %s ends the call, and the record says why', async (_how, body, type, error) => {
     page('/voice', (response) => response.redirect('/bad'));
-    webhook.pages.set('/bad', '<Response><Record/></Response>');
+    webhook.pages.set('/bad', body);
+    webhook.headers.set('/bad', { 'content-type': type });
     const refused = await site.invite({ number });
     expect((await refused.signalling.final()).status).toBe(480);
     await refused.close();
-    const calls = async (): Promise<string> =>
-      JSON.stringify((await site.gateway.api('GET', `/v1/calls?phone_number=${encodeURIComponent(number)}`)).json);
-    await site.gateway.until(async () => (await calls()).includes('<Record> is not supported.'));
+    expect(await site.gateway.record(refused.signalling.callId)).toMatchObject({ agent_error: error });
   });
 });
 
@@ -356,6 +403,18 @@ describe('an update of a call', () => {
     expect((await webhook.at('/second')).method).toBe('GET');
     expect(webhook.requests.all.map(({ path }) => path)).not.toContain('/never');
     await call.hangUp();
+  });
+
+  it('may have connection overrides in its URLs, which are not signed, and of which the trace says that they have no effect', async () => {
+    page('/voice', (response) => response.redirect('/second#rc=2&rp=all'));
+    page('/second', (response) => response.redirect('/third#rc=2'));
+    page('/third', (response) => response.hangup());
+    const call = await talking();
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    for (const path of ['/second', '/third']) expect(await webhook.at(path)).toMatchObject({ isSigned: true });
+    const { call_id: id } = await site.gateway.record(call.signalling.callId);
+    const trace = JSON.stringify((await site.gateway.api('GET', `/v1/calls/${String(id)}/trace`)).json);
+    expect(trace.split('connection overrides have no effect here')).toHaveLength(2);
   });
 
   it('skips unknown verbs and attributes with a warning each in the trace', async () => {

@@ -16,6 +16,8 @@ import { isoLanguageOf } from '../provider/instructions.js';
 import { shownReason } from '../provider/json-message.js';
 import { Downlink } from '../stream/downlink.js';
 import { EarlyAudio } from '../stream/early-audio.js';
+import { DONE_CODES } from '../stream/frames.js';
+import { beginsAsJson } from '../stream/messages.js';
 import type { AgentSocket, DialAgent, DialSocket } from '../stream/socket.js';
 import { Uplink } from '../stream/uplink.js';
 import { WholeSamples } from '../stream/whole-samples.js';
@@ -50,8 +52,6 @@ const MAX_EARLY_DIGITS = 64;
 const MAX_UNSENT_BYTES = 1_024 * 1_024;
 /** Warnings and error messages a call. */
 const MAX_WARNINGS = 20;
-/** Codes of a close that is no failure: done, going away, no code (RFC 6455 §7.4.1). */
-const DONE: ReadonlySet<number> = new Set([1_000, 1_001, 1_005]);
 /** Position in the queue at which the last part of a frame is not waited for. */
 const END = 'end';
 const ISO_MULTI = 'multi';
@@ -147,7 +147,7 @@ export class ConversationAgent implements LegAgent {
         onOpen: (socket) => this.#safely(() => this.#onOpen(socket)),
         onFailed: (message) => this.#safely(() => this.#fail(message)),
         onText: (text) => this.#safely(() => this.#onText(text)),
-        onBinary: () => this.#safely(() => this.#refuse('The message is binary.')),
+        onBinary: (bytes) => this.#safely(() => this.#onBinary(bytes)),
         onPong: () => (this.#isPinged = false),
         onClosed: (code) => this.#safely(() => this.#onClosed(code)),
       });
@@ -276,8 +276,14 @@ export class ConversationAgent implements LegAgent {
   #onClosed(code: number): void {
     this.#app = null;
     // What it said before it closed is not heard out: it has given the call up.
-    if (DONE.has(code)) return this.#end(this.#ending?.handoffData ?? null, null);
+    if (DONE_CODES.has(code)) return this.#end(this.#ending?.handoffData ?? null, null);
     this.#fail(`the connection was closed with ${String(code)}`);
+  }
+
+  /** Some libraries send JSON in binary messages. */
+  #onBinary(bytes: Uint8Array): void {
+    if (beginsAsJson(bytes)) this.#onText(Buffer.from(bytes).toString());
+    else if (this.#budget.take()) this.#refuse('The message is binary, and no JSON.');
   }
 
   #onText(text: string): void {

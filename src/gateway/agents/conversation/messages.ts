@@ -1,4 +1,5 @@
 import { parseJson } from '../../../lib/bounded-json.js';
+import { withoutNulls } from '../../../lib/without-nulls.js';
 import { z } from 'zod';
 import type { CallerInput } from '../../model/conversation.js';
 import type { ConversationSettings } from '../../model/agent.js';
@@ -44,7 +45,7 @@ export type FromApplication = z.output<typeof fromApplication>;
 /** Reads a message; the error is a sentence for the person who wrote the application. */
 export function readMessage(text: string): FromApplication | { readonly type: 'invalid'; readonly problem: string } {
   const read = parseJson(text);
-  const parsed = fromApplication.safeParse(read.ok ? read.value : undefined);
+  const parsed = fromApplication.safeParse(read.ok ? withoutNulls(read.value) : undefined);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   return {
@@ -62,7 +63,7 @@ export type ToApplication =
 
 /** The first message. */
 export function setupMessage(settings: ConversationSettings): string {
-  const { sessionId, accountSid, callSid, from, to, forwardedFrom, callerName, customParameters } = settings;
+  const { sessionId, accountSid, callSid, direction, from, to, forwardedFrom, callerName, customParameters } = settings;
   return JSON.stringify({
     type: 'setup',
     sessionId,
@@ -74,7 +75,7 @@ export function setupMessage(settings: ConversationSettings): string {
     forwardedFrom: forwardedFrom ?? '',
     callType: 'PSTN',
     callerName: callerName ?? '',
-    direction: 'inbound',
+    direction,
     callStatus: 'IN-PROGRESS',
     customParameters,
   });

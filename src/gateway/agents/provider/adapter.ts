@@ -16,6 +16,10 @@ export type ProviderAction =
   | { readonly do: 'fail'; readonly message: string; readonly isFinal: boolean }
   /** Something failed, and the session goes on. `isFailure`: it cost an answer. */
   | { readonly do: 'warn'; readonly message: string; readonly isFailure?: true }
+  /** The provider refused an answer, or broke it off: it is asked again, and then another session is. */
+  | { readonly do: 'unanswered'; readonly message: string }
+  /** The provider refused a text, because somebody spoke: it gets the text again. */
+  | { readonly do: 'refused'; readonly message: string }
   /** Audio of an utterance, in the format of the output. The bytes may be changed. */
   | { readonly do: 'play'; readonly utterance: string; readonly bytes: Uint8Array }
   /** No more audio of it follows. */
@@ -85,6 +89,8 @@ export interface ProviderAdapter {
   toolResult(callId: string, output: unknown, continues: boolean): readonly ProviderAction[];
   /** Gives the model a text that the caller did not say, and has it answer. */
   inform(text: string): readonly ProviderAction[];
+  /** Asks again for what was unanswered or refused; nothing while somebody speaks. */
+  again?(): readonly ProviderAction[];
   /** What a close of the connection means. `isHangUp`: the agent ended the call. */
   closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean; readonly isHangUp?: boolean };
 }

@@ -21,9 +21,9 @@ export class CallerTurns {
   #turns: CallerTurn[] = [];
   #agentMs = -Infinity;
 
-  /** A packet of the caller, as it arrives. */
-  heard(codec: AudioCodec, buffer: Uint8Array, offset: number, lengthBytes: number, nowMs: number): void {
-    if (!isLoud(codec, buffer, offset, lengthBytes)) return;
+  /** A packet of the caller, as it arrives. @returns whether it is loud */
+  heard(codec: AudioCodec, buffer: Uint8Array, offset: number, lengthBytes: number, nowMs: number): boolean {
+    if (!isLoud(codec, buffer, offset, lengthBytes)) return false;
     let turn = this.#turns.at(-1);
     if (turn === undefined || this.#isOver(turn, nowMs)) {
       turn = { startMs: nowMs, endMs: nowMs, frames: 0, isWritten: false };
@@ -31,6 +31,7 @@ export class CallerTurns {
     }
     turn.endMs = nowMs;
     turn.frames += 1;
+    return true;
   }
 
   /** A frame of the agent was sent. */

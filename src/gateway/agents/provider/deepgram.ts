@@ -14,6 +14,8 @@ const FINAL_ERRORS: ReadonlySet<string> = new Set([
   'UNPARSABLE_CLIENT_MESSAGE',
   'INSUFFICIENT_CREDITS',
 ]);
+/** Texts that the provider has not confirmed, or has refused: keys, mostly. */
+const MAX_INJECTED = 20;
 /** The maker of a model, by its name's beginning; any other is OpenAI's. */
 const MAKERS = { claude: 'anthropic', gemini: 'google' } as const;
 
@@ -27,6 +29,9 @@ export class DeepgramAgent implements ProviderAdapter {
   readonly #tools: ToolNames;
   readonly #calls = new Map<string, string>();
   #isAccepted = false;
+  /** Sent, and neither confirmed nor refused. */
+  #injected: string[] = [];
+  #refused: string[] = [];
   #utterances = 0;
   #text = '';
   #isSpeaking = false;
@@ -92,7 +97,12 @@ export class DeepgramAgent implements ProviderAdapter {
   }
 
   inform(text: string): readonly ProviderAction[] {
+    this.#injected = [...this.#injected, text].slice(-MAX_INJECTED);
     return [send({ type: 'InjectUserMessage', content: text })];
+  }
+
+  again(): readonly ProviderAction[] {
+    return this.#isSpeaking || this.#isCutOff ? [] : this.#refused.splice(0).flatMap((text) => this.inform(text));
   }
 
   closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean } {
@@ -122,6 +132,8 @@ export class DeepgramAgent implements ProviderAdapter {
         return listOf(event['functions']).flatMap((call) => this.#onCall(call));
       case 'FunctionCallCancelled':
         return this.#onCancelled(listOf(event['functions']).map(({ id }) => textOf(id)));
+      case 'InjectionRefused':
+        return this.#onRefused();
       case 'Error':
         return this.#onError(textOf(event['code']));
       case 'Warning':
@@ -151,8 +163,17 @@ export class DeepgramAgent implements ProviderAdapter {
     return [{ do: 'caller-speech', isSpeaking: true }, { do: 'interrupt' }];
   }
 
+  /** Somebody spoke: the texts go out again when nobody does. */
+  #onRefused(): readonly ProviderAction[] {
+    const text = this.#injected.shift();
+    if (text !== undefined) this.#refused = [...this.#refused, text].slice(-MAX_INJECTED);
+    return [{ do: 'refused', message: 'the provider refused a text, because somebody spoke: it is sent again' }];
+  }
+
   #onHeard(text: string): readonly ProviderAction[] {
     this.#isCutOff = false;
+    // The provider repeats what it was told.
+    this.#injected = this.#injected.filter((injected) => injected !== text);
     const done: ProviderAction = { do: 'caller-speech', isSpeaking: false };
     return text.trim() === '' ? [done] : [done, { do: 'heard', text: text.trim(), audioMs: null }];
   }
@@ -169,10 +190,7 @@ export class DeepgramAgent implements ProviderAdapter {
     const utterance = this.#utterance;
     const text = this.#text;
     this.#next();
-    return [
-      { do: 'said', utterance, text, isLast: true },
-      { do: 'end-utterance', utterance },
-    ];
+    return [{ do: 'said', utterance, text, isLast: true }, { do: 'end-utterance', utterance }, ...this.again()];
   }
 
   #next(): void {

@@ -1,8 +1,19 @@
 import type { ProviderSettings, Said } from '../../model/provider-settings.js';
 import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
 import { greetingOf, instructionsOf } from './instructions.js';
-import { base64Of, closedText, fieldsOf, fieldsOfMessage, listOf, send, textOf, tokensOf, type Fields } from './json-message.js';
-import { ToolNames } from './tools.js';
+import {
+  base64Of,
+  closedText,
+  fieldsOf,
+  fieldsOfMessage,
+  listOf,
+  send,
+  shownReason,
+  textOf,
+  tokensOf,
+  type Fields,
+} from './json-message.js';
+import { ToolNames, type ModelFunction } from './tools.js';
 
 // Google's Gemini Live API (its reference: "Live API", BidiGenerateContent). A message has one field of several, so all are looked at.
 
@@ -13,12 +24,19 @@ const DEFAULT_TIME_LEFT_MS = 10_000;
 /** A wrong argument, and a key or a policy. */
 const FINAL_CODES: ReadonlySet<number> = new Set([1_007, 1_008]);
 
+/** Reasons for the end of a turn that are no refusal. */
+const GOOD_ENDS: ReadonlySet<string> = new Set(['', 'TURN_COMPLETE_REASON_UNSPECIFIED', 'NEED_MORE_INPUT']);
+const ANSWER_AGAIN = 'Your last answer did not come through. Answer again, in other words.';
+
 interface FunctionResult {
   readonly id: string;
   readonly name: string;
   readonly response: unknown;
-  readonly scheduling?: 'SILENT';
+  readonly scheduling?: 'SILENT' | 'WHEN_IDLE';
 }
+
+/** Models that wait for the results of all functions, and know no other behaviour. */
+const WAITING_MODELS = /^gemini-3\.1-/u;
 
 export class GeminiLive implements ProviderAdapter {
   readonly target: ProviderAdapter['target'];
@@ -27,6 +45,8 @@ export class GeminiLive implements ProviderAdapter {
   /** Its pongs take up to half a minute. */
   readonly silentAfterMs = 60_000;
   readonly #tools: ToolNames;
+  /** The model goes on while functions run, and takes each result when it is there. */
+  readonly #goesOn: boolean;
   /** Names of the functions that run, by id. */
   readonly #calls = new Map<string, string>();
   #results: FunctionResult[] = [];
@@ -43,6 +63,7 @@ export class GeminiLive implements ProviderAdapter {
   constructor(private readonly settings: ProviderSettings) {
     this.target = { url: settings.url, headers: { 'x-goog-api-key': settings.apiKey ?? '' } };
     this.#tools = new ToolNames(settings.tools, settings.mayTransfer);
+    this.#goesOn = !WAITING_MODELS.test(settings.model);
   }
 
   get resumption(): string | null {
@@ -63,7 +84,7 @@ export class GeminiLive implements ProviderAdapter {
         ...(voice === null ? {} : { speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } } }),
       },
       systemInstruction: { parts: [{ text: instructionsOf(this.settings) }] },
-      tools: [{ functionDeclarations: this.#tools.functions }],
+      tools: [{ functionDeclarations: this.#goesOn ? this.#tools.functions.map(nonBlocking) : this.#tools.functions }],
       ...(endOfSpeechMs === null ? {} : { realtimeInputConfig: { automaticActivityDetection: { silenceDurationMs: endOfSpeechMs } } }),
       inputAudioTranscription: {},
       outputAudioTranscription: {},
@@ -87,17 +108,22 @@ export class GeminiLive implements ProviderAdapter {
     return [];
   }
 
-  /** The results of all that were called go out together, after the last. */
   toolResult(callId: string, output: unknown, continues: boolean): readonly ProviderAction[] {
     const name = this.#calls.get(callId);
     if (name === undefined) return [];
     this.#calls.delete(callId);
-    this.#results.push({ id: callId, name, response: output, ...(continues ? {} : { scheduling: 'SILENT' }) });
+    const result = { id: callId, name, response: output };
+    if (this.#goesOn) return [sendResults([{ ...result, scheduling: continues ? 'WHEN_IDLE' : 'SILENT' }])];
+    this.#results.push({ ...result, ...(continues ? {} : { scheduling: 'SILENT' }) });
     return this.#sendResults();
   }
 
   inform(text: string): readonly ProviderAction[] {
     return [send({ realtimeInput: { text } })];
+  }
+
+  again(): readonly ProviderAction[] {
+    return this.inform(ANSWER_AGAIN);
   }
 
   closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean } {
@@ -147,7 +173,7 @@ export class GeminiLive implements ProviderAdapter {
       ...audio.map((data) => ({ do: 'play', utterance, bytes: Buffer.from(data, 'base64') }) as const),
       ...(isInterrupted ? this.#onInterrupted() : []),
       ...(content['generationComplete'] === true ? [{ do: 'end-utterance', utterance } as const] : []),
-      ...(isDone ? this.#onTurnComplete() : []),
+      ...(isDone ? this.#onTurnComplete(textOf(content['turnCompleteReason'])) : []),
     ];
   }
 
@@ -163,7 +189,7 @@ export class GeminiLive implements ProviderAdapter {
     return [{ do: 'interrupt' }];
   }
 
-  #onTurnComplete(): readonly ProviderAction[] {
+  #onTurnComplete(reason: string): readonly ProviderAction[] {
     const wasCutOff = this.#isCutOff;
     this.#isCutOff = false;
     const utterance = this.#utterance;
@@ -173,6 +199,7 @@ export class GeminiLive implements ProviderAdapter {
     return [
       { do: 'said', utterance, text, isLast: true },
       { do: 'end-utterance', utterance },
+      ...(GOOD_ENDS.has(reason) ? [] : [{ do: 'unanswered', message: shownReason(`the provider refused an answer: ${reason}`) } as const]),
     ];
   }
 
@@ -197,11 +224,12 @@ export class GeminiLive implements ProviderAdapter {
     return [{ do: 'drop-tools', callIds }, ...this.#sendResults()];
   }
 
+  /** Those of all functions that were called, after the last. */
   #sendResults(): readonly ProviderAction[] {
     if (this.#calls.size > 0 || this.#results.length === 0) return [];
     const functionResponses = this.#results;
     this.#results = [];
-    return [send({ toolResponse: { functionResponses } })];
+    return [sendResults(functionResponses)];
   }
 
   /** Only the latest state can be resumed, and not while a tool runs. */
@@ -210,6 +238,14 @@ export class GeminiLive implements ProviderAdapter {
     else if (Object.hasOwn(update, 'resumable')) this.#resumption = null;
     return [];
   }
+}
+
+function nonBlocking(declared: ModelFunction): ModelFunction & { readonly behavior: 'NON_BLOCKING' } {
+  return { ...declared, behavior: 'NON_BLOCKING' };
+}
+
+function sendResults(functionResponses: readonly FunctionResult[]): ProviderAction {
+  return send({ toolResponse: { functionResponses } });
 }
 
 /** `timeLeft` is seconds with an `s` (protobuf's JSON form of a duration). */

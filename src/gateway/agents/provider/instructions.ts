@@ -1,5 +1,5 @@
 import type { ProviderSettings } from '../../model/provider-settings.js';
-import { voiceOf } from '../languages.js';
+import { voiceOf } from '../../model/espeak-voices.js';
 
 const OTHER_CODES: Readonly<Record<string, string>> = { cmn: 'zh', nb: 'no' };
 const LANGUAGE_NAMES = new Intl.DisplayNames(['en'], { type: 'language' });

@@ -129,6 +129,11 @@ export class OpenAiRealtime implements ProviderAdapter {
     return [sendItem('system', 'input_text', text), ...this.#respond()];
   }
 
+  again(): readonly ProviderAction[] {
+    this.#isResponseDue = true;
+    return this.#respond();
+  }
+
   closed(code: number, reason: string): { readonly message: string; readonly isFinal: boolean } {
     return { message: closedText(code, reason), isFinal: code === 1_008 || code >= 3_000 };
   }
@@ -213,13 +218,14 @@ export class OpenAiRealtime implements ProviderAdapter {
     const message = errorTextOf(error);
     const isFinal = FINAL_ERRORS.has(code);
     if (!this.#isAccepted || isFinal || code === 'session_expired') return [{ do: 'fail', message, isFinal }];
+    const wasRequested = this.#isRequested;
     this.#isRequested = false;
     // Our request crossed a response that the caller's speech began: it is made again after that.
     if (code === 'conversation_already_has_active_response') {
       this.#isResponseDue = true;
       return [];
     }
-    return [{ do: 'warn', message }];
+    return [{ do: wasRequested ? 'unanswered' : 'warn', message }];
   }
 
   #onSpeechStarted(event: Fields): readonly ProviderAction[] {
@@ -249,8 +255,11 @@ export class OpenAiRealtime implements ProviderAdapter {
 
   #onDone(response: Fields): readonly ProviderAction[] {
     const id = textOf(response['id']);
-    const items = [...(this.#responses.get(id) ?? [])].filter((item) => item !== PHRASE);
+    const all = this.#responses.get(id) ?? new Set();
+    const items = [...all].filter((item) => item !== PHRASE);
     this.#responses.delete(id);
+    // Nobody waits for what the caller interrupted, nor for what is said while a tool runs.
+    const isAnswer = !this.#dead.has(id) && !all.has(PHRASE);
     const ended = items.flatMap((utterance): ProviderAction[] => {
       const text = this.#texts.get(utterance) ?? '';
       this.#texts.delete(utterance);
@@ -260,7 +269,7 @@ export class OpenAiRealtime implements ProviderAdapter {
         { do: 'end-utterance', utterance },
       ];
     });
-    return [...ended, ...tokensOf(fieldsOf(response['usage'])['total_tokens']), ...failureOf(response), ...this.#respond()];
+    return [...ended, ...tokensOf(fieldsOf(response['usage'])['total_tokens']), ...failureOf(response, isAnswer), ...this.#respond()];
   }
 
   #onCall(event: Fields): readonly ProviderAction[] {
@@ -293,11 +302,16 @@ export class OpenAiRealtime implements ProviderAdapter {
   }
 }
 
-function failureOf(response: Fields): readonly ProviderAction[] {
-  if (response['status'] !== 'failed') return [];
-  const error = fieldsOf(fieldsOf(response['status_details'])['error']);
-  const message = errorTextOf(error);
-  return FINAL_ERRORS.has(textOf(error['code'])) ? [{ do: 'fail', message, isFinal: true }] : [{ do: 'warn', message, isFailure: true }];
+function failureOf(response: Fields, isAnswer: boolean): readonly ProviderAction[] {
+  const status = response['status'];
+  if (status !== 'failed' && status !== 'incomplete') return [];
+  const details = fieldsOf(response['status_details']);
+  const error = fieldsOf(details['error']);
+  if (FINAL_ERRORS.has(textOf(error['code']))) return [{ do: 'fail', message: errorTextOf(error), isFinal: true }];
+  if (status === 'incomplete' && !isAnswer) return [];
+  const reason = textOf(details['reason']) || 'unknown';
+  const message = status === 'failed' ? errorTextOf(error) : shownReason(`the provider broke an answer off: ${reason}`);
+  return [isAnswer ? { do: 'unanswered', message } : { do: 'warn', message, isFailure: true }];
 }
 
 /** Code and type only: a message may repeat what was said, or a part of the key. */

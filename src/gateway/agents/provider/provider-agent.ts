@@ -24,7 +24,7 @@ import { ConversationSoFar } from './conversation-so-far.js';
 import { EarlySpeech } from './early-speech.js';
 import { Farewell } from './farewell.js';
 import { FunctionCalls } from './function-calls.js';
-import { causeOf } from './json-message.js';
+import { causeOf, shownReason } from './json-message.js';
 import { Liveness } from './liveness.js';
 import { LongSilence } from './long-silence.js';
 import { OwnSpeech } from './own-speech.js';
@@ -50,6 +50,13 @@ const KEEP_ALIVE_MS = 5_000;
 const SILENT_FRAMES = 25;
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
 const TAKEN_OVER = 'You take over this call after an interruption. Apologize shortly, and go on with the conversation.';
+/** The provider is asked again for an answer that failed; */
+const ASK_AGAIN_MS = 500;
+/** and gets a text again that it refused while somebody spoke. */
+const SEND_AGAIN_MS = 2_000;
+/** Answers that failed one after the other: each second one costs the session, and the last one the agent. */
+const MAX_UNANSWERED = 4;
+const ANSWER = 'The connection was interrupted before you answered. Answer the caller now.';
 /** The position of all that was said when a mark comes back does not matter: the queue is flushed at it. */
 const END = 'end';
 /** The utterance that another service than the provider speaks. */
@@ -92,6 +99,12 @@ export class ProviderAgent implements LegAgent {
   #isRenewing = false;
   #cancelKeepAlive: CancelTimer | undefined;
   #hasGap = false;
+  #unanswered = 0;
+  /** Something was heard of the agent since an answer failed. */
+  #hasAnswered = false;
+  /** The next session is to answer. */
+  #isAnswerDue = false;
+  #cancelAgain: CancelTimer | undefined;
 
   constructor(
     private readonly settings: ProviderSettings,
@@ -170,7 +183,7 @@ export class ProviderAgent implements LegAgent {
 
   hear(...packet: Parameters<LegAgent['hear']>): void {
     const [codec, , , buffer, offset, lengthBytes, nowMs] = packet;
-    this.#callerTurns.heard(codec, buffer, offset, lengthBytes, nowMs);
+    if (this.#callerTurns.heard(codec, buffer, offset, lengthBytes, nowMs)) this.#silence.loud(nowMs);
     (this.#uplink ?? this.#earlyAudio).hear(...packet);
   }
 
@@ -204,6 +217,7 @@ export class ProviderAgent implements LegAgent {
   }
 
   close(): void {
+    this.#cancelAgain?.();
     this.#keys.close();
     this.#ownSpeech.stop();
     const queue = this.#downlink?.queue;
@@ -316,7 +330,9 @@ export class ProviderAgent implements LegAgent {
     this.#notes.accepted();
     this.#connection.step({ type: 'opened' });
     // While the 200 and its ACK are under way the model makes its first words.
-    if (this.#isBegun) return;
+    const isAnswerDue = this.#isAnswerDue;
+    this.#isAnswerDue = false;
+    if (this.#isBegun) return isAnswerDue ? this.#run(this.#adapter.inform(ANSWER)) : undefined;
     this.#isBegun = true;
     if (this.#conversation.said.length > 0) this.#run(this.#adapter.inform(TAKEN_OVER));
     else if (!this.settings.waitsForGreeting) this.#begin();
@@ -359,7 +375,7 @@ export class ProviderAgent implements LegAgent {
     this.log.info({ code }, 'agent.closed');
     if (!wasAccepted) return this.#onFailed(message);
     if (isHangUp && this.#startedMs !== null) {
-      this.#notes.closed('the agent ended the call', false);
+      this.#notes.closed(`the agent ended the call${reason === '' ? '' : ` (${shownReason(reason)})`}`, false);
       this.#farewell.begin();
       return this.#leaveSocket(true);
     }
@@ -380,6 +396,7 @@ export class ProviderAgent implements LegAgent {
   #leaveSocket(isComplete = false): void {
     this.#socket = null;
     this.#cancelKeepAlive?.();
+    this.#cancelAgain?.();
     this.#isAccepted = false;
     this.#renewal.clear();
     // Another session does not know of them.
@@ -406,7 +423,13 @@ export class ProviderAgent implements LegAgent {
         return this.#isAccepted ? this.#end(action.message, action.isFinal) : this.#onFailed(action.message);
       case 'warn':
         return this.#notes.warn(action.message, action.isFailure);
+      case 'unanswered':
+        return this.#onUnanswered(action.message);
+      case 'refused':
+        this.#notes.warn(action.message, true);
+        return this.#again(SEND_AGAIN_MS);
       case 'play':
+        this.#hasAnswered = true;
         return this.#play(action.utterance, action.bytes);
       case 'end-utterance':
         return this.#endUtterance(action.utterance);
@@ -418,6 +441,7 @@ export class ProviderAgent implements LegAgent {
         return this.#ask({ type: 'transcript', entries: [], correction: action.text });
       case 'heard': {
         this.#silence.caller();
+        if (this.#hasAnswered) this.#unanswered = 0;
         const nowMs = this.dependencies.clock.nowMs();
         const spokenMs = action.audioMs === null ? (this.#callerTurns.written(nowMs) ?? nowMs) : this.#sessionMs + action.audioMs;
         const atMs = spokenMs - (this.#startedMs ?? this.#sessionMs);
@@ -439,6 +463,22 @@ export class ProviderAgent implements LegAgent {
       default:
         assertNever(action);
     }
+  }
+
+  #onUnanswered(message: string): void {
+    this.#unanswered += 1;
+    this.#hasAnswered = false;
+    if (this.#unanswered % 2 === 0) {
+      this.#isAnswerDue = true;
+      return this.#end(message, this.#unanswered >= MAX_UNANSWERED);
+    }
+    this.#notes.warn(message, true);
+    this.#again(ASK_AGAIN_MS);
+  }
+
+  #again(delayMs: number): void {
+    this.#cancelAgain?.();
+    this.#cancelAgain = this.dependencies.clock.setTimer(delayMs, () => this.#safely(() => this.#run(this.#adapter.again?.() ?? [])));
   }
 
   #send(message: WireMessage): void {

@@ -8,6 +8,8 @@ type Opcode = (typeof OPCODE)[keyof typeof OPCODE];
 
 /** Codes of close frames (RFC 6455 §7.4.1); 1005 and 1006 are never sent: no code, no close frame. */
 export const CLOSE_CODE = { normal: 1_000, protocolError: 1_002, none: 1_005, abnormal: 1_006, notUtf8: 1_007, tooBig: 1_009 } as const;
+/** With these a peer is done, and nothing failed: 1005 stands for a close without a code, 1001 for a peer that goes away. */
+export const DONE_CODES: ReadonlySet<number> = new Set([CLOSE_CODE.normal, 1_001, CLOSE_CODE.none]);
 
 const FIN = 0x80;
 const RESERVED = 0x70;

@@ -4,6 +4,7 @@ import { type AudioCodec, FRAME_BYTES, FRAME_MS, transcodeG711 } from '../../../
 import type { CancelTimer, Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
 import type { AgentCounters, LegFork } from '../../media/leg-agent.js';
+import { DONE_CODES } from './frames.js';
 import { MessageWriter } from './messages.js';
 import type { AgentSocket, DialAgent } from './socket.js';
 import { Uplink } from './uplink.js';
@@ -62,8 +63,7 @@ export class MediaFork implements LegFork {
         onText: () => undefined,
         onBinary: () => undefined,
         onPong: () => (this.#isPinged = false),
-        onClosed: (code) =>
-          this.#safely(() => this.#end(code === 1_000 || code === 1_005 ? null : `the connection was closed with ${String(code)}`)),
+        onClosed: (code) => this.#safely(() => this.#end(DONE_CODES.has(code) ? null : `the connection was closed with ${String(code)}`)),
       },
     );
   }

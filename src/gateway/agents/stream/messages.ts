@@ -1,4 +1,6 @@
+import { isUtf8 } from 'node:buffer';
 import { parseJson } from '../../../lib/bounded-json.js';
+import { withoutNulls } from '../../../lib/without-nulls.js';
 import type { Answerer } from '../../../rtp/answerer/answerer-detector.js';
 import type { AgentAnswer, StreamSettings, StreamTrack } from '../../model/agent.js';
 import type { StreamFormat } from '../../../agent-protocol/stream-format.js';
@@ -21,7 +23,20 @@ const EXTENSIONS: ReadonlySet<string> = new Set([
   'tool',
   'do_not_call',
 ]);
+/** An analysis and a tool's input: what is null there is the bot's own. */
+const OWN_VALUES: ReadonlySet<string> = new Set(['data', 'input']);
 const MAX_SHOWN_EVENT = 40;
+const OPENING_BRACE = 0x7b;
+
+/** Whether a binary message may be an object of JSON. */
+export function beginsAsJson(bytes: Uint8Array): boolean {
+  return bytes[0] === OPENING_BRACE;
+}
+
+/** Whether a binary message is JSON. Audio may begin with the byte of a brace, too, but is no JSON then. */
+export function isJson(bytes: Uint8Array): boolean {
+  return beginsAsJson(bytes) && isUtf8(bytes) && parseJson(Buffer.from(bytes).toString()).ok;
+}
 
 /** Reads a text message of an agent. */
 export function readMessage(text: string): ReadMessage {
@@ -30,7 +45,7 @@ export function readMessage(text: string): ReadMessage {
   const parsed = read.value;
   // Fifty a second and call, of a bot whose messages are never written alike: no schema for these.
   if (isMedia(parsed)) return { ok: true, message: parsed };
-  const result = fromAgentMessage.safeParse(parsed);
+  const result = fromAgentMessage.safeParse(withoutNulls(parsed, OWN_VALUES));
   if (result.success) return { ok: true, message: result.data };
   const event = eventOf(parsed);
   const [issue] = result.error.issues;

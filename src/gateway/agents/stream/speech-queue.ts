@@ -1,6 +1,9 @@
 import { BYTES_PER_MS } from '../../../rtp/codec/g711.js';
 
-const MAX_MARKS = 1_000;
+/** Marks that wait: more than one each 20 ms of two minutes; */
+const MAX_MARKS = 10_000;
+/** and characters of their names. */
+const MAX_NAMES = 1_024_000;
 /** Pieces that are shorter together are put together. */
 const FEW_BYTES = 160;
 /** Frames that wait for the rest of their audio before silence fills it: 40 ms. */
@@ -33,6 +36,7 @@ export class SpeechQueue {
   #pushedBytes = 0;
   #playedBytes = 0;
   #marks: Mark[] = [];
+  #nameCharacters = 0;
   #starvedPulls = 0;
   #windowPulls = 0;
   #windowLeastBytes = Infinity;
@@ -98,11 +102,20 @@ export class SpeechQueue {
     this.#chunks[this.#chunks.length - 1] = joined;
   }
 
-  /** False: there are a thousand already. A mark behind everything that was played is due at once: see `takePlayedMarks`. */
-  mark(name: string): boolean {
-    if (this.#marks.length >= MAX_MARKS) return false;
+  /**
+   * A mark behind everything that was played is due at once: see `takePlayedMarks`.
+   * @returns the oldest marks, of which there are too many now: they are given back early, and none is lost
+   */
+  mark(name: string): readonly string[] {
     this.#marks.push({ name, at: this.#pushedBytes });
-    return true;
+    this.#nameCharacters += name.length;
+    let early = 0;
+    let left = this.#nameCharacters;
+    while (this.#marks.length - early > MAX_MARKS || left > MAX_NAMES) {
+      left -= this.#marks[early]?.name.length ?? left;
+      early += 1;
+    }
+    return this.#removeMarks(early);
   }
 
   /**
@@ -155,9 +168,16 @@ export class SpeechQueue {
   takePlayedMarks(): readonly string[] | null {
     const [first] = this.#marks;
     if (first === undefined || first.at > this.#playedBytes) return null;
-    const played = this.#marks.filter(({ at }) => at <= this.#playedBytes);
-    this.#marks = this.#marks.slice(played.length);
-    return played.map(({ name }) => name);
+    const waiting = this.#marks.findIndex(({ at }) => at > this.#playedBytes);
+    return this.#removeMarks(waiting === -1 ? this.#marks.length : waiting);
+  }
+
+  /** The first ones. */
+  #removeMarks(count: number): readonly string[] {
+    if (count === 0) return [];
+    const names = this.#marks.splice(0, count).map(({ name }) => name);
+    this.#nameCharacters -= names.reduce((sum, { length }) => sum + length, 0);
+    return names;
   }
 
   /** Names of the marks that wait. */
@@ -167,9 +187,8 @@ export class SpeechQueue {
 
   /** Forgets all speech; returns the names of the marks that waited. */
   clear(): readonly string[] {
-    const names = this.waitingMarks;
+    const names = this.#removeMarks(this.#marks.length);
     this.#chunks = [];
-    this.#marks = [];
     this.#offset = 0;
     this.#playedBytes = this.#pushedBytes;
     this.#starvedPulls = 0;

@@ -18,10 +18,12 @@ import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.j
 import { ConnectionRunner, type ConnectionWork } from './connection-runner.js';
 import { Downlink } from './downlink.js';
 import { EarlyAudio } from './early-audio.js';
+import { EarlyMessages } from './early-messages.js';
 import { APPLICATION_LIMITS, MessageBudget } from '../message-budget.js';
+import { DONE_CODES } from './frames.js';
 import { FrameAlignment } from './frame-alignment.js';
 import { MediaReader } from './media-message.js';
-import { MessageWriter, readMessage } from './messages.js';
+import { beginsAsJson, isJson, MessageWriter, readMessage } from './messages.js';
 import type { AgentSocket, DialAgent } from './socket.js';
 import { Uplink } from './uplink.js';
 
@@ -55,7 +57,7 @@ const FAREWELL_FRAMES = 10;
 /** Checks of how far an agent has read, per `agents.max_unsent_audio_ms`. */
 const PINGS_PER_UNSENT = 8;
 /** Messages that wait for a connection: as many as marks may. */
-const MAX_OWED = 1_000;
+const MAX_OWED = 10_000;
 /** Audio that an agent does not read is dropped long before; answers to what it sends are not, and end here. */
 const MAX_UNSENT_BYTES = 4 * 1_024 * 1_024;
 /** Warnings of one kind a call. */
@@ -86,6 +88,9 @@ export class StreamAgent implements LegAgent {
   #wantsBargeIn = false;
   #voice: VoiceActivity | null = null;
   readonly #earlyAudio = new EarlyAudio();
+  readonly #earlyMessages = new EarlyMessages();
+  /** Notes that a call gets once. */
+  readonly #noted = new Set<string>();
   readonly #media = new MediaReader();
   readonly #alignment = new FrameAlignment();
   #warnings = 0;
@@ -140,6 +145,7 @@ export class StreamAgent implements LegAgent {
     this.#downlink = new Downlink(format, codec, limits.maxQueuedSpeechMs);
     this.#uplink.start(nowMs);
     this.#connection.step({ type: 'started' });
+    for (const work of this.#earlyMessages.take()) this.#safely(work);
     this.#earlyAudio.giveTo(this.#uplink, nowMs);
   }
 
@@ -308,13 +314,15 @@ export class StreamAgent implements LegAgent {
   #onClosed(code: number): void {
     this.#forgetSocket();
     this.log.info({ code }, 'agent.closed');
-    this.#note('closed', `the agent's connection was closed with ${String(code)}${CLOSE_CODES[code] ?? ''}`, code !== 1_000);
+    this.#note('closed', `the agent's connection was closed with ${String(code)}${CLOSE_CODES[code] ?? ''}`, !DONE_CODES.has(code));
     this.#connection.step({ type: 'closed', code });
   }
 
   #forgetSocket(): void {
     this.#socket = null;
     this.#writer = null;
+    // The bot's next connection begins anew.
+    this.#earlyMessages.take();
     this.#brokenMs = this.dependencies.clock.nowMs();
     this.#uplink?.connect(null);
   }
@@ -365,24 +373,39 @@ export class StreamAgent implements LegAgent {
     for (const name of names) this.#sendSurely((writer) => writer.mark(name));
   }
 
+  /** Some libraries send JSON in binary messages. */
   #onBinary(bytes: Uint8Array): void {
-    if (!this.#budget.take()) return;
-    this.#play((downlink) => downlink.sendBinary(bytes));
+    const hasAudio = this.settings.format !== 'twilio';
+    const mayBeText = beginsAsJson(bytes);
+    if (!this.#budget.take(mayBeText ? bytes.length : 0)) return;
+    if (mayBeText && (!hasAudio || isJson(bytes))) return this.#onMessageText(Buffer.from(bytes).toString());
+    if (hasAudio) return this.#atStart(bytes.length, () => this.#play((downlink) => downlink.sendBinary(bytes)));
+    this.#noteOnce('ignored', 'binary messages were ignored: in the format twilio all messages are JSON');
   }
 
   #takeMedia(buffer: Uint8Array, start: number, end: number): boolean {
     const audio = this.#budget.hasRoom ? this.#media.read(buffer, start, end) : null;
     if (audio === null) return false;
     this.#budget.take();
-    this.#safely(() => this.#play((downlink) => downlink.sendBinary(audio, 'pcmu')));
+    this.#safely(() => this.#atStart(audio.length, () => this.#play((downlink) => downlink.sendBinary(audio, 'pcmu'))));
     return true;
   }
 
+  /** Before `start` an agent knows no stream to speak on, and the call nobody who listens: its messages wait. */
+  #atStart(bytes: number, work: () => void): void {
+    if (this.#startedMs !== null) return work();
+    this.#noteOnce('other', 'messages that came before start take effect behind it');
+    if (!this.#earlyMessages.add(bytes, work)) this.#noteOnce('ignored', 'messages were ignored: too many came before start');
+  }
+
   #onText(text: string): void {
-    if (!this.#budget.take(text.length)) return;
+    if (this.#budget.take(text.length)) this.#onMessageText(text);
+  }
+
+  #onMessageText(text: string): void {
     const read = readMessage(text);
     if (read.ok && read.message.event === 'media') this.#media.learn(text, read.message.media.payload);
-    if (read.ok) return this.#onMessage(read.message);
+    if (read.ok) return this.#atStart(text.length, () => this.#onMessage(read.message));
     this.#warn({ event: read.event, error: read.message }, 'agent.message.ignored');
     this.#ignored += 1;
     if (this.#ignored <= MAX_WARNINGS)
@@ -394,16 +417,13 @@ export class StreamAgent implements LegAgent {
   }
 
   #onMessage(message: FromAgentMessage): void {
-    // Before `start` an agent knows no stream to speak on.
     const downlink = this.#downlink;
     if (downlink === null) return;
     switch (message.event) {
       case 'media':
         return this.#play(() => downlink.sendBinary(Buffer.from(message.media.payload, 'base64'), 'pcmu'));
       case 'mark':
-        if (!downlink.queue.mark(message.mark.name)) this.#warn({}, 'agent.mark.dropped');
-        this.#hasNewMarks = true;
-        return this.#sendMarks(downlink.queue.takePlayedMarks());
+        return this.#onMark(downlink, message.mark.name);
       case 'clear':
         return this.#sendMarks(downlink.queue.clear());
       case 'configure':
@@ -432,6 +452,14 @@ export class StreamAgent implements LegAgent {
       default:
         assertNever(message);
     }
+  }
+
+  #onMark({ queue }: Downlink, name: string): void {
+    this.#hasNewMarks = true;
+    const early = queue.mark(name);
+    if (early.length > 0) this.#noteOnce('other', 'too many marks wait: the oldest come back before their audio was heard');
+    this.#sendMarks(early);
+    this.#sendMarks(queue.takePlayedMarks());
   }
 
   get #elapsedMs(): number {
@@ -498,6 +526,12 @@ export class StreamAgent implements LegAgent {
   /** For the trace and the record of the call. */
   #note(kind: AgentNote['kind'], text: string, isFailure = false): void {
     this.host.emit({ type: 'agent-note', kind, text, isFailure });
+  }
+
+  #noteOnce(kind: AgentNote['kind'], text: string): void {
+    if (this.#noted.has(text)) return;
+    this.#noted.add(text);
+    this.#note(kind, text);
   }
 
   #noteFailure(message: string, startedMs: number): void {

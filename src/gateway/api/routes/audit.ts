@@ -13,7 +13,8 @@ const auditQuerySchema = z.strictObject({
   ...orgQuery,
   before: z
     .string()
-    .regex(/^\d{1,15}-\d{1,15}$/, 'must be the id of an entry')
+    // Redis refuses 0-0, which no entry has.
+    .regex(/^(?!0+-0+$)\d{1,15}-\d{1,15}$/, 'must be the id of an entry')
     .optional()
     .meta({ description: 'The `id` of an entry: list the entries before it', examples: ['1767225600000-0'] }),
 });

@@ -18,6 +18,7 @@ import { wholeNumber } from '../schemas/sip-api.js';
 import { idParam, orgQuery } from '../schemas/page-query.js';
 import { dataAnswer, exampleOf, success } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
+import { bodyProblem } from '../body-problem.js';
 import { ApiFailure, validationFailure } from '../failure.js';
 
 const MAX_PAYLOAD_BYTES = 16_384;
@@ -104,20 +105,29 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
   void app.register((dialling: ZodApp, _options, done) => {
     dialling.addContentTypeParser(
       'text/csv',
-      { parseAs: 'string', bodyLimit: BATCH_BODY_BYTES },
-      async (request: FastifyRequest, text: string) => {
-        read.set(request, await readBatchBody(request, { type: 'csv', text }));
+      { parseAs: 'buffer', bodyLimit: BATCH_BODY_BYTES },
+      async (request: FastifyRequest, bytes: Buffer) => {
+        read.set(request, await readBatchBody(request, { type: 'csv', text: textOf(request, bytes) }));
         return { ...fieldsOfQuery(request.query as Readonly<Record<string, unknown>>), csv: 'read' };
       },
     );
     const readJson = dialling.getDefaultJsonParser('error', 'error');
     dialling.removeContentTypeParser('application/json');
-    dialling.addContentTypeParser<string>('application/json', { parseAs: 'string', bodyLimit: BATCH_BODY_BYTES }, (request, text, done) => {
-      readBatchBody(request, { type: 'json', text }).then((batch) => {
-        read.set(request, batch);
-        void readJson(request, batch.fields ?? '', done);
-      }, done);
-    });
+    dialling.addContentTypeParser<Buffer>(
+      'application/json',
+      { parseAs: 'buffer', bodyLimit: BATCH_BODY_BYTES },
+      (request, bytes, done) => {
+        const problem = bodyProblem(request.headers, bytes);
+        if (problem !== null) {
+          done(problem);
+          return;
+        }
+        readBatchBody(request, { type: 'json', text: bytes.toString() }).then((batch) => {
+          read.set(request, batch);
+          void readJson(request, batch.fields ?? '', done);
+        }, done);
+      },
+    );
     dialling.post('/v2/batches', {
       bodyLimit: BATCH_BODY_BYTES,
       config: { failures: ['DIAL_NOT_ALLOWED', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_REACHED', 'NOT_READY'], queryIsBody: true },
@@ -359,4 +369,10 @@ function entry(path: string, message: string): ApiErrorEntry {
 
 function noSuchBatch(): ApiFailure {
   return new ApiFailure('NOT_FOUND', 'There is no such batch');
+}
+
+function textOf(request: FastifyRequest, bytes: Buffer): string {
+  const problem = bodyProblem(request.headers, bytes);
+  if (problem !== null) throw problem;
+  return bytes.toString();
 }

@@ -3,10 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import {
-  isSupportedVoice,
-  supportedLanguages,
-  supportedVoices,
-  voiceOf,
   digitPhrase,
   figuresIntroduction,
   figuresPhrase,
@@ -14,6 +10,7 @@ import {
   textOf,
   type CallFigures,
 } from '../../../../src/gateway/agents/languages.js';
+import { isSupportedVoice, supportedLanguages, supportedVoices, voiceOf } from '../../../../src/gateway/model/espeak-voices.js';
 import { EspeakSpeech, SpeechError } from '../../../../src/gateway/agents/speech.js';
 import { findPhrase } from '../../../../src/loadtest/test-caller/correlation.js';
 import { voicedSegments } from '../../../../src/loadtest/test-caller/energy.js';

@@ -45,6 +45,26 @@ describe('an application in a conversation', () => {
     expect(call.flux.audio.length).toBeGreaterThan(640);
   });
 
+  it('is told that the call was placed', async () => {
+    const call = openConversation({}, { direction: 'outbound-api' });
+    await call.talk();
+    expect(call.sent[0]).toMatchObject({ type: 'setup', direction: 'outbound-api' });
+  });
+
+  it('may write a field that it leaves out as null', async () => {
+    const call = openConversation();
+    await call.talk();
+    call.says({ type: 'text', token: 'One.', last: true, lang: null, interruptible: null, preemptible: null });
+    call.says({ type: 'play', source: 'https://cdn.example/a.wav', loop: null });
+    call.says({ type: 'language', ttsLanguage: null, transcriptionLanguage: 'de-DE' });
+    call.says({ type: 'end', handoffData: null });
+    call.says({ type: 'sendDigits', digits: null });
+    await call.frames(2);
+    expect(call.asked.map(({ text: said }) => said)).toEqual(['One.']);
+    // What is needed is missing all the same.
+    expect(call.of('error').map(({ description }) => description)).toEqual([expect.stringContaining('digits') as string]);
+  });
+
   it('greets, and a caller who speaks is heard within 200 ms, with the text that was heard until then', async () => {
     const greeting = 'Good morning, this is the front desk, how may I help you today with your stay';
     const call = openConversation({ greeting: { text: greeting, interruptible: 'any' } });

@@ -206,31 +206,49 @@ describe('the voice of a text', () => {
 });
 
 describe('a WAV file', () => {
-  const wav = (tag: number, channels: number, bits: number, data: readonly number[]): Uint8Array => {
-    const head = Buffer.alloc(44);
+  /** @param guid of an extensible format */
+  const wav = (tag: number, channels: number, bits: number, data: readonly number[], guid: readonly number[] = []): Uint8Array => {
+    const format = Buffer.alloc(guid.length === 0 ? 16 : 40);
+    format.writeUInt16LE(tag, 0);
+    format.writeUInt16LE(channels, 2);
+    format.writeUInt32LE(8_000, 4);
+    format.writeUInt16LE(bits, 14);
+    if (guid.length > 0) format.set([22, 0, bits, 0, 4, 0, 0, 0, ...guid], 16);
+    const head = Buffer.alloc(20);
     head.write('RIFF', 0, 'latin1');
     head.write('WAVEfmt ', 8, 'latin1');
-    head.writeUInt32LE(16, 16);
-    head.writeUInt16LE(tag, 20);
-    head.writeUInt16LE(channels, 22);
-    head.writeUInt32LE(8_000, 24);
-    head.writeUInt16LE(bits, 34);
-    head.write('data', 36, 'latin1');
-    head.writeUInt32LE(data.length, 40);
-    return Buffer.concat([head, Buffer.from(data)]);
+    head.writeUInt32LE(format.length, 16);
+    const dataHead = Buffer.from('data\0\0\0\0', 'latin1');
+    dataHead.writeUInt32LE(data.length, 4);
+    return Buffer.concat([head, format, dataHead, Buffer.from(data)]);
   };
+  /** KSDATAFORMAT_SUBTYPE_PCM is 00000001-0000-0010-8000-00aa00389b71. */
+  const guid = (tag: number): readonly number[] => [tag, 0, ...Buffer.from('000000001000800000aa00389b71', 'hex')];
+
   it.each([
     ['PCM, 16 bits', wav(1, 1, 16, [0x34, 0x12, 0xff, 0xff]), [0x1234, -1]],
     ['PCM, 8 bits', wav(1, 1, 8, [128, 255, 0]), [0, 127 << 8, -32_768]],
     ['two channels', wav(1, 2, 16, [0x02, 0, 0x04, 0, 0x10, 0, 0x20, 0]), [3, 24]],
     ['µ-law', wav(7, 1, 8, [0xff, 0x80, 0x00]), [0, 32_124, -32_124]],
     ['A-law', wav(6, 1, 8, [0xd5]), [8]],
-  ])('%s', (_what, bytes, expected) => {
+    ['PCM, 24 bits', wav(1, 1, 24, [0x99, 0x34, 0x12, 0, 0xff, 0xff]), [0x1234, -1]],
+    ['PCM, 32 bits', wav(1, 1, 32, [0x99, 0x99, 0x34, 0x12]), [0x1234]],
+    ['PCM, with an extensible format', wav(0xfffe, 1, 16, [0x34, 0x12], guid(1)), [0x1234]],
+    ['PCM of 24 bits, with an extensible format', wav(0xfffe, 1, 24, [0x99, 0x34, 0x12], guid(1)), [0x1234]],
+    ['µ-law, with an extensible format', wav(0xfffe, 1, 8, [0x80], guid(7)), [32_124]],
+  ])('of %s is read', (_what, bytes, expected) => {
     const read = parseWav(bytes);
     expect(read.ok && [...read.value.samples]).toEqual(expected);
   });
 
-  it.each([wav(3, 1, 32, [0, 0, 0, 0]), wav(1, 3, 16, [0, 0]), wav(7, 1, 16, [0])])('of another form is refused: %#', (bytes) => {
+  it.each([
+    wav(3, 1, 32, [0, 0, 0, 0]),
+    wav(1, 3, 16, [0, 0]),
+    wav(7, 1, 16, [0]),
+    wav(0xfffe, 1, 32, [0, 0, 0, 0], guid(3)),
+    wav(0xfffe, 1, 16, [0, 0], [...guid(1).slice(0, -1), 0]),
+    wav(0xfffe, 1, 16, [0, 0]),
+  ])('of another form is refused: %#', (bytes) => {
     expect(parseWav(bytes)).toEqual({ ok: false, error: 'unsupported-format' });
   });
 });

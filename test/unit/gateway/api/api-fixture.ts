@@ -51,7 +51,7 @@ export interface ApiFixture {
   delete(path: string, key?: string): Promise<Answer>;
   /** For clients, in place of the global one. */
   readonly fetch: typeof fetch;
-  send(request: { method: string; url: string; headers?: Record<string, string>; payload?: string | undefined }): Promise<Answer>;
+  send(request: { method: string; url: string; headers?: Record<string, string>; payload?: string | Buffer | undefined }): Promise<Answer>;
 }
 
 export interface FixtureOptions {

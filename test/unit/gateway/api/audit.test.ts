@@ -58,7 +58,9 @@ describe('the audit log', () => {
     const all = await entriesOf(api);
     const first = await entriesOf(api, '?take=3');
     expect([...first, ...(await entriesOf(api, `?before=${first[2]!.id}`))]).toEqual(all);
-    for (const query of ['?take=0', '?take=1001', '?before=x', '?after=1']) expect((await api.get(`/v1/audit${query}`)).status).toBe(400);
+    for (const query of ['?take=0', '?take=1001', '?before=x', '?before=0-0', '?before=00-000', '?before=1', '?after=1'])
+      expect((await api.get(`/v1/audit${query}`)).status).toBe(400);
+    expect(await entriesOf(api, '?before=0-1')).toEqual([]);
     const other = await api.stores.orgs.create({ name: 'other', sip_enabled: true });
     const { key } = await api.stores.keys.create(other.org_id, 'k');
     expect((await api.get('/v1/audit', key)).body).toEqual({ status: 'success', entries: [] });

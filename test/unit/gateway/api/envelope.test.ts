@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { StoreUnavailableError } from '../../../../src/gateway/ports/ports.js';
 import { openApi, type Answer } from './api-fixture.js';
@@ -106,6 +107,51 @@ describe('failures of every route', () => {
       const headers = { authorization: api.key, 'content-type': type };
       expectFailure(await api.send({ method: 'POST', url, headers, payload }), status, code);
     }
+  });
+
+  it.each([
+    ['in ISO-8859-1', '{"a":"b"}', { 'content-type': 'application/json; charset=ISO-8859-1' }, 415, 'The body must be in UTF-8'],
+    ['in UTF-16', Buffer.from('{}', 'utf16le'), { 'content-type': 'application/json;charset="utf-16"' }, 415, 'The body must be in UTF-8'],
+    ['compressed', gzipSync('{}'), { 'content-encoding': 'gzip' }, 415, 'The body must have no Content-Encoding'],
+    ['of invalid UTF-8', Buffer.from('{"a":"\u00fc"}', 'latin1'), {}, 400, 'The body is not valid UTF-8'],
+  ])('a body that is %s is refused for that reason', async (_what, payload, given: Readonly<Record<string, string>>, status, message) => {
+    const api = await openApi();
+    for (const url of ['/sip/attach', '/v1/tools', '/v2/batches']) {
+      const headers = { authorization: api.key, 'content-type': 'application/json', ...given };
+      const answer = await api.send({ method: 'POST', url, headers, payload });
+      expect([answer.status, answer.failure.message]).toEqual([status, message]);
+    }
+    const csv = {
+      authorization: api.key,
+      ...given,
+      'content-type': (given['content-type'] ?? 'text/csv').replace('application/json', 'text/csv'),
+    };
+    const answer = await api.send({ method: 'POST', url: '/v2/batches?from=%2B15550100555', headers: csv, payload });
+    expect([answer.status, answer.failure.message]).toEqual([status, message]);
+  });
+
+  it('may name UTF-8 in its type', async () => {
+    const api = await openApi();
+    for (const charset of ['utf-8', 'UTF8', '"utf-8"']) {
+      const headers = { authorization: api.key, 'content-type': `application/json; charset=${charset}` };
+      const answer = await api.send({ method: 'POST', url: '/sip/attach', headers, payload: JSON.stringify(body) });
+      expect(answer.status).toBe(200);
+    }
+  });
+
+  it('a request without a body may have the type of JSON where none is needed; elsewhere it is told that there is none', async () => {
+    const api = await openApi();
+    const headers = { authorization: api.key, 'content-type': 'application/json' };
+    const id = '0f8fad5b-d9cb-469f-a165-70867728950e';
+    for (const [method, url] of [
+      ['DELETE', `/v1/agents/${id}`],
+      ['DELETE', `/v1/tools/TL-${id}`],
+      ['POST', `/v1/calls/${id}/stop`],
+    ] as const)
+      expect([url, (await api.send({ method, url, headers })).status]).toEqual([url, 404]);
+    const answer = await api.send({ method: 'POST', url: '/sip/attach', headers });
+    expectFailure(answer, 400, 'VALIDATION');
+    expect(answer.failure.message).toContain('The body is missing');
   });
 
   it('a POST without any body is 400', async () => {

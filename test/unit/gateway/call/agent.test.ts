@@ -39,7 +39,7 @@ function call(settings: Partial<AgentRecord> | null, headers = HEADERS, tools: r
   const route = { ...ROUTE, org: { ...ROUTE.org, org_id: ORG_ID, twilio_token: 'signing-key' }, agent };
   const caller = callerIdentity({ get: (name) => headers[name], names: Object.keys(headers) });
   const before = { resumed: 0, conversation: [], marks: [], unheardSinceMs: null };
-  return { callId: CALL_ID, to: NUMBER, caller, identity: null, route, tools, codec: null, ...before };
+  return { direction: 'inbound', callId: CALL_ID, to: NUMBER, caller, identity: null, route, tools, codec: null, ...before };
 }
 
 function inOrg(facts: CallFactsForAgent, org: Partial<OrgRecord>): CallFactsForAgent {
@@ -338,6 +338,7 @@ describe('an application that exchanges text', () => {
       callSid: 'CA0f8fad5bd9cb469fa16570867728950e',
       customParameters: expect.objectContaining({ call_id: CALL_ID, first_sentence: 'Hello.' }) as unknown,
       sessionId: expect.stringMatching(/^VX[\da-f]{32}$/) as unknown,
+      direction: 'inbound',
       from: '+15550100200',
       to: NUMBER,
       callerName: 'Ann',

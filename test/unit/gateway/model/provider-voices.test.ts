@@ -1,7 +1,7 @@
 import { Deepgram } from '@deepgram/sdk';
 import type { RealtimeAudioConfigOutput } from 'openai/resources/realtime/realtime';
 import { expect, it } from 'vitest';
-import { supportedLanguages } from '../../../../src/gateway/agents/languages.js';
+import { supportedLanguages } from '../../../../src/gateway/model/espeak-voices.js';
 import { PROVIDER_VOICES } from '../../../../src/gateway/model/provider-voices.js';
 
 const namesOf = (provider: string): string[] => PROVIDER_VOICES.filter((voice) => voice.provider === provider).map(({ name }) => name);

@@ -44,7 +44,7 @@ beforeEach(() => {
 
 describe('a voice webhook', () => {
   it('by POST has its parameters in a signed form', async () => {
-    expect(await server.document(POST, ENDED)).toEqual(ok({ text: '<Response/>', setCookies: [] }));
+    expect(await server.document(POST, ENDED)).toEqual(ok({ text: '<Response/>', contentType: null, setCookies: [] }));
     expect(sent).toEqual([
       {
         client: { allowPrivate: false, clock: OPTIONS.clock, maxResponseBytes: MAX_XML_BYTES },
@@ -70,6 +70,27 @@ describe('a voice webhook', () => {
     const headers = { 'x-twilio-signature': twilioSignature('secret', url), accept: 'text/xml, application/xml', cookie: 'a=1' };
     expect(sent).toMatchObject([{ url, request: { method: 'GET', body: null } }]);
     expect(sent[0]?.request.headers).toEqual(headers);
+  });
+
+  it.each([
+    ['#rc=2&rp=all', ''],
+    ['#', ''],
+    ['#a#b', ''],
+    ['?x=1#rc=2', '?x=1'],
+  ])('is signed without the fragment of its URL (%s), which no server gets to see', async (suffix, seen) => {
+    const base = 'https://bot.example/voice';
+    await server.document({ ...POST, url: base + suffix }, ENDED);
+    expect(sent[0]?.request.headers['x-twilio-signature']).toBe(twilioSignature('secret', base + seen, POST.parameters));
+    await server.document({ ...GET, url: base + suffix }, ENDED);
+    const query = `${seen === '' ? '?' : `${seen}&`}To=%2B1+555&From=ann%26bob`;
+    expect(sent[1]?.request.headers['x-twilio-signature']).toBe(twilioSignature('secret', base + query));
+    await server.notify({ ...POST, url: base + suffix });
+    expect(sent[2]?.request.headers['x-twilio-signature']).toBe(twilioSignature('secret', base + seen, POST.parameters));
+  });
+
+  it('says of what type its answer is', async () => {
+    answer = answering(200, { 'content-type': 'application/json; charset=utf-8' }, '{}');
+    expect(await server.document(GET, ENDED)).toMatchObject({ value: { text: '{}', contentType: 'application/json; charset=utf-8' } });
   });
 
   it.each([

@@ -75,6 +75,8 @@ describe('the connection to an agent', () => {
   it('signs as Twilio’s documentation shows: HMAC-SHA1 of the URL in base64', () => {
     // Made with `printf %s wss://example.com/ws | openssl dgst -sha1 -hmac 12345 -binary | base64`.
     expect(twilioSignature('12345', 'wss://example.com/ws')).toBe('HXrgvHt0qTHu33oSxSjpOvWtO60=');
+    // The fragment stays here.
+    expect(twilioSignature('12345', 'wss://example.com/ws#rc=2')).toBe('HXrgvHt0qTHu33oSxSjpOvWtO60=');
   });
 
   it('moves text and binary both ways, answers pings, and tells how it was closed', async () => {

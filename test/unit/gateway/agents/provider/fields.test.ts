@@ -5,7 +5,7 @@ import { describeAgent } from '../../../../../src/gateway/call/agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings } from '../../../../../src/gateway/model/agent-record.js';
 import type { AgentProviderName } from '../../../../../src/gateway/model/provider.js';
 import { PROVIDER_FIELDS, type ProviderField } from '../../../../../src/gateway/model/provider-fields.js';
-import { supportedLanguages } from '../../../../../src/gateway/agents/languages.js';
+import { supportedLanguages } from '../../../../../src/gateway/model/espeak-voices.js';
 import { OPERATOR } from '../../../../support/providers.js';
 import { NUMBER, ROUTE } from '../../../../support/route.js';
 import { TOOL } from '../../../../support/tool.js';
@@ -41,6 +41,7 @@ function sent(
     provider: provider === 'conversation-relay' ? relay : chosen,
   };
   const call = {
+    direction: 'inbound' as const,
     callId: 'c',
     to: NUMBER,
     caller,

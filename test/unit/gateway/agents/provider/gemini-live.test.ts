@@ -91,7 +91,7 @@ describe('an agent at Gemini', () => {
     ]);
   });
 
-  it('answers all calls of functions together, and drops cancelled ones', async () => {
+  it('gets the result of each function as soon as it is there, and drops cancelled ones', async () => {
     const leg = await talking({ tools: [WEATHER] });
     const { session } = leg;
     const call = (id: string) => ({ id, name: 'the_weather', args: { day: 'Monday' } });
@@ -102,14 +102,16 @@ describe('an agent at Gemini', () => {
     session.cancelCall('2');
     leg.frames(1);
     leg.agent.notify({ type: 'tool-result', requestId: '2', result: 'late', httpStatus: 200 });
-    expect(session.responses).toEqual([]);
-    leg.agent.notify({ type: 'refused', requestId: '3', request: 'tool', code: 'TOOL_TIMEOUT', message: 'm' });
+    // The slow third one is not waited for.
     expect(session.responses).toEqual([
-      [
-        { id: '1', name: 'the_weather', response: { result: 'rain', http_status: 200 } },
-        { id: '3', name: 'the_weather', response: { error: 'TOOL_TIMEOUT', message: 'm' } },
-      ],
+      [{ id: '1', name: 'the_weather', response: { result: 'rain', http_status: 200 }, scheduling: 'WHEN_IDLE' }],
     ]);
+    leg.agent.notify({ type: 'refused', requestId: '3', request: 'tool', code: 'TOOL_TIMEOUT', message: 'm' });
+    expect(session.responses[1]).toEqual([
+      { id: '3', name: 'the_weather', response: { error: 'TOOL_TIMEOUT', message: 'm' }, scheduling: 'WHEN_IDLE' },
+    ]);
+    const behaviors = session.setup!.tools!.flatMap(({ functionDeclarations }) => functionDeclarations.map(({ behavior }) => behavior));
+    expect(new Set(behaviors)).toEqual(new Set(['NON_BLOCKING']));
     session.call({ id: '4', name: 'hang_up', args: {} });
     leg.frames(13);
     expect(leg.hasHungUp()).toBe(true);
@@ -338,8 +340,20 @@ describe('the messages of Gemini', () => {
     ]);
   });
 
-  it('gets the results of all calls after the last, or its cancellation, once', () => {
+  it('gets each result once, and is to go on only where the caller waits for it', () => {
     const adapter = adapterOf();
+    receives(adapter, called(...['1', '2'].map((id) => ({ id, name: 'hang_up' }))));
+    const result = (id: string, continues = true) => shown(adapter.toolResult(id, { result: id }, continues));
+    const response = (id: string, scheduling: string) => [
+      sent({ toolResponse: { functionResponses: [{ id, name: 'hang_up', response: { result: id }, scheduling }] } }),
+    ];
+    expect([result('1'), result('1'), result('never')]).toEqual([response('1', 'WHEN_IDLE'), [], []]);
+    expect(result('2', false)).toEqual(response('2', 'SILENT'));
+  });
+
+  it('gets the results of all calls after the last, or its cancellation, once, where the model waits for all', () => {
+    const adapter = adapterOf({ model: 'gemini-3.1-flash-live-preview' });
+    expect(JSON.stringify(shown(adapter.open([], null)))).not.toContain('NON_BLOCKING');
     const result = (id: string, continues = true) => shown(adapter.toolResult(id, { result: id }, continues));
     const [one, three] = ['1', '3'].map((id) => ({ id, name: 'hang_up', response: { result: id } }));
     receives(adapter, called(...['1', '2'].map((id) => ({ id, name: 'hang_up' }))));

@@ -164,7 +164,12 @@ describe('the messages of OpenAI', () => {
     [
       'an answer that failed',
       [done('r', { status: 'failed', status_details: { error: { code: 'rate_limit_exceeded' } } })],
-      [{ do: 'warn', message: `${ERROR} rate_limit_exceeded (a rate limit was reached)`, isFailure: true }],
+      [{ do: 'unanswered', message: `${ERROR} rate_limit_exceeded (a rate limit was reached)` }],
+    ],
+    [
+      'an answer that was broken off',
+      [done('r', { status: 'incomplete', status_details: { type: 'incomplete', reason: 'content_filter' } })],
+      [{ do: 'unanswered', message: 'the provider broke an answer off: content_filter' }],
     ],
     [
       'an answer that failed for good',
@@ -252,7 +257,7 @@ describe('the messages of OpenAI', () => {
       [
         'anew, when the one before was refused',
         [UPDATED, 'inform', error('invalid_value'), 'inform'],
-        [ACCEPTED, WAIT, RESPOND, { do: 'warn', message: `${ERROR} invalid_value (a field has a wrong value)` }, WAIT, RESPOND],
+        [ACCEPTED, WAIT, RESPOND, { do: 'unanswered', message: `${ERROR} invalid_value (a field has a wrong value)` }, WAIT, RESPOND],
       ],
     ])('%s', (_what, steps, expected) => {
       const adapter = adapterOf();

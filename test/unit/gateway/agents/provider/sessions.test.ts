@@ -137,3 +137,12 @@ it.each([
   leg.frames(60, 0x10);
   expect([leg.isLost(), leg.hasHungUp(), leg.sessions.length > 1]).toEqual([isFinal, isHangUp, !isFinal && !isHangUp]);
 });
+
+it('the reason that ElevenLabs gives for the end of a call stands in the notes', async () => {
+  const { leg } = await talkAt('elevenlabs');
+  leg.frames(2, 0x10);
+  leg.session.close(1_000, 'Maximum duration reached');
+  leg.frames(60, 0x10);
+  expect(leg.hasHungUp()).toBe(true);
+  expect(leg.notes.at(-1)).toContain('the agent ended the call (Maximum duration reached)');
+});

@@ -107,6 +107,19 @@ describe('a long silence', () => {
       [100, 'leave'],
     ]);
   });
+
+  it('is no silence while loud packets come in a row, and is one beside single noises', () => {
+    const silence = new LongSilence(1_000);
+    const quiet = (count: number) => Array.from({ length: count }, () => silence.frame(true)).filter((step) => step !== null);
+    for (let n = 0; n < 200; n += 1) {
+      silence.loud(20 * n);
+      expect(silence.frame(true)).toBeNull();
+    }
+    expect(quiet(48)).toEqual([]);
+    silence.loud(10_000);
+    silence.loud(10_300);
+    expect(quiet(1)).toEqual(['ask']);
+  });
 });
 
 describe('the keys of a caller', () => {

@@ -157,6 +157,28 @@ describe.each(PROVIDERS)('%s', (provider) => {
     expect(leg.session.errors).toEqual([]);
   });
 
+  it('a caller who speaks longer than the longest silence is not asked, and is asked once they are silent', async () => {
+    const { leg, session, answer } = await opened();
+    answer('What happened?', sound(60));
+    leg.frames(5);
+    const before = session.messages.all.length;
+    // Speech with a pause of half a second in each two seconds: 40 s, more than twice the longest silence.
+    for (let sentence = 0; sentence < 20; sentence += 1) {
+      leg.frames(75, 0x22);
+      leg.frames(25, SILENCE);
+    }
+    expect(session.messages.all).toHaveLength(before);
+    expect(leg.hasHungUp()).toBe(false);
+    // Clicks are no speech.
+    for (let click = 0; click < 16; click += 1) {
+      leg.frames(1, 0x22);
+      leg.frames(49, SILENCE);
+    }
+    expect(JSON.stringify(session.messages.all.slice(before))).toContain('Nobody has spoken for a while.');
+    leg.frames(800, SILENCE);
+    expect(leg.notes.join()).toContain('nobody spoke, also not after a question');
+  });
+
   it('what it does not know, within an answer, costs nothing', async () => {
     const { leg, play, session } = await opened();
     play.begin();

@@ -128,3 +128,21 @@ describe('extensions', () => {
     ]);
   });
 });
+
+it('a bot may write a field that it leaves out as null, and the nulls in its data are its own', async () => {
+  const { asked, bot, notes, talk } = openStream();
+  await talk();
+  bot.says({ event: 'configure', streamSid: null, configure: { speech_events: null, barge_in: true } });
+  bot.says({ event: 'transcript', transcript: { entries: [{ speaker: 'agent', text: 'Hello.', at_ms: null }] } });
+  bot.says({ event: 'analysis', analysis: { id: null, data: { email: null } } });
+  bot.says({ event: 'tool', tool: { id: 't', name: 'book', input: { day: null } } });
+  bot.says({ event: 'hangup', hangup: null });
+  expect(notes.filter((note) => note.includes('ignored'))).toEqual([]);
+  expect(asked.map((event) => (event.type === 'agent-request' ? event.request : event))).toMatchObject([
+    { type: 'transcript', entries: [{ text: 'Hello.', at_ms: 0 }] },
+    { type: 'analysis', requestId: null, analysis: { email: null } },
+    { type: 'tool', requestId: 't', input: { day: null } },
+  ]);
+  bot.says({ event: 'mark', mark: { name: null } });
+  expect(notes.filter((note) => note.includes('ignored'))).toHaveLength(1);
+});

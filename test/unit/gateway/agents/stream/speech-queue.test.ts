@@ -95,11 +95,23 @@ describe('speech queue', () => {
     expect(queue.queuedMs).toBe(118_000);
   });
 
-  it('takes no more than a thousand marks', () => {
-    const queue = new SpeechQueue(100, SILENCE, (byte) => byte >= 0xf0);
+  it('gives the oldest marks back early when too many wait, loses none, and keeps their order', () => {
+    const queue = new SpeechQueue(1_000, SILENCE, (byte) => byte >= 0xf0);
     queue.push(bytesOf(160));
-    for (let i = 0; i < 1_000; i += 1) expect(queue.mark(String(i))).toBe(true);
-    expect(queue.mark('more')).toBe(false);
+    const early: string[] = [];
+    for (let i = 0; i < 12_000; i += 1) early.push(...queue.mark(String(i)));
+    expect(early).toHaveLength(2_000);
+    expect([...early, ...queue.clear()]).toEqual(Array.from({ length: 12_000 }, (_, i) => String(i)));
+  });
+
+  it('keeps a million characters of names', () => {
+    const queue = new SpeechQueue(1_000, SILENCE, (byte) => byte >= 0xf0);
+    queue.push(bytesOf(160));
+    const name = 'n'.repeat(1_024);
+    const early = Array.from({ length: 1_500 }, () => queue.mark(name)).flat();
+    expect(early).toHaveLength(500);
+    expect(queue.clear()).toHaveLength(1_000);
+    expect(queue.mark(name)).toEqual([]);
   });
 
   /** An agent that says a frame each 20 ms; the bytes that were played, and how long they had waited at the end. */

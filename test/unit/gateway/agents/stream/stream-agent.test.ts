@@ -520,6 +520,74 @@ describe('raw formats', () => {
   });
 });
 
+describe('marks', () => {
+  it('come back, each one, when a bot sends one with each 20 ms of a minute at once', async () => {
+    const { bot, frames, notes, talk } = openStream();
+    await talk();
+    for (let piece = 0; piece < 3_000; piece += 1) {
+      bot.says(media(Buffer.alloc(160, 0x11)));
+      bot.says({ event: 'mark', mark: { name: String(piece) } });
+    }
+    frames(1_500);
+    expect(markNames(bot)).toHaveLength(1_500);
+    frames(1_500);
+    expect(markNames(bot)).toEqual(Array.from({ length: 3_000 }, (_, piece) => String(piece)));
+    expect(notes.join()).not.toContain('marks');
+  });
+
+  it('come back early, and the call gets a note, when more than ten thousand wait', async () => {
+    const { bot, frames, notes, talk } = openStream();
+    await talk();
+    bot.says(media(Buffer.alloc(80_000, 0x11)));
+    for (let n = 0; n < 9_000; n += 1) bot.says({ event: 'mark', mark: { name: String(n) } });
+    frames(100);
+    for (let n = 9_000; n < 10_010; n += 1) bot.says({ event: 'mark', mark: { name: String(n) } });
+    expect(markNames(bot)).toEqual(Array.from({ length: 10 }, (_, n) => String(n)));
+    expect(notes.filter((note) => note.includes('too many marks wait'))).toHaveLength(1);
+    frames(500);
+    expect(markNames(bot)).toEqual(Array.from({ length: 10_010 }, (_, n) => String(n)));
+  });
+});
+
+describe('a message in a binary frame', () => {
+  const binary = (message: object | string): Uint8Array => Buffer.from(typeof message === 'string' ? message : JSON.stringify(message));
+
+  it.each(['twilio', 'pcmu', 'pcm16-16000'] as const)('is taken as its text would be, at an agent with the format %s', async (format) => {
+    const { bot, frames, notes, said, talk } = openStream({ settings: { format } });
+    await talk();
+    bot.events.onBinary(binary(media(Buffer.alloc(160, 0x11))));
+    bot.events.onBinary(binary({ event: 'mark', mark: { name: 'said' } }));
+    bot.events.onBinary(binary({ event: 'unheard of' }));
+    frames(2);
+    expect(said[0]).toEqual(Buffer.alloc(160, 0x11));
+    expect(markNames(bot)).toEqual(['said']);
+    expect(notes.filter((note) => note.includes('ignored'))).toEqual([expect.stringContaining('message ignored: unheard of')]);
+  });
+
+  it('is audio when it only begins like JSON', async () => {
+    const { bot, frames, said, talk } = openStream({ settings: { format: 'pcmu' } });
+    await talk();
+    // The byte of an opening brace is a quiet sample of µ-law.
+    const frameList = [Buffer.alloc(160, '{'), Buffer.alloc(160, '{}'), Buffer.concat([binary('{"a'), Buffer.alloc(157, 0xfe)])];
+    for (const frame of frameList) bot.events.onBinary(frame);
+    frames(3);
+    expect(said).toEqual(frameList);
+  });
+
+  it('gets the call one note when it is audio, and the format is twilio', async () => {
+    const { bot, frames, notes, said, talk } = openStream();
+    await talk();
+    for (let n = 0; n < 10; n += 1) bot.events.onBinary(Buffer.alloc(160, 0x11));
+    bot.events.onBinary(Buffer.alloc(200, '{'));
+    frames(2);
+    expect(said[0]).toEqual(Buffer.alloc(160, SILENCE));
+    expect(notes.filter((note) => note.includes('ignored'))).toEqual([
+      'binary messages were ignored: in the format twilio all messages are JSON',
+      'message ignored: : nested too deep',
+    ]);
+  });
+});
+
 describe('an agent that floods', () => {
   it('is read ten thousand messages at once and a thousand a second, no more', async () => {
     const { bot, talk, frames } = openStream();

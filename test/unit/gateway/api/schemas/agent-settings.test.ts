@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { supportedLanguages } from '../../../../../src/gateway/agents/languages.js';
+import { supportedLanguages } from '../../../../../src/gateway/model/espeak-voices.js';
 import { DEFAULT_AGENT_SETTINGS } from '../../../../../src/gateway/model/agent-record.js';
 import { agentSettingsOf, agentSettingsSchema } from '../../../../../src/gateway/api/schemas/agent-settings.js';
 import { newTool, toolDefinition } from '../../../../../src/gateway/model/tool-definition.js';
