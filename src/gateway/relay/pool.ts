@@ -74,6 +74,8 @@ export class RelayPool implements MediaRelay {
   #offers = 0;
   /** Nodes without a response whose calls are not lost yet. */
   readonly #silent = new Map<PoolMember, CancelTimer>();
+  /** Nodes that did not answer `reconcile`, with the calls to keep: they are asked when they are back. */
+  readonly #unread = new Map<PoolMember, ReadonlySet<string>>();
   /** Each call's pending command, which its `delete` must not overtake. */
   readonly #busy = new PassingMap<string, Promise<unknown>>();
 
@@ -189,10 +191,17 @@ export class RelayPool implements MediaRelay {
 
   /**
    * Frees the sessions of an earlier process, except those of the calls to keep: on our own node all, on others those whose call-id has
-   * this gateway's name. Rejects with `MediaUnavailableError` if no node responds.
+   * this gateway's name; of a node that does not respond when it is back. Rejects with `MediaUnavailableError` if no node responds.
    */
   async reconcile(keep: ReadonlySet<string>): Promise<void> {
-    const outcomes = await Promise.allSettled(this.#members.map((member) => this.#freeLeftovers(member, keep)));
+    const outcomes = await Promise.allSettled(
+      this.#members.map((member) =>
+        this.#freeLeftovers(member, keep).catch((error: unknown) => {
+          this.#unread.set(member, keep);
+          throw error;
+        }),
+      ),
+    );
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.status === 'fulfilled') continue;
       const { message } = outcome.reason as Error;
@@ -222,6 +231,12 @@ export class RelayPool implements MediaRelay {
       if (silent === member) member.findForgotten();
       else this.#notifyLost(silent, [...silent.assigned]);
     }
+    const keep = this.#unread.get(member);
+    if (keep !== undefined)
+      void this.#freeLeftovers(member, keep).then(
+        () => this.#unread.delete(member),
+        () => undefined,
+      );
     this.#backListeners.forEach((tell) => tell(member.name));
   }
 
@@ -329,7 +344,10 @@ export class RelayPool implements MediaRelay {
   }
 
   #isLeftover(callId: string, keep: ReadonlySet<string>): boolean {
-    if (callId.startsWith(this.#prefix)) return !keep.has(callId.slice(this.#prefix.length));
+    if (callId.startsWith(this.#prefix)) {
+      const relayId = callId.slice(this.#prefix.length);
+      return !keep.has(relayId) && this.#memberOf(relayId) === undefined;
+    }
     return this.#knownPrefixes?.some((known) => callId.startsWith(known)) === false;
   }
 

@@ -12,6 +12,19 @@ const KEPT: readonly (readonly [fault: string, script: readonly Step[]])[] = [
       { do: 'kill', part: 'gateway' },
     ],
   ],
+  [
+    'an rtpengine that stood still when its gateway died and started again is asked for what is left on it when it goes on',
+    [
+      { do: 'stall', part: 'rtpengine-1' },
+      { do: 'call', number: 'own', late: false },
+      { do: 'call', number: 'own', late: false },
+      { do: 'turns', turns: 29 },
+      { do: 'kill', part: 'gateway' },
+      { do: 'pass', ms: 100 },
+      { do: 'start', part: 'gateway' },
+      { do: 'pass', ms: 3_000 },
+    ],
+  ],
 ];
 
 describe('a script that found a fault', () => {

@@ -431,6 +431,23 @@ describe('what an earlier process left', () => {
     expect(nodes[0]!.sessions.size).toBe(700);
   });
 
+  it('is freed on a node that did not answer then when it is back, but the calls that are on it by then', async () => {
+    const { pool, clock, nodes } = poolOf(2);
+    const [first, silent] = nodes as [FakeNode, FakeNode];
+    for (const id of ['gw:left', 'gw:kept']) silent.sessions.add(id);
+    silent.isAlive = false;
+    const reconciling = pool.reconcile(new Set(['kept']));
+    await clock.advanceAsync(1_000);
+    await reconciling;
+    first.isAlive = false;
+    silent.goOn();
+    await clock.advanceAsync(1_000);
+    await pool.offer(call('new'), 'v=0');
+    expect([...silent.sessions]).toEqual(['gw:kept', 'gw:new']);
+    await clock.advanceAsync(5_000);
+    expect([...silent.sessions]).toEqual(['gw:kept', 'gw:new']);
+  });
+
   it('is not known when no node answers', async () => {
     const { pool, clock, nodes } = poolOf(2);
     for (const node of nodes) node.isAlive = false;
