@@ -12,6 +12,7 @@ import { type AgentAnswer } from '../../src/gateway/model/agent.js';
 import { STREAM_FORMATS, type StreamFormat } from '../../src/agent-protocol/stream-format.js';
 import type { AudioCodec } from '../../src/rtp/codec/g711.js';
 import { silenceByte } from '../../src/rtp/codec/g711.js';
+import { withoutNulls } from '../../src/lib/without-nulls.js';
 import { faultsFromAgent } from '../support/agent/message-schema.js';
 import { markNames, openStream } from '../support/agent/stream-leg.js';
 
@@ -83,7 +84,9 @@ describe('messages of an agent', () => {
           expect(read.message).not.toBe('');
           expect(read.event.length).toBeLessThanOrEqual(40);
         }
-        const faults = isJson(message) ? faultsFromAgent(JSON.parse(message)) : 'not JSON';
+        // A field that is null counts as left out; what is within `data` and `input` is the bot's own.
+        const given = isJson(message) ? withoutNulls(JSON.parse(message), new Set(['data', 'input'])) : undefined;
+        const faults = given === undefined ? 'not JSON' : faultsFromAgent(given);
         // `readMessage` checks only the payload of `media`: 50 of these arrive a second.
         if (read.ok && read.message.event === 'media') return;
         expect([message, read.ok]).toEqual([message, faults === '']);
