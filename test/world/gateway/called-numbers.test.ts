@@ -82,7 +82,7 @@ describe.each([
   takenFrom(source);
 
   it('the header names the number', async () => {
-    expect(await called(PILOT, [header])).toMatchObject({ status: 200, to: NUMBER });
+    expect(await called(PILOT, [header])).toMatchObject({ status: 200, code: '', to: NUMBER });
   });
 
   it('without the header, or with one that cannot be read, the Request-URI does', async () => {
