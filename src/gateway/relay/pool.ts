@@ -194,9 +194,10 @@ export class RelayPool implements MediaRelay {
    * this gateway's name; of a node that does not respond when it is back. Rejects with `MediaUnavailableError` if no node responds.
    */
   async reconcile(keep: ReadonlySet<string>): Promise<void> {
+    const isKept = (relayId: string): boolean => keep.has(relayId);
     const outcomes = await Promise.allSettled(
       this.#members.map((member) =>
-        this.#freeLeftovers(member, keep).catch((error: unknown) => {
+        this.#freeLeftovers(member, isKept).catch((error: unknown) => {
           this.#unread.set(member, keep);
           throw error;
         }),
@@ -231,12 +232,7 @@ export class RelayPool implements MediaRelay {
       if (silent === member) member.findForgotten();
       else this.#notifyLost(silent, [...silent.assigned]);
     }
-    const keep = this.#unread.get(member);
-    if (keep !== undefined)
-      void this.#freeLeftovers(member, keep).then(
-        () => this.#unread.delete(member),
-        () => undefined,
-      );
+    void this.#freeUnread(member);
     this.#backListeners.forEach((tell) => tell(member.name));
   }
 
@@ -318,13 +314,25 @@ export class RelayPool implements MediaRelay {
     }
   }
 
-  async #freeLeftovers(member: PoolMember, keep: ReadonlySet<string>): Promise<void> {
+  /** What an earlier process left on a node that did not answer then. Calls of this one may be on it by now. */
+  async #freeUnread(member: PoolMember): Promise<void> {
+    const keep = this.#unread.get(member);
+    if (keep === undefined) return;
+    try {
+      await this.#freeLeftovers(member, (relayId) => keep.has(relayId) || this.#memberOf(relayId) !== undefined);
+      this.#unread.delete(member);
+    } catch {
+      // It went away again, and will be back.
+    }
+  }
+
+  async #freeLeftovers(member: PoolMember, isKept: (relayId: string) => boolean): Promise<void> {
     let freed = 0;
     for (const limit of LIST_LIMITS) {
       for (;;) {
         const { calls } = await member.command('list', { limit });
         const listed = Array.isArray(calls) ? calls.filter((id): id is string => typeof id === 'string') : [];
-        const leftovers = listed.filter((callId) => this.#isLeftover(callId, keep));
+        const leftovers = listed.filter((callId) => this.#isLeftover(callId, isKept));
         await Promise.all(leftovers.map((callId) => member.command('delete', deleteCommand(callId, null))));
         freed += leftovers.length;
         if (listed.length < limit) {
@@ -343,11 +351,8 @@ export class RelayPool implements MediaRelay {
     if (sessions > 0) this.options.log.warn({ node: member.name, sessions }, 'rtpengine.leftovers.freed');
   }
 
-  #isLeftover(callId: string, keep: ReadonlySet<string>): boolean {
-    if (callId.startsWith(this.#prefix)) {
-      const relayId = callId.slice(this.#prefix.length);
-      return !keep.has(relayId) && this.#memberOf(relayId) === undefined;
-    }
+  #isLeftover(callId: string, isKept: (relayId: string) => boolean): boolean {
+    if (callId.startsWith(this.#prefix)) return !isKept(callId.slice(this.#prefix.length));
     return this.#knownPrefixes?.some((known) => callId.startsWith(known)) === false;
   }
 
