@@ -174,7 +174,7 @@ class MediaThread {
   }
 
   async #loadAgents(counters: ReturnType<typeof noAgentCounters>): Promise<ThreadAgents> {
-    const { openAgents } = await import('./agents.js');
+    const { openAgents } = await loadAgents();
     return openAgents(this.settings, counters);
   }
 
@@ -232,6 +232,14 @@ class MediaThread {
     this.#post({ type: 'failed', message: error instanceof Error ? error.message : 'unknown' });
     this.#closePort();
   }
+}
+
+let loading: Promise<typeof import('./agents.js')> | undefined;
+
+/** Loads what agents need, once. */
+export function loadAgents(): Promise<typeof import('./agents.js')> {
+  loading ??= import('./agents.js');
+  return loading;
 }
 
 /** Runs a thread's part of the media service until `shut-down`, or until it has failed. */

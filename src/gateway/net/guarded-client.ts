@@ -41,7 +41,14 @@ export interface GuardedFailure {
 
 /** What the first request would have to wait for, and every call with it: some 100 ms of one thread. */
 export async function loadHttpClient(): Promise<void> {
-  await import('./guarded-agent.js');
+  await agentModule();
+}
+
+let loading: Promise<typeof import('./guarded-agent.js')> | undefined;
+
+function agentModule(): Promise<typeof import('./guarded-agent.js')> {
+  loading ??= import('./guarded-agent.js');
+  return loading;
 }
 
 /** Requests to addresses that customers and strangers name: looked at where they are connected, redirects not followed, time and answer limited. */
@@ -53,7 +60,7 @@ export class GuardedClient {
   /** With the first request: a gateway starts while calls wait for it. */
   #opened(): Promise<Agent> {
     const { allowPrivate, maxResponseBytes } = this.options;
-    this.#dispatcher ??= import('./guarded-agent.js').then(({ openGuardedAgent }) => openGuardedAgent(allowPrivate, maxResponseBytes));
+    this.#dispatcher ??= agentModule().then(({ openGuardedAgent }) => openGuardedAgent(allowPrivate, maxResponseBytes));
     return this.#dispatcher;
   }
 

@@ -8,7 +8,8 @@ export type ThreadPort = Pick<EventEmitter, 'on'> & { postMessage(message: unkno
 /** What the modules of threads do, by their file's name without its extension: here they run in the process of the test. */
 const THREADS: Readonly<Record<string, () => Promise<(port: ThreadPort, workerData: unknown) => void>>> = {
   worker: async () => {
-    const { runMediaThread } = await import('../../../src/gateway/media-thread/media-thread.js');
+    const { loadAgents, runMediaThread } = await import('../../../src/gateway/media-thread/media-thread.js');
+    await loadAgents();
     return (port, workerData) => runMediaThread(port as never, workerData as never);
   },
   'result-paths-thread': async () => {
