@@ -84,7 +84,7 @@ it('of 600 placed calls in a burst, with every kind of end, each has a record, a
   }
   expect(ids.size).toBe(CALLS);
   expect([...reasons].sort()).toEqual(
-    ['BAD_ANSWER', 'BUSY', 'CALLEE_DECLINED', 'CALLER_HANGUP', 'DIAL_AMBIGUOUS', 'NO_ANSWER', 'TRUNK_REFUSED'].sort(),
+    ['BAD_ANSWER', 'BUSY', 'CALLEE_DECLINED', 'CALLEE_HANGUP', 'DIAL_AMBIGUOUS', 'NO_ANSWER', 'TRUNK_REFUSED'].sort(),
   );
   expect(new Set(told.map(({ body }) => body['call_id']))).toEqual(ids);
   for (const callId of [...ids].slice(0, 20)) {
