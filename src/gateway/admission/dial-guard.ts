@@ -115,9 +115,10 @@ const NAMES = new Intl.DisplayNames('en', { type: 'region' });
 
 /** A price of a country code alone is not one for the other countries that share it. `null`: it is one for the number. */
 function otherCountry(prefix: string, to: E164): string | null {
+  if (prefix.slice(1) !== countryCode(to.slice(1))) return null;
   const country = countryOf(to);
   const homes = homeCountries(to);
-  if (prefix.slice(1) !== countryCode(to.slice(1)) || country === undefined || homes.includes(country)) return null;
+  if (country === undefined || homes.includes(country)) return null;
   const theirs = homes.map((home) => NAMES.of(home)).join(' and ');
   return `${to} is a number of ${String(NAMES.of(country))}, and the price of ${prefix} is for ${theirs}: a prefix such as ${to.slice(0, prefix.length + 3)} needs a price of its own`;
 }

@@ -234,6 +234,7 @@ class MediaThread {
   }
 }
 
+/** Kept: a test runner asks anew at each import, also for what is loaded. */
 let loading: Promise<typeof import('./agents.js')> | undefined;
 
 /** Loads what agents need, once. */

@@ -44,6 +44,7 @@ export async function loadHttpClient(): Promise<void> {
   await agentModule();
 }
 
+/** Kept: a test runner asks anew at each import, also for what is loaded. */
 let loading: Promise<typeof import('./guarded-agent.js')> | undefined;
 
 function agentModule(): Promise<typeof import('./guarded-agent.js')> {
