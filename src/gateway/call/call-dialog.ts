@@ -1,3 +1,4 @@
+import { ALLOWED_METHODS } from '../../lib/sip-methods.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
@@ -8,7 +9,7 @@ import { SessionRefresh, type RefreshRequests } from './session-refresh.js';
 import { headerValues, TrunkAuthorization, type TrunkCredentials } from './trunk-authorization.js';
 import type { CallEvent } from './state.js';
 import { readInfoDigit, type InfoDigit } from './info-digit.js';
-import { ALLOWED_METHODS, SUPPORTED_OPTIONS, refusalHeaders, readReoffer, sessionExpiresOf } from './invite.js';
+import { SUPPORTED_OPTIONS, refusalHeaders, readReoffer, sessionExpiresOf } from './invite.js';
 import { REASONS, reasonHeaderOf, type Reason } from '../model/reasons.js';
 import type { Target } from '../admission/target.js';
 import { readReferProgress } from './refer-progress.js';

@@ -27,8 +27,6 @@ export interface AdmissibleInvite {
 /** Option tags of RFC 4028 and RFC 3262; 100rel needs nothing as long as no 18x is sent reliably. */
 export const SUPPORTED_OPTIONS = ['timer', '100rel'] as const;
 
-export { ALLOWED_METHODS };
-
 /** Checks what needs no look-up, in the order in which RFC 3261 §8.2 does. */
 export function admit(head: InviteHead): Result<AdmissibleInvite, Reason> {
   // Without a Contact the call could be answered but never ended by us (RFC 3261 §8.1.1.8 demands one).

@@ -29,12 +29,12 @@ import {
   ownContact,
   type OwnAddress,
   admit,
-  ALLOWED_METHODS,
   SUPPORTED_OPTIONS,
   type AdmissibleInvite,
   refusalHeaders,
   sessionExpiresOf,
 } from '../call/invite.js';
+import { ALLOWED_METHODS } from '../../lib/sip-methods.js';
 import type { PlaceRequest } from '../ports/place-call.js';
 import type { RelayPort } from '../ports/ports.js';
 import { placeContext, trunkRefusal, type TrunkHosts } from './outbound.js';

@@ -5,7 +5,8 @@ import { NOBODY } from '../model/call-record.js';
 import { ownTlsOf, type OutboundTrunk } from '../model/records.js';
 import { trunkHeaders } from '../call/trunk-tls.js';
 import type { PlaceContext } from '../call/place-context.js';
-import { ALLOWED_METHODS, SUPPORTED_OPTIONS, ownContact, type ContactAddress } from '../call/invite.js';
+import { SUPPORTED_OPTIONS, ownContact, type ContactAddress } from '../call/invite.js';
+import { ALLOWED_METHODS } from '../../lib/sip-methods.js';
 import { maxDurationMs, type CallFacts, type JoinedCall } from '../call/state.js';
 import type { PlaceRequest } from '../ports/place-call.js';
 

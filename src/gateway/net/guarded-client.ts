@@ -141,6 +141,6 @@ export class GuardedClient {
 }
 
 /** A header may come several times. */
-function firstOf(header: string | string[] | undefined): string {
+export function firstOf(header: string | string[] | undefined): string {
   return [header ?? ''].flat()[0] ?? '';
 }

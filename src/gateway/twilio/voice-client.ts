@@ -1,7 +1,7 @@
 import { unescape } from 'node:querystring';
 import type { Clock } from '../../lib/clock.js';
 import { err, ok, type Result } from '../../lib/result.js';
-import { GuardedClient, type GuardedAnswer, type GuardedClientOptions, type GuardedRequest } from '../net/guarded-client.js';
+import { firstOf, GuardedClient, type GuardedAnswer, type GuardedClientOptions, type GuardedRequest } from '../net/guarded-client.js';
 import type { VoiceDocument, VoiceRequest, VoiceServer } from '../ports/ports.js';
 import { twilioSignature } from './signature.js';
 import { MAX_XML_BYTES } from './xml.js';
@@ -34,7 +34,7 @@ export class HttpVoiceServer implements VoiceServer {
     const answer = await this.#send(request, { signal: ended });
     if (!answer.ok) return answer;
     const { text, headers } = answer.value;
-    const contentType = [headers['content-type'] ?? []].flat()[0] ?? null;
+    const contentType = firstOf(headers['content-type']) || null;
     return ok({ text, contentType, setCookies: [headers['set-cookie'] ?? []].flat() });
   }
 

@@ -2,14 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { DEFAULT_INBOUND_OPTIONS } from '../../../../src/gateway/model/records.js';
 import { NO_USAGE, decide, isSourceAllowed, isTrusted, notReady, type EdgeState } from '../../../../src/gateway/admission/admission.js';
 import type { Reason } from '../../../../src/gateway/model/reasons.js';
-import {
-  sessionDescription,
-  admit,
-  ALLOWED_METHODS,
-  refusalHeaders,
-  sessionTimerHeaders,
-  ownContact,
-} from '../../../../src/gateway/call/invite.js';
+import { sessionDescription, admit, refusalHeaders, sessionTimerHeaders, ownContact } from '../../../../src/gateway/call/invite.js';
+import { ALLOWED_METHODS } from '../../../../src/lib/sip-methods.js';
 import { calledNumber, calledUri } from '../../../../src/gateway/admission/parties.js';
 import { readInfoDigit } from '../../../../src/gateway/call/info-digit.js';
 import { REFUSABLE_VERDICTS } from '../../../../src/config/schema.js';
