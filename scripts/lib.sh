@@ -97,7 +97,6 @@ has() { # PACKAGE
     g++) has_program g++ || has_program c++ ;;
     pkg-config) has_program pkg-config || has_program pkgconf ;;
     sip-tester) has_program sipp ;;
-    stunnel4) has_program stunnel4 || has_program stunnel ;;
     kamailio-tls-modules) has_kamailio_module tls ;;
     kamailio-redis-modules) has_kamailio_module ndb_redis ;;
     chromium) has_program chromium || has_program chromium-browser || has_program google-chrome ;;
@@ -129,7 +128,6 @@ meaning_of() { # PACKAGE
     libsrtp2-dev) echo 'libsrtp 2 with its headers (srtp2/srtp.h)' ;;
     g++) echo 'a C++ compiler (g++ or c++)' ;;
     sip-tester) echo 'SIPp (sipp), with TLS' ;;
-    stunnel4) echo 'stunnel' ;;
     kamailio-*-modules) echo "Kamailio's modules of Debian's package $1" ;;
     prometheus) echo 'promtool, of Prometheus' ;;
     *) echo "$1" ;;
@@ -263,7 +261,7 @@ build_typescript() {
 # What the build needs; what the product starts; what else each test run and tool needs.
 BUILD_PACKAGES=(libsrtp2-dev g++ make python3 pkg-config)
 RUNTIME_PACKAGES=("${BUILD_PACKAGES[@]}" redis-server rtpengine-daemon espeak-ng openssl)
-LOAD_PACKAGES=(sip-tester stunnel4)
+LOAD_PACKAGES=(sip-tester)
 BALANCER_PACKAGES=(kamailio kamailio-tls-modules)
 SYSTEM_TEST_PACKAGES=("${LOAD_PACKAGES[@]}" "${BALANCER_PACKAGES[@]}" baresip chromium prometheus)
 BENCH_PACKAGES=("${BALANCER_PACKAGES[@]}" kamailio-redis-modules)

@@ -1,7 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createConnection, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream';
+import { createServer, type Server } from 'node:tls';
 import { ownedChild, whenGone } from '../../src/loadtest/run/owned-child.js';
 import { until } from './carrier-call.js';
 import { HANG_GUARD_MS } from './hang-guard.js';
@@ -11,25 +15,24 @@ import { KEY } from './sdp.js';
 import { outcomeOf, type SippOutcome } from './sipp.js';
 import { readWire, type WireMessage } from './wire-peer.js';
 
-/** SIPp as a carrier that takes our calls, with stunnel in front of it, which speaks TLS in its place. */
+/** SIPp as a carrier that takes our calls, with a tunnel in front of it, which speaks TLS in its place. */
 export class SippCarrier {
   private constructor(
     private readonly directory: string,
     /** Of the tunnel. */
     readonly port: number,
     private readonly sipp: ChildProcess,
-    private readonly tunnel: ChildProcess,
+    private readonly tunnel: Server,
     /** After its last call. */
     readonly outcome: Promise<SippOutcome>,
   ) {}
 
   /** @param scenario of test/sipp; it ends after so many calls. @param keys values of `[name]` in it */
   static async start(scenario: string, calls = 1, keys: Readonly<Record<string, string>> = {}): Promise<SippCarrier> {
-    const [port = 0, inside = 0] = await freePorts(2);
+    const [inside = 0] = await freePorts(1);
     const directory = await mkdtemp(join(tmpdir(), 'trunkline-sipp-'));
-    const { cert, key } = await testCertificates();
-    await writeFile(join(directory, 'certificate.pem'), `${cert}\n${key}`, { mode: 0o600 });
-    await writeFile(join(directory, 'stunnel.conf'), tunnelConfiguration(directory, port, inside));
+    const tunnel = await tunnelTo(inside);
+    const { port } = tunnel.address() as AddressInfo;
     const values = { tunnel_port: String(port), rtp_port: '9', rtcp_port: '10', srtp_key: KEY, ...keys };
     const args = [
       ...['-t', 't1', '-i', '127.0.0.1', '-p', String(inside), '-sf', resolve(`test/sipp/${scenario}.xml`), '-m', String(calls)],
@@ -45,10 +48,9 @@ export class SippCarrier {
       ],
     ];
     const sipp = ownedChild('sipp', args, { cwd: directory, env: { ...process.env, TERM: 'dumb' } });
-    const tunnel = ownedChild('stunnel4', [join(directory, 'stunnel.conf')], { stdio: 'ignore' });
     const carrier = new SippCarrier(directory, port, sipp, tunnel, outcomeOf(sipp));
     try {
-      await until(async () => (await isListening(inside)) && (await isListening(port)), 'SIPp or stunnel does not listen');
+      await until(() => isListening(inside), 'SIPp does not listen');
     } catch (error) {
       await carrier.stop();
       throw error;
@@ -72,10 +74,9 @@ export class SippCarrier {
   }
 
   async stop(): Promise<void> {
-    for (const child of [this.sipp, this.tunnel]) {
-      child.kill('SIGKILL');
-      await whenGone(child);
-    }
+    this.sipp.kill('SIGKILL');
+    await whenGone(this.sipp);
+    this.tunnel.close();
     await rm(this.directory, { recursive: true, force: true });
   }
 
@@ -89,18 +90,16 @@ export class SippCarrier {
   }
 }
 
-function tunnelConfiguration(directory: string, port: number, inside: number): string {
-  return [
-    'foreground = yes',
-    'pid =',
-    'debug = warning',
-    '[sip]',
-    `accept = 127.0.0.1:${String(port)}`,
-    `connect = 127.0.0.1:${String(inside)}`,
-    `cert = ${join(directory, 'certificate.pem')}`,
-    'sslVersionMin = TLSv1.2',
-    '',
-  ].join('\n');
+/** A connection of SIPp's for each of the gateway's. */
+async function tunnelTo(port: number): Promise<Server> {
+  const { cert, key } = await testCertificates();
+  const tunnel = createServer({ cert, key, minVersion: 'TLSv1.2' }, (gateway) => {
+    const sipp = createConnection(port, '127.0.0.1');
+    pipeline(gateway, sipp, gateway, () => undefined);
+  });
+  tunnel.listen(0, '127.0.0.1');
+  await once(tunnel, 'listening');
+  return tunnel;
 }
 
 /** Looks without a connection, which SIPp would take for a caller's (proc(5), /proc/net/tcp: 0A is LISTEN). */

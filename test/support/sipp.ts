@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Tunnel } from '../../src/loadtest/run/tunnel.js';
-import { systemClock } from '../../src/lib/system-clock.js';
 
 export interface SippOutcome {
   readonly code: number | null;
@@ -16,7 +15,7 @@ export interface SippOutcome {
 
 /** To a gateway of this machine. */
 export function tunnelTo(gatewayPort: number, caFile: string): Promise<Tunnel> {
-  return Tunnel.open({ target: { host: '127.0.0.1', port: gatewayPort }, caFile, clock: systemClock });
+  return Tunnel.open({ target: { host: '127.0.0.1', port: gatewayPort }, caFile });
 }
 
 /** What is not as usual. */

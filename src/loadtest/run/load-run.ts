@@ -83,7 +83,7 @@ export class LoadRun {
     const directory = await mkdtemp(join(tmpdir(), 'trunkline-load-'));
     const watch = new ProcessWatch(options.gatewayPid);
     watch.add(process.pid, 'load runner');
-    const ways = new Ways({ build, target, caFile: options.caFile, directory, clock, watch });
+    const ways = new Ways({ build, target, caFile: options.caFile, directory });
     const ramps: RampFigures[] = [];
     try {
       const site = await this.#site(directory, watch, ways);
@@ -99,7 +99,7 @@ export class LoadRun {
       number: options.called,
       scenario: outbound === null ? (options.scenario ?? 'built-in') : 'outbound',
       measured: outbound === null ? 'INVITE to 200' : 'request to ACK',
-      sipp: `${build.version}, ${build.speaksTls ? 'TLS of its own' : 'TLS by stunnel'}`,
+      sipp: `${build.version}, ${build.speaksTls ? 'TLS of its own' : 'TLS by the load runner'}`,
       connections: options.connections ?? connectionsFor(Math.max(...this.#stages.map(({ plan }) => plan.cps), options.cps)),
       startedAt,
       seconds: (clock.wallMs() - this.#runStartMs) / 1_000,

@@ -5,10 +5,8 @@ import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { promisify } from 'node:util';
-import type { Clock } from '../../lib/clock.js';
 import { formatHostPort } from '../../lib/address.js';
 import { sippVersion, speaksTls, type SippWay } from '../sipp-command.js';
-import type { ProcessWatch } from './process-watch.js';
 import { Tunnel } from './tunnel.js';
 
 const run = promisify(execFile);
@@ -33,14 +31,6 @@ export async function installedSipp(): Promise<SippBuild> {
   return { version, speaksTls: speaksTls(text) };
 }
 
-/** Rejects when stunnel is not there. */
-async function needStunnel(): Promise<void> {
-  await run('stunnel4', ['-version'], { timeout: 10_000 }).catch((error: unknown) => {
-    if ((error as { code?: unknown }).code === 'ENOENT')
-      throw new Error('stunnel is not installed (Debian: stunnel4), and this SIPp does not speak TLS by itself');
-  });
-}
-
 /** The address of this machine from which the target is reached. Sends nothing. */
 export function localAddressTo(host: string, port: number): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -55,7 +45,7 @@ export function localAddressTo(host: string, port: number): Promise<string> {
 
 const REACHED_WITHIN_MS = 5_000;
 
-/** Rejects when the gateway cannot be reached, or its certificate is not one of the CA: SIPp and stunnel would say so in riddles. */
+/** Rejects when the gateway cannot be reached, or its certificate is not one of the CA: SIPp would say so in riddles. */
 export async function reachTarget(target: { readonly host: string; readonly port: number }, caFile: string): Promise<void> {
   const { host, port } = target;
   const ca = await readFile(caFile);
@@ -80,8 +70,6 @@ export interface WayOptions {
   readonly target: { readonly host: string; readonly port: number };
   readonly caFile: string;
   readonly directory: string;
-  readonly clock: Clock;
-  readonly watch: ProcessWatch;
 }
 
 /** Ways from SIPp to the gateway: tunnels, as many as were asked for at once, or one for all of a SIPp that speaks TLS. */
@@ -96,13 +84,7 @@ export class Ways {
       this.#own ??= await this.#ownTls();
       return Array.from({ length: count }, () => this.#own as SippWay);
     }
-    const { target, caFile, clock, watch } = this.options;
-    if (this.#tunnels.length < count) await needStunnel();
-    while (this.#tunnels.length < count) {
-      const tunnel = await Tunnel.open({ target, caFile, clock });
-      this.#tunnels.push(tunnel);
-      watch.add(tunnel.pid, `stunnel ${String(this.#tunnels.length)}`);
-    }
+    while (this.#tunnels.length < count) this.#tunnels.push(await Tunnel.open(this.options));
     return this.#tunnels.slice(0, count).map(({ port }) => ({ kind: 'tunnel', port }));
   }
 

@@ -1,78 +1,97 @@
-import type { ChildProcess } from 'node:child_process';
-import { isIP } from 'node:net';
-import type { Readable } from 'node:stream';
-import { formatHostPort } from '../../lib/address.js';
-import { within, type Clock } from '../../lib/clock.js';
-import { ownedChild, whenGone } from './owned-child.js';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer, isIP, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect, createSecureContext, type ConnectionOptions, type TLSSocket } from 'node:tls';
 
 export interface TunnelOptions {
   readonly target: { readonly host: string; readonly port: number };
   /** PEM, the CA that the gateway's certificate must be signed by. */
   readonly caFile: string;
-  readonly clock: Clock;
 }
 
-const OPEN_WITHIN_MS = 10_000;
-const MAX_LOG = 4_096;
-
-/** Debian's SIPp does not speak TLS: stunnel speaks it in its place, and checks the gateway's certificate. */
+/** Debian's SIPp does not speak TLS: the tunnel speaks it in its place, and checks the gateway's certificate. */
 export class Tunnel {
-  private constructor(
-    readonly port: number,
-    private readonly child: ChildProcess,
-  ) {}
+  readonly #connections = new Set<TunnelledConnection>();
 
-  get pid(): number {
-    return this.child.pid ?? 0;
+  private constructor(
+    /** On loopback. */
+    readonly port: number,
+    private readonly server: Server,
+    options: ConnectionOptions,
+  ) {
+    server.on('connection', (sipp) => {
+      const connection = new TunnelledConnection(sipp, () => connect(options));
+      this.#connections.add(connection);
+      sipp.once('close', () => this.#connections.delete(connection));
+    });
   }
 
-  /** Resolves when it takes connections on loopback. The system chooses the port: a free one that is looked for before can be taken meanwhile. */
-  static async open({ target, caFile, clock }: TunnelOptions): Promise<Tunnel> {
-    const child = ownedChild('stunnel4', ['-fd', '0'], { stdio: ['pipe', 'ignore', 'pipe'] });
-    child.stdin?.on('error', () => undefined).end(configuration(target, caFile));
-    const bound = boundPort(child);
-    if (!(await within(clock, OPEN_WITHIN_MS, bound))) child.kill('SIGKILL');
-    const port = await bound;
-    if (typeof port === 'number') return new Tunnel(port, child);
-    throw new Error(`stunnel4 does not accept connections: ${port}`);
+  /** Resolves when it takes connections. Rejects when the CA cannot be read. */
+  static async open({ target, caFile }: TunnelOptions): Promise<Tunnel> {
+    const secureContext = createSecureContext({ ca: await readFile(caFile), minVersion: 'TLSv1.2' });
+    const name = isIP(target.host) === 0 ? { servername: target.host } : {};
+    const server = createServer({ noDelay: true });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    return new Tunnel(port, server, { ...target, ...name, secureContext });
   }
 
   async close(): Promise<void> {
-    this.child.kill('SIGTERM');
-    await whenGone(this.child);
+    for (const connection of this.#connections) connection.close();
+    this.server.close();
+    await once(this.server, 'close');
   }
 }
 
-function configuration({ host, port }: TunnelOptions['target'], caFile: string): string {
-  return [
-    'foreground = yes',
-    'pid =',
-    // The level at which it names its port.
-    'debug = info',
-    '[sip]',
-    'client = yes',
-    'accept = 127.0.0.1:0',
-    `connect = ${formatHostPort(host, port)}`,
-    `CAfile = ${caFile}`,
-    'verifyChain = yes',
-    `${isIP(host) === 0 ? 'checkHost' : 'checkIP'} = ${host}`,
-    'sslVersionMin = TLSv1.2',
-    '',
-  ].join('\n');
-}
+/**
+ * A connection of SIPp, which outlives the gateway's, as at a reload: SIPp counts the call as failed whose message finds its connection closed,
+ * where a carrier sends it over the next one.
+ */
+class TunnelledConnection {
+  #gateway: TLSSocket;
 
-/** The port that it names in its log; what it wrote, or why it could not be started, when it ended. */
-function boundPort(child: ChildProcess): Promise<number | string> {
-  return new Promise((resolve) => {
-    let log = '';
-    const stderr = child.stderr as Readable;
-    stderr.setEncoding('latin1');
-    stderr.on('data', (text: string) => {
-      log = (log + text).slice(-MAX_LOG);
-      const bound = /Service \[sip\] \(FD=\d+\) bound to 127\.0\.0\.1:(\d+)\s/.exec(log);
-      if (bound !== null) resolve(Number(bound[1]));
+  constructor(
+    private readonly sipp: Socket,
+    private readonly connectToGateway: () => TLSSocket,
+  ) {
+    this.#gateway = this.#open();
+    sipp.on('data', (chunk: Buffer) => {
+      if (!this.#gateway.write(chunk)) sipp.pause();
     });
-    child.once('error', (error) => resolve(error.message));
-    child.once('close', () => resolve(log));
-  });
+    sipp.on('drain', () => this.#gateway.resume());
+    sipp.on('error', () => sipp.destroy());
+    sipp.on('close', () => this.#gateway.destroy());
+  }
+
+  close(): void {
+    this.sipp.destroy();
+  }
+
+  #open(): TLSSocket {
+    const { sipp } = this;
+    const gateway = this.connectToGateway();
+    let wasHeard = false;
+    gateway.setNoDelay(true);
+    gateway.on('data', (chunk: Buffer) => {
+      wasHeard = true;
+      if (!sipp.write(chunk)) gateway.pause();
+    });
+    gateway.on('drain', () => sipp.resume());
+    gateway.on('error', () => gateway.destroy());
+    const onGone = (): void => {
+      if (this.#gateway !== gateway || sipp.destroyed) return;
+      // A gateway that closes before it has said a word would do so without end.
+      if (!wasHeard) {
+        sipp.destroy();
+        return;
+      }
+      // At once, also for what the gateway sends.
+      this.#gateway = this.#open();
+      sipp.resume();
+    };
+    gateway.once('end', onGone);
+    gateway.once('close', onGone);
+    return gateway;
+  }
 }

@@ -35,7 +35,7 @@ async function passed(calls = 1): Promise<void> {
   expect([code, successful, failed], output.slice(-3_000)).toEqual([0, calls, 0]);
 }
 
-describe('SIPp behind stunnel, as the carrier of calls that we place', () => {
+describe('SIPp behind a TLS tunnel, as the carrier of calls that we place', () => {
   it('[3261 §12.2.1.1] [4568 §5.1] answers with SRTP: both sides hear each other, ACK and BYE go by its Record-Route', async () => {
     const end = await CarrierEnd.open();
     const { rtpPort, rtcpPort } = end.peer.address;

@@ -1,13 +1,13 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunFigures } from '../../../src/loadtest/figures.js';
 import { runCli, RunningGateway } from '../../support/gateway.js';
 
-// The real command, SIPp, stunnel and media generator against a real gateway.
+// The real command, SIPp and media generator against a real gateway.
 
 let gateway: RunningGateway;
 
@@ -78,7 +78,7 @@ describe('trunkline load', () => {
     });
     expect(stage?.latency?.count).toBe(16);
     expect(stage?.processes.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(['gateway', 'sip-server', 'rtpengine', 'redis-server', 'media-generator', 'sipp 1', 'sipp 2', 'stunnel 1']),
+      expect.arrayContaining(['gateway', 'sip-server', 'rtpengine', 'redis-server', 'media-generator', 'sipp 1', 'sipp 2']),
     );
     expect(result.timeline.reduce((sum, { answered }) => sum + answered, 0)).toBe(16);
 
@@ -201,22 +201,6 @@ exec ${execFileSync('which', ['sipp'], { encoding: 'utf8' }).trim()} "$@"
     ]);
     expect(result.stages.map(({ plan }) => plan.calls)).toEqual([2, 4, 4, 3]);
     expect(code).toBe(0);
-  });
-
-  it('names stunnel where it is missing and SIPp does not speak TLS', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'no-stunnel-'));
-    await symlink(execFileSync('which', ['sipp'], { encoding: 'utf8' }).trim(), join(directory, 'sipp'));
-    const { code, stderr } = await runCli({ ...gateway.environment, PATH: directory }, [
-      'load',
-      '--cps',
-      '1',
-      '--calls',
-      '1',
-      '--no-report',
-    ]);
-    await rm(directory, { recursive: true });
-    expect(code).toBe(1);
-    expect(stderr).toContain('stunnel is not installed (Debian: stunnel4)');
   });
 
   it('refuses a target that is not this machine', async () => {

@@ -128,8 +128,8 @@ describe('what limited', () => {
   });
 
   it('the load generator itself, before any process of the gateway', () => {
-    const full = [process({ threadBusy: 97 }), process({ name: 'stunnel 1', side: 'load', threadBusy: 92 })];
-    expect(limitOf(facts({ processes: full }))).toMatchObject({ kind: 'load-generator', who: 'stunnel 1' });
+    const full = [process({ threadBusy: 97 }), process({ name: 'sipp 1', side: 'load', threadBusy: 92 })];
+    expect(limitOf(facts({ processes: full }))).toMatchObject({ kind: 'load-generator', who: 'sipp 1' });
     expect(limitOf(facts({ behind: 500 })).text).toBe('the load generator limits, not the gateway: calls were started late (500 behind)');
   });
 
