@@ -2,7 +2,8 @@
 export const IDENTITY_HEADER = 'X-Trunkline-Tls-Identity';
 export const TLS_HEADER = 'X-Trunkline-Tls';
 /**
- * On an OPTIONS request of the SIP server itself. `overload`: the gateway answers 503 while it has more work than it can do, else 200.
+ * On an OPTIONS request of the SIP server itself. `overload`: the gateway answers 503 while it has more work than it can do,
+ * with the figure and its limit in this header, else 200.
  * `take <gateway>`: 200 when it has taken the calls of this gateway of a lost host, or had done so before.
  * `refused <calls> <number>=<calls> …`: calls that the SIP server refused itself in one second, in all and by called number.
  */

@@ -141,7 +141,8 @@ const PING_LOST_MS = 10_000;
 export class ApplicationPing {
   #transactionId: string | null = null;
   #sentMs: number;
-  #isBusy = false;
+  /** What its last answer said, if that was 503. */
+  #busy: string | null = null;
   #isSilent = false;
   #calls = 0;
   readonly #limit: DelayLimit;
@@ -162,35 +163,35 @@ export class ApplicationPing {
     const nowMs = this.clock.nowMs();
     const waitedMs = nowMs - this.#sentMs;
     if (this.#transactionId === null) {
-      const isLoaded = waitedMs >= PING_EACH_MS && (this.#calls >= MIN_CALLS || this.#isBusy);
+      const isLoaded = waitedMs >= PING_EACH_MS && (this.#calls >= MIN_CALLS || this.#busy !== null);
       const isIdle = waitedMs >= IDLE_PING_MS && this.#calls > 1;
-      if (!isLoaded && !isIdle) return this.#isBusy;
+      if (!isLoaded && !isIdle) return this.#busy !== null;
     } else {
       this.#isSilent ||= waitedMs >= SILENT_MS;
       if (waitedMs < PING_LOST_MS)
-        return this.#isSilent || this.#isBusy || (this.#calls >= MIN_CALLS && this.#limit.isExceeded(waitedMs, nowMs));
+        return this.#isSilent || this.#busy !== null || (this.#calls >= MIN_CALLS && this.#limit.isExceeded(waitedMs, nowMs));
     }
     // An old 503 no longer counts.
-    if (waitedMs > this.maxDelayMs) this.#isBusy = false;
+    if (waitedMs > this.maxDelayMs) this.#busy = null;
     this.#transactionId = nextSerialId();
     this.#sentMs = nowMs;
     this.#calls = 0;
     this.send(this.#transactionId);
-    return this.#isSilent || this.#isBusy;
+    return this.#isSilent || this.#busy !== null;
   }
 
   /** How far the application is behind, for a person: the figure and its limit. */
   get lag(): string {
-    if (this.#transactionId === null) return 'the gateway answered that it is overloaded';
+    if (this.#busy !== null && !this.#isSilent) return this.#busy;
     const waitedMs = Math.round(this.clock.nowMs() - this.#sentMs);
     return `the gateway has not answered a question for ${String(waitedMs)} ms, limit ${String(this.maxDelayMs)} ms`;
   }
 
-  /** False: the response belongs to another request. */
-  onResponse(transactionId: string, status: number): boolean {
+  /** False: the response belongs to another request. @param why it is overloaded, where it says so */
+  onResponse(transactionId: string, status: number, why: string | undefined): boolean {
     if (transactionId !== this.#transactionId) return false;
     this.#transactionId = null;
-    this.#isBusy = status === 503;
+    this.#busy = status === 503 ? (why ?? 'the gateway answered that it is overloaded') : null;
     this.#isSilent = false;
     return true;
   }

@@ -41,12 +41,11 @@ const SAMPLE_MS = 500;
 // A process that has nothing to do wakes up 20 times a second for it, not 100.
 const RESOLUTION_MS = 50;
 /**
- * Samples in a row over a limit: 1.5 s. One pause, as of a garbage collection or of a machine that stood still, shows in two of them, and a carrier
- * that gets 503 turns away from the whole trunk.
+ * Samples in a row over a limit: 1.5 s. One pause, as of a garbage collection or of a machine that stood still, shows in two of them, and in
+ * the second more than in the first when it began at the end of that; a queue that grows is over its limit in the third too. A carrier that
+ * gets 503 turns away from the whole trunk.
  */
 const OVER_AFTER = 3;
-/** Of two samples in a row the second is this much worse: what waits grows, and would not bear more calls in the meantime. */
-const GROWS = 1.5;
 /** Samples in a row that end the overload. */
 const RELIEVED_AFTER = 2;
 /**
@@ -66,7 +65,7 @@ export function nextVerdict(verdict: OverloadVerdict, sample: OverloadSample, li
   const isOver = worst !== null;
   if (isOver === verdict.isOverloaded) return { ...verdict, against: 0, worst };
   const against = verdict.against + 1;
-  const isTurned = isOver ? against >= OVER_AFTER || isGrowing(verdict.worst, worst) : against >= RELIEVED_AFTER;
+  const isTurned = against >= (isOver ? OVER_AFTER : RELIEVED_AFTER);
   return isTurned ? { isOverloaded: isOver, against: 0, worst } : { ...verdict, against, worst };
 }
 
@@ -98,10 +97,6 @@ export function excessText(worst: Excess | null): string {
   const [name, unit] = FIGURES[worst.figure];
   return `${name}: ${String(Math.round(worst.value))}${unit}, limit ${String(worst.limit)}${unit}`;
 }
-
-/** CPU is taken at once, and does not queue. */
-const isGrowing = (before: Excess | null, now: Excess): boolean =>
-  before !== null && before.figure === now.figure && now.figure !== 'cpu_percent' && now.value > before.value * GROWS;
 
 /** Measures the delay of this process's event loop, and its CPU; the media threads measure their own delay. */
 export class OverloadDetector {

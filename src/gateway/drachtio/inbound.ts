@@ -490,11 +490,6 @@ export class Inbound implements LiveCalls {
     return this.notReady ?? this.#overRate();
   }
 
-  get #overload(): Refusal | null {
-    const { overload } = this.probe();
-    return overload === null ? null : overloaded(overload);
-  }
-
   /** Counts a new call. */
   #overRate(): Refusal | null {
     if (this.#rate?.take('') !== false) return null;
@@ -572,9 +567,16 @@ export class Inbound implements LiveCalls {
     if (lost !== undefined) return void this.#take(lost, response);
     const refused = /^refused (.+)$/.exec(ping ?? '')?.[1];
     if (refused !== undefined) void recordRefused(this.#services, refused);
-    const refusal = ping === undefined ? this.notReady : this.#overload;
+    if (ping !== undefined) return this.#onPing(response);
+    const refusal = this.notReady;
     if (refusal !== null) return this.#refuse(request, response, refusal.reason, refusal.detail);
     response.send(200, 'OK', { headers: { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') } });
+  }
+
+  #onPing(response: SrfResponse): void {
+    const overload = this.probe().overload;
+    if (overload === null) response.send(200, 'OK', {});
+    else response.send(503, 'Service Unavailable', { headers: { [PING_HEADER]: overload } });
   }
 
   #onOther(request: SrfRequest, response: SrfResponse): void {

@@ -26,8 +26,19 @@ describe('an application that is behind', () => {
   it('gets no call while it leaves a ping unanswered for more than 150 ms', () => {
     behind(10, 5);
     expect(behind(31, 5)).toBe(1);
-    expect(ping.onResponse(sent[0]!, 200)).toBe(true);
+    expect(ping.onResponse(sent[0]!, 200, undefined)).toBe(true);
     expect(behind(10, 5)).toBe(0);
+  });
+
+  it('is told by the figure that its own 503 gave, also while the next ping is under way, else by how long it has not answered', () => {
+    behind(15, 5);
+    ping.onResponse(sent[0]!, 503, 'audio leaves late: 95 ms, limit 40 ms');
+    expect([ping.isBehind(), ping.lag]).toEqual([true, 'audio leaves late: 95 ms, limit 40 ms']);
+    expect(sent).toHaveLength(2);
+    clock.advance(1_000);
+    expect([ping.isBehind(), ping.lag]).toEqual([true, 'the gateway has not answered a question for 1000 ms, limit 150 ms']);
+    ping.onResponse(sent[1]!, 503, undefined);
+    expect(ping.lag).toBe('the gateway answered that it is overloaded');
   });
 });
 
@@ -36,7 +47,7 @@ describe('an application that hangs', () => {
     expect(behind(10, 200)).toBe(0);
     expect(sent).toHaveLength(1);
     expect(behind(10, 200)).toBe(10);
-    expect(ping.onResponse(sent[0]!, 200)).toBe(true);
+    expect(ping.onResponse(sent[0]!, 200, undefined)).toBe(true);
     expect(behind(4, 50)).toBe(0);
   });
 
@@ -45,8 +56,8 @@ describe('an application that hangs', () => {
     clock.advance(10_000);
     expect(behind(20, 50)).toBe(20);
     expect(sent).toHaveLength(2);
-    expect(ping.onResponse(sent[0]!, 200)).toBe(false);
-    expect(ping.onResponse(sent[1]!, 200)).toBe(true);
+    expect(ping.onResponse(sent[0]!, 200, undefined)).toBe(false);
+    expect(ping.onResponse(sent[1]!, 200, undefined)).toBe(true);
     expect(behind(4, 50)).toBe(0);
   });
 
