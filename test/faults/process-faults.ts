@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
+import type { RunFigures, StageFigures } from '../../src/loadtest/figures.js';
 import { askProcess, FACTS_QUESTION, followerName } from '../../src/config/process-socket.js';
 import { burst } from '../support/burst.js';
 import { until } from '../support/carrier-call.js';
 import { childrenOf, type ChildName } from '../support/processes.js';
 import { signalHost } from '../support/two-hosts.js';
 import type { RunningRtpengine } from '../support/rtpengine.js';
-import { pause, type Fault } from './run-fault.js';
+import { pause, type DialReport, type Fault } from './run-fault.js';
 import type { World, WorldName } from './world.js';
 
 // Processes that die, stand still, or are ended.
@@ -232,7 +233,34 @@ const DEPLOYED: Fault[] = [
       if (code !== 0) throw new Error(stderr);
     },
   },
+  {
+    name: 'reload-load',
+    title: '`trunkline reload` beside `npm run load` (SIPp), 200 calls at 10 a second',
+    world: 'one gateway',
+    isAlone: true,
+    lastsMs: 0,
+    inject: () => undefined,
+    run: reloadBesideLoad,
+  },
 ];
+
+/** A carrier whose connection the gateway closes, and whose calls are to go on over the next one. */
+async function reloadBesideLoad({ gateway }: World): Promise<DialReport> {
+  const load = gateway.cli('load', '--cps', '10', '--calls', '200', '--media', '0', '--hold', '3', '--json');
+  await pause(6_000);
+  const { code, stderr } = await gateway.cli('reload');
+  if (code !== 0) throw new Error(stderr);
+  const { stages } = JSON.parse((await load).stdout) as RunFigures;
+  const [{ answered, successful, failures }] = stages as [StageFigures];
+  const failed = Object.fromEntries(failures.map(({ code: status, reason, count }) => [`${status} ${reason ?? ''}`.trim(), count]));
+  return {
+    long: { 'held to their end': successful },
+    short: { answered, ...failed },
+    reasons: {},
+    backMs: null,
+    broken: successful === 200 ? [] : [{ expectation: 'every call has an answer', what: `${String(200 - successful)} calls failed` }],
+  };
+}
 
 const HOSTS: Fault[] = [
   {

@@ -226,7 +226,11 @@ async function addRoutes(app: FastifyInstance, limits: RateLimitHooks, deps: Api
   };
   healthRoutes(app.withTypeProvider(), { readiness: deps.readiness, version });
   if (deps.metrics !== undefined) metricsRoutes(app.withTypeProvider(), { metrics: deps.metrics });
-  const inTurn = takeTurn(new Turns(clock), (request) => (isOperator(request) ? keyIdOf(request) : identityOf(request).orgId));
+  const inTurn = takeTurn(
+    new Turns(clock),
+    (request) => (isOperator(request) ? keyIdOf(request) : identityOf(request).orgId),
+    BODY_LIMIT_BYTES,
+  );
   await app.register(async (scope) => {
     const keyed: ZodApp = scope.withTypeProvider();
     keyed.addHook('onRoute', describeKeyedRoute);

@@ -1,4 +1,4 @@
-import type { FastifyReply, onRequestAsyncHookHandler } from 'fastify';
+import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import type { Clock } from '../../lib/clock.js';
 import { ApiFailure } from './failure.js';
 
@@ -13,7 +13,9 @@ declare module 'fastify' {
 const AT_ONCE = 4;
 const MAX_WAITING = 200;
 const WAIT_LIMIT_MS = 5_000;
-/** A turn rests after a large answer, so that reading and writing much leaves time for calls: this much is free, the rest has this pace. */
+/**
+ * A turn rests after a large body or answer, so that reading and writing much leaves time for calls: this much is free, the rest has this pace.
+ */
 const FREE_BYTES = 65_536;
 const BYTES_PER_MS = 256;
 
@@ -29,7 +31,7 @@ export class Turns {
   constructor(private readonly clock: Clock) {}
 
   /**
-   * Resolves with what gives the turn back, told how many bytes the answer has. Throws RATE_LIMITED when too many wait, or one waits
+   * Resolves with what gives the turn back, told how many bytes body and answer have. Throws RATE_LIMITED when too many wait, or one waits
    * too long.
    */
   async take(name: string): Promise<(bytes?: number) => void> {
@@ -74,19 +76,33 @@ export class Turns {
   }
 }
 
-/** After authentication. @param nameOf whose turn it is */
-export function takeTurn(turns: Turns, nameOf: (request: Parameters<onRequestAsyncHookHandler>[0]) => string): onRequestAsyncHookHandler {
+/**
+ * After authentication.
+ * @param nameOf whose turn it is
+ * @param maxBodyBytes that a body counts: longer ones are numbers to call, which are read in a thread with turns of its own
+ */
+export function takeTurn(
+  turns: Turns,
+  nameOf: (request: Parameters<onRequestAsyncHookHandler>[0]) => string,
+  maxBodyBytes: number,
+): onRequestAsyncHookHandler {
   return async (request, reply) => {
     if (request.routeOptions.config.withoutTurn === true) return;
-    giveBackAtEnd(reply, await turns.take(nameOf(request)));
+    giveBackAtEnd(reply, bodyBytes(request, maxBodyBytes), await turns.take(nameOf(request)));
   };
 }
 
-function giveBackAtEnd(reply: FastifyReply, giveBack: (bytes?: number) => void): void {
+/** One that does not state its length counts as the longest. */
+function bodyBytes({ headers }: FastifyRequest, maxBodyBytes: number): number {
+  if (headers['transfer-encoding'] !== undefined) return maxBodyBytes;
+  return Math.min(Number(headers['content-length'] ?? 0), maxBodyBytes);
+}
+
+function giveBackAtEnd(reply: FastifyReply, bodyLength: number, giveBack: (bytes?: number) => void): void {
   const { raw } = reply;
   // The requester may have disconnected while it waited.
   if (raw.destroyed) return giveBack();
-  const atEnd = (): void => giveBack(Number(reply.getHeader('content-length') ?? 0));
+  const atEnd = (): void => giveBack(bodyLength + Number(reply.getHeader('content-length') ?? 0));
   raw.once('finish', atEnd);
   raw.once('close', atEnd);
 }

@@ -79,6 +79,23 @@ describe('turns of organizations', () => {
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(10).fill(200));
   });
 
+  it('rest after a large body, also of a request that is refused, while other organizations go on', async () => {
+    const api = await openApi();
+    const other = await api.stores.orgs.create({ name: 'Other', sip_enabled: true });
+    const large = { tool: { nonsense: 'x'.repeat(200_000) } };
+    const refused = await Promise.all(Array.from({ length: 4 }, () => api.post('/v1/tools', large)));
+    expect(refused.map(({ status }) => status)).toEqual([400, 400, 400, 400]);
+    let isAnswered = false;
+    const fifth = api.get('/v1/tools').then((answer) => {
+      isAnswered = true;
+      return answer;
+    });
+    expect((await api.get('/v1/tools', (await api.stores.keys.create(other.org_id, 'other')).key)).status).toBe(200);
+    expect(isAnswered).toBe(false);
+    api.clock.advance(1_000);
+    expect((await fifth).status).toBe(200);
+  });
+
   it('are the same for Twilio’s routes: four requests of an organization run, whichever routes they are for', async () => {
     let release = (): void => undefined;
     const blocked = new Promise<void>((resolve) => (release = resolve));
