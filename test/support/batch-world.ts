@@ -179,7 +179,7 @@ export class BatchWorld {
   async batch(count: number, plan: Partial<BatchPlan> = {}, { zone, batchId = newUuid() }: BatchOptions = {}): Promise<string> {
     const given = Array.from({ length: count }, (_, row) => ({ row, phone_number: numberAt(row), time_zone: zone }));
     const batch = { orgId: this.orgId, batchId, name: 'Batch', plan: { ...PLAN, ...plan }, given: [given], count };
-    await makeBatch(this.stores, { ...batch, keep: () => Promise.resolve(true) });
+    await makeBatch(this.stores, { ...batch, keep: () => Promise.resolve(true) }, this.clock);
     return batchId;
   }
 

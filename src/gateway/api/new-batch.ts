@@ -2,6 +2,7 @@ import { completeEvent, lifecycleEvent, type BatchCounts, type BatchNumber, type
 import type { BatchEvent } from '../model/batch-log.js';
 import type { BatchRuns } from '../ports/batches.js';
 import type { BatchLog } from '../ports/stores.js';
+import type { Clock } from '../../lib/clock.js';
 import { numberOf, type GivenNumber, type InvalidNumber } from './batch-numbers.js';
 
 interface NewBatch {
@@ -16,12 +17,18 @@ interface NewBatch {
   readonly keep: () => Promise<boolean>;
 }
 
+/** How many times as long as writing some numbers took the next ones wait, so that calls have thread and Redis for most of the time. */
+const REST = 3;
 const NAMED_AT_ONCE = 100;
 /** Invalid numbers that the log names; it counts the others. */
 const MOST_NAMED = 2_000;
 
 /** Makes a batch, writes its numbers and lets it dial. Killed before the end, it stays in `validating`, and nothing is dialled. */
-export async function makeBatch(stores: { readonly batches: BatchLog; readonly batchRuns: BatchRuns }, batch: NewBatch): Promise<void> {
+export async function makeBatch(
+  stores: { readonly batches: BatchLog; readonly batchRuns: BatchRuns },
+  batch: NewBatch,
+  clock: Pick<Clock, 'nowMs' | 'setTimer'>,
+): Promise<void> {
   const { batches, batchRuns } = stores;
   const { orgId, batchId, name, plan, given, count, keep } = batch;
   let counts = { ...NOTHING, requested: count };
@@ -34,6 +41,7 @@ export async function makeBatch(stores: { readonly batches: BatchLog; readonly b
   const invalid: InvalidNumber[] = [];
   let from = 0;
   for (const some of given) {
+    const startedMs = clock.nowMs();
     const numbers: BatchNumber[] = [];
     for (const one of some) {
       const read = numberOf(one);
@@ -46,6 +54,8 @@ export async function makeBatch(stores: { readonly batches: BatchLog; readonly b
     }
     await batchRuns.add(batchId, numbers, from);
     from += some.length;
+    const restMs = REST * (clock.nowMs() - startedMs);
+    if (restMs > 0) await new Promise<void>((rested) => void clock.setTimer(restMs, rested));
   }
   counts = { ...counts, validated: seen.size, waiting: seen.size };
   const named = invalid.slice(0, MOST_NAMED);

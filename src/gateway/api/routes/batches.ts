@@ -163,7 +163,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
         const claimed = key === null ? null : await stores.placements.claim(orgId, { key, digest, callId: batchId });
         if (claimed !== null) return success(await one(orgId, madeBefore(claimed, digest)));
         const keep = key === null ? () => Promise.resolve(true) : () => stores.placements.keep(orgId, { key, callId: batchId });
-        await makeBatch(stores, { orgId, batchId, name: body.name.trim(), plan, given: givenIn(rows ?? []), count, keep });
+        await makeBatch(stores, { orgId, batchId, name: body.name.trim(), plan, given: givenIn(rows ?? []), count, keep }, context.clock);
         await note(request, 'batch.create', batchId, Object.keys(body));
         return success(await one(orgId, batchId));
       },

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { makeBatch } from '../../../../src/gateway/api/new-batch.js';
+import type { BatchPlan } from '../../../../src/gateway/model/batch.js';
+import { newUuid } from '../../../../src/lib/ids.js';
+import { untilSo } from '../../../support/turn.js';
+import { VirtualClock } from '../../../support/virtual-clock.js';
+
+it('writes numbers in pieces, and after each rests for three times as long as that took: calls have thread and Redis meanwhile', async () => {
+  const clock = new VirtualClock();
+  const writtenMs: number[] = [];
+  const add = (): Promise<number> => {
+    writtenMs.push(clock.nowMs());
+    clock.advance(10);
+    return Promise.resolve(1);
+  };
+  const done = () => Promise.resolve(true);
+  const stores = { batches: { create: done, append: done }, batchRuns: { begin: done, add, move: done } };
+  const piece = (row: number) => [{ row, phone_number: `+4930${String(1_000_000 + row)}` }];
+  const batch = { orgId: newUuid(), batchId: newUuid(), name: 'Three', plan: {} as BatchPlan, given: [0, 1, 2].map(piece), count: 3 };
+  const made = makeBatch(stores as never, { ...batch, keep: done }, clock);
+  const startMs = clock.nowMs();
+  for (const pieces of [1, 2, 3]) {
+    await untilSo(() => writtenMs.length === pieces && clock.pendingTimers > 0);
+    clock.advance(30);
+  }
+  await made;
+  expect(writtenMs.map((ms) => ms - startMs)).toEqual([0, 40, 80]);
+});
