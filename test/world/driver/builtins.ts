@@ -165,7 +165,16 @@ function countThreadPool(): void {
 
 /** Virtual time is never late, and work takes none of it. A real measurement of a process that was killed would go on, too. */
 function replaceLoad(): void {
-  const never = { enable: () => true, disable: () => true, reset: () => undefined, percentile: () => 0, min: 0, mean: 0, max: 0, stddev: 0 };
+  const never = {
+    enable: () => true,
+    disable: () => true,
+    reset: () => undefined,
+    percentile: () => 0,
+    min: 0,
+    mean: 0,
+    max: 0,
+    stddev: 0,
+  };
   Object.assign(perf, { monitorEventLoopDelay: () => never });
   process.cpuUsage = () => ({ user: 0, system: 0 });
 }
