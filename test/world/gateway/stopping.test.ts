@@ -1,4 +1,7 @@
+import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
+import { HandMadeCall } from '../../support/invite.js';
+import { offerSdp } from '../../support/sdp.js';
 import { World } from '../world.js';
 
 it.each(['drain', 'park'] as const)('a gateway that ends by %s leaves the SIP server without an error in its log', async (how) => {
@@ -7,6 +10,22 @@ it.each(['drain', 'park'] as const)('a gateway that ends by %s leaves the SIP se
     await world.stopGateway(how);
     await world.pass(1_000);
     expect(world.lines.filter(({ process, level }) => process === 'gateway' && level === 'error')).toEqual([]);
+  } finally {
+    await world.destroy();
+  }
+});
+
+it('a gateway that drains until its last call has ended keeps nothing of that call', async () => {
+  const world = await World.start();
+  try {
+    const call = new HandMadeCall(await world.carrier(), '+15550100100');
+    const ok = await call.answered(offerSdp());
+    const stopped = world.stopGateway('drain');
+    await call.hangUp(ok);
+    await stopped;
+    const redis = new Redis(6_379);
+    expect(await redis.hkeys('gw:{gateway}:calls')).toEqual([]);
+    redis.disconnect();
   } finally {
     await world.destroy();
   }

@@ -197,6 +197,8 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
       stopSweeping();
       await waiting.close();
       await records.close();
+      // Of the last calls, whose records are written now.
+      await snapshots.flush();
       await throughput.close();
       await stop();
       writes.flush();
