@@ -4,7 +4,7 @@ import { play } from './play.js';
 import { script } from './steps.js';
 
 /** `npm run test:system` plays more of them, with a seed of its own for each run. */
-const WORLDS = Number(process.env['WORLDS'] ?? 12);
+const WORLDS = Number(process.env['WORLDS'] ?? 20);
 const SEED = Number(process.env['SEED'] ?? 1);
 
 /** A world takes seconds. One that fails is played again, shorter and shorter, until the script that is left can be read. */
