@@ -3,6 +3,7 @@ import { ensureDataDir } from '../config/data-dir.js';
 import { FACTS_QUESTION, followerName, serveProcess, type ProcessAnswers } from '../config/process-socket.js';
 import type { Log } from '../lib/log.js';
 import { errorText } from '../lib/result.js';
+import { takeCounts } from '../observability/metrics/left-counts.js';
 import { METRICS_QUESTION } from '../observability/metrics/peers.js';
 import type { Metrics } from '../observability/metrics/registry.js';
 import { FOLLOW_SIGNAL, livenessOf } from '../supervisor/running-process.js';
@@ -15,6 +16,7 @@ export function answerProcesses(
   log: Log,
   others: ProcessAnswers = {},
 ): () => void {
+  metrics.goOnFrom(takeCounts(ensureDataDir(config), metrics.process));
   const answers = {
     ...others,
     [FACTS_QUESTION]: () => ({ pid: process.pid, facts }),

@@ -12,6 +12,7 @@ import { prefixTags } from '../lib/ids.js';
 import type { Log } from '../lib/log.js';
 import { cellAmong, cellPrefix } from '../lib/cells.js';
 import { controlSecret, ensureDataDir, gatewayInstance } from '../config/data-dir.js';
+import { leaveCounts } from '../observability/metrics/left-counts.js';
 import { openMetricsServer } from '../observability/metrics/metrics-server.js';
 import { watchProcess } from '../observability/metrics/process-metrics.js';
 import { Metrics } from '../observability/metrics/registry.js';
@@ -90,7 +91,7 @@ export async function runSipServer(config: Config, place: CellPlace, after: numb
     reloader?.close();
     metricsServer?.close();
     unserve();
-    return server.close();
+    return server.close().then(() => leaveCounts(directory, metrics, log));
   };
   const stop = onStopSignal(log, { SIGTERM: () => server.retire(RETIRE_MS).then(close), SIGINT: close });
   onHangUp(() => void reloader?.reload(), stop);

@@ -94,5 +94,5 @@ export async function startGateway(
       ? {}
       : { http: `http://${formatHostPort(httpAddress(config), api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo };
   const services = { relay, deafPorts, endpoint, stores, observers, clients, identities, webhooks };
-  return running(config, clock, facts, metrics, { ...services, gate, inbound, batches, registrar, api, overload });
+  return running(config, clock, facts, metrics, { ...services, gate, inbound, batches, registrar, api, overload, log });
 }

@@ -1,5 +1,7 @@
 import type { Config } from '../../config/schema.js';
 import { within, type Clock } from '../../lib/clock.js';
+import type { Log } from '../../lib/log.js';
+import { leaveCounts } from '../../observability/metrics/left-counts.js';
 import type { Metrics } from '../../observability/metrics/registry.js';
 import type { AwakeGate } from '../call/awake-gate.js';
 import type { OverloadDetector } from '../admission/overload-detector.js';
@@ -43,6 +45,7 @@ interface GatewayParts {
   readonly identities: Closable;
   readonly webhooks: Closable;
   readonly observers: Closable;
+  readonly log: Log;
 }
 
 const API_CLOSE_MS = 1_000;
@@ -54,7 +57,7 @@ export function running(config: Config, clock: Clock, facts: Gateway['facts'], m
   return {
     facts,
     metrics,
-    shutdown: (how) => shutdownGateway(how, config, parts),
+    shutdown: (how) => shutdownGateway(how, config, metrics, parts),
     retire: () => retireGateway(clock, parts),
     whenIdle: () => parts.inbound.whenIdle(),
   };
@@ -69,8 +72,9 @@ async function retireGateway(clock: Clock, { inbound, batches, registrar, api }:
 }
 
 /** Closes everything in order. Parked calls have media until the last. */
-async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: GatewayParts): Promise<void> {
-  const { gate, inbound, batches, registrar, api, overload, clients, identities, webhooks, endpoint, relay, stores, observers } = parts;
+async function shutdownGateway(how: 'drain' | 'park', config: Config, metrics: Metrics, parts: GatewayParts): Promise<void> {
+  const { gate, inbound, batches, registrar, api, overload, clients, identities, webhooks, endpoint, relay, stores, observers, log } =
+    parts;
   parts.deafPorts.stop();
   await batches.stop();
   await registrar.stop(how === 'drain');
@@ -78,6 +82,7 @@ async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: Gat
     await inbound.park(PARK_MS);
     inbound.leave();
     await observers.close();
+    await leaveCounts(config.data_dir, metrics, log);
     return endpoint.leave();
   }
   await inbound.drain(config.calls.drain_ms, 64 * config.sip.t1_ms + 1_000);
@@ -88,6 +93,8 @@ async function shutdownGateway(how: 'drain' | 'park', config: Config, parts: Gat
   await batches.close();
   // The last reports of legs come as these close, and observers take them.
   for (const room of [clients, identities, webhooks]) await room.close();
+  // Before those are gone whose figures they are.
+  await leaveCounts(config.data_dir, metrics, log);
   await endpoint.shutdown();
   relay.close();
   await stores.close();

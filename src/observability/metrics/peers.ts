@@ -1,4 +1,5 @@
 import { askProcess } from '../../config/process-socket.js';
+import { leftCounts } from './left-counts.js';
 import { exposition, upSnapshot, type Metrics, type MetricsSnapshot } from './registry.js';
 
 /** What a process asks another for its metrics (`config/process-socket.ts`). */
@@ -24,15 +25,17 @@ export async function gatherMetrics(
   const isUp = new Map([[own.process, true]]);
   for (const [index, answer] of (await asked).entries()) {
     if (answer.status === 'rejected') continue;
-    isUp.set(names[index] ?? '', true);
-    snapshots.push(answer.value);
+    const { snapshot, isHere } = answer.value;
+    if (isHere) isUp.set(names[index] ?? '', true);
+    snapshots.push(snapshot);
   }
   for (const places of peers) if (!places.some((name) => isUp.has(name))) isUp.set(places[0] ?? '', false);
   return exposition([...snapshots, upSnapshot(isUp)]);
 }
 
-async function readPeer(dataDir: string, peer: string): Promise<MetricsSnapshot> {
-  const snapshot = await askProcess(dataDir, peer, METRICS_QUESTION, PEER_LIMIT_MS);
-  if (!Array.isArray(snapshot)) throw new Error('no list');
-  return snapshot as MetricsSnapshot;
+/** What it answers; of one that is not here, what it left. */
+async function readPeer(dataDir: string, peer: string): Promise<{ readonly snapshot: MetricsSnapshot; readonly isHere: boolean }> {
+  const snapshot = await askProcess(dataDir, peer, METRICS_QUESTION, PEER_LIMIT_MS).catch(() => null);
+  if (Array.isArray(snapshot)) return { snapshot: snapshot as MetricsSnapshot, isHere: true };
+  return { snapshot: await leftCounts(dataDir, peer), isHere: false };
 }

@@ -3,7 +3,7 @@ import { METRICS, type MetricCounts, type MetricDefinition, type MetricFigures, 
 
 // The only file that imports prom-client.
 
-/** The metrics of one process, in the form that processes exchange. */
+/** The metrics of one process, in the form that processes exchange. What stands in it twice is the sum. */
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
 
 /** Adds figures that other objects hold, at each scrape. */
@@ -17,6 +17,7 @@ type Labels = Readonly<Record<string, string>>;
 export class Metrics implements MetricCounts {
   readonly #counted: MetricObjects;
   readonly #collectors: Collector[] = [];
+  #earlier: MetricsSnapshot = [];
 
   constructor(readonly process: string) {
     this.#counted = new MetricObjects(process);
@@ -38,6 +39,11 @@ export class Metrics implements MetricCounts {
     }
   }
 
+  /** Goes on from what an earlier process of this name counted (`left-counts.ts`). */
+  goOnFrom(counts: MetricsSnapshot): void {
+    this.#earlier = counts;
+  }
+
   collect(collector: Collector): void {
     this.#collectors.push(collector);
   }
@@ -55,7 +61,7 @@ export class Metrics implements MetricCounts {
     // Collected anew each time, so that concurrent scrapes do not see half of each other's figures.
     const collected = new MetricObjects(this.process);
     await Promise.allSettled(this.#collectors.map(async (collector) => collector(collected)));
-    return [...(await this.#counted.snapshot()), ...(await collected.snapshot())];
+    return [...this.#earlier, ...(await this.#counted.snapshot()), ...(await collected.snapshot())];
   }
 }
 

@@ -3,6 +3,7 @@ import { TestBot, type BotMessage } from '../../support/agent/test-bot.js';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
 import { isAlive, processesOf } from '../../support/processes.js';
+import { parseExposition } from '../../support/prometheus-text.js';
 import { SipPeer } from '../../support/sip-peer.js';
 import { isKept, nothingLeft, recordOf } from '../../support/trunk.js';
 
@@ -47,6 +48,13 @@ async function reload(): Promise<void> {
   expect(stdout).toMatch(/^replaced: sip-server, gateway(?:-2)?\n$/);
 }
 
+/** Calls begun and ended, as all of its processes have counted them, those that have ended included; whether packets were. */
+async function counted(): Promise<[begun: number | undefined, ended: number | undefined, hasPackets: boolean]> {
+  const { sum } = parseExposition(await (await fetch(`${gateway.ready.http}/metrics`)).text());
+  const packets = sum('trunkline_media_packets_received_total', { process: 'gateway' }) ?? 0;
+  return [sum('trunkline_calls_begun_total'), sum('trunkline_calls_ended_total'), packets > 0];
+}
+
 const hasEnded = (pid: number): Promise<void> => until(() => !isAlive(pid), 'the old gateway does not end');
 const ngPort = (): number => Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']);
 
@@ -66,10 +74,12 @@ it('leaves a call in the old gateway, which ends after it; a new call is in the 
   await endsWell(call, 0);
   await hasEnded(before);
   await nothingLeft(ngPort());
+  expect(await counted()).toEqual([2, 2, true]);
   // Back to the first place.
   const second = await gateway.pidOf('gateway-2');
   await reload();
   await hasEnded(second);
+  expect(await counted()).toEqual([2, 2, true]);
   expect(isAlive(await gateway.pidOf('gateway'))).toBe(true);
   expect((await gateway.cli('stop')).code).toBe(0);
   expect(processesOf(gateway.dataDir)).toEqual([]);

@@ -197,7 +197,7 @@ export function openRedisStores(options: RedisStoresOptions): RedisStores {
       stopSweeping();
       await waiting.close();
       await records.close();
-      // Of the last calls, whose records are written now.
+      // The last calls have their records now.
       await snapshots.flush();
       await throughput.close();
       await stop();

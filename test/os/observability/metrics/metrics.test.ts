@@ -7,6 +7,8 @@ import { askProcess, processSocket, serveProcess } from '../../../../src/config/
 import { metricsRefusal } from '../../../../src/observability/metrics/access.js';
 import { METRICS, type MetricDefinition } from '../../../../src/observability/metrics/catalog.js';
 import { openMetricsServer } from '../../../../src/observability/metrics/metrics-server.js';
+import { leaveCounts, takeCounts } from '../../../../src/observability/metrics/left-counts.js';
+import { silentLog } from '../../../../src/lib/log.js';
 import { gatherMetrics, METRICS_QUESTION } from '../../../../src/observability/metrics/peers.js';
 import { exposition, Metrics } from '../../../../src/observability/metrics/registry.js';
 import { parseExposition } from '../../../support/prometheus-text.js';
@@ -88,6 +90,22 @@ describe('several processes', () => {
     expect(sum('trunkline_calls_in_progress', { process: 'gateway-2' })).toBe(7);
     expect(sum('trunkline_calls_in_progress')).toBe(14);
     expect(sum('trunkline_call_answer_seconds_count')).toBe(4);
+  });
+
+  it('of one that has ended in order are there until the next one of its name goes on from its counts, and none of its gauges', async () => {
+    await leaveCounts(directory, twoCalls('gateway-2'), silentLog);
+    const sums = async (next?: Metrics): Promise<unknown[]> => {
+      const close = next === undefined ? () => undefined : served('gateway-2', () => next.snapshot());
+      const { sum } = parseExposition(await gatherMetrics(twoCalls('gateway'), directory, [['gateway', 'gateway-2']]));
+      close();
+      return ['trunkline_call_answer_seconds_count', 'trunkline_calls_in_progress'].map((name) => sum(name, { process: 'gateway-2' }));
+    };
+    expect(await sums()).toEqual([2, undefined]);
+    const next = twoCalls('gateway-2');
+    next.goOnFrom(takeCounts(directory, 'gateway-2'));
+    expect(await sums(next)).toEqual([4, 7]);
+    expect(await sums()).toEqual([undefined, undefined]);
+    expect(takeCounts(directory, 'gateway-2')).toEqual([]);
   });
 
   it('of one that is away fail where somebody waits for them, however long the own ones take', async () => {
