@@ -7,8 +7,9 @@ import { RunningGateway } from '../../support/gateway.js';
 import { HandMadeCall } from '../../support/invite.js';
 import { TestCa, type CertificatePair } from '../../support/openssl.js';
 import { freePorts } from '../../support/ports.js';
-import { childPid, type ChildName } from '../../support/processes.js';
+import { childPid, childrenOf, isAlive, type ChildName } from '../../support/processes.js';
 import { RunningPrometheus } from '../../support/prometheus.js';
+import { RunningRtpengine } from '../../support/rtpengine.js';
 import { send } from '../../support/redis.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer } from '../../support/sip-peer.js';
@@ -18,6 +19,7 @@ import { SipPeer } from '../../support/sip-peer.js';
 const CALLS = 15;
 let prometheus: RunningPrometheus;
 let gateway: RunningGateway;
+let rtpengine: RunningRtpengine;
 let ca: TestCa;
 let tls: string;
 const provoked = new Set<string>();
@@ -32,7 +34,9 @@ beforeAll(async () => {
   tls = mkdtempSync(join(tmpdir(), 'trunkline-prometheus-tls-'));
   install(await ca.issue('sip', 'DNS:localhost'));
   const [nobody = 0] = await freePorts(1);
+  rtpengine = await RunningRtpengine.start(100);
   gateway = await RunningGateway.start({
+    TRUNKLINE_RTPENGINE: rtpengine.name,
     TRUNKLINE_SIP_CERT_FILE: join(tls, 'cert.pem'),
     TRUNKLINE_SIP_KEY_FILE: join(tls, 'key.pem'),
     TRUNKLINE_AGENTS_URL: `ws://127.0.0.1:${String(nobody)}`,
@@ -43,6 +47,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.destroy();
   await prometheus.stop();
+  await rtpengine.stop();
   await ca.remove();
   rmSync(tls, { recursive: true, force: true });
 });
@@ -58,20 +63,18 @@ async function fires(...alerts: readonly string[]): Promise<void> {
   for (const alert of alerts) provoked.add(alert);
 }
 
-/** Stands still until the alerts have fired, and goes on. */
-async function whileStopped(name: ChildName, ...alerts: readonly string[]): Promise<void> {
-  const pid = pidOf(name);
-  process.kill(pid, 'SIGSTOP');
-  try {
-    await fires(...alerts);
-  } finally {
-    // The supervisor may have replaced it.
-    try {
-      process.kill(pid, 'SIGCONT');
-    } catch {
-      // It has.
-    }
-  }
+/** Stands still until the alert has fired, and goes on; one that the supervisor starts in its place meanwhile stands still, too. */
+async function whileStopped(name: ChildName, alert: string): Promise<void> {
+  const stopped = new Set<number>();
+  const isFired = async (): Promise<boolean> => {
+    const pid = childrenOf(gateway.ready.pid).find((child) => child.name === name)?.pid;
+    if (pid !== undefined && !stopped.has(pid)) process.kill(pid, 'SIGSTOP');
+    if (pid !== undefined) stopped.add(pid);
+    return (await prometheus.fired()).includes(alert);
+  };
+  await until(isFired, `not fired: ${alert}`);
+  for (const pid of stopped) if (isAlive(pid)) process.kill(pid, 'SIGCONT');
+  provoked.add(alert);
 }
 
 /** Calls of a carrier, each of which is refused. */
@@ -109,12 +112,12 @@ describe('Prometheus', () => {
     await fires('TrunklineAgentsDown', 'TrunklineNoCallAnswered');
   });
 
-  it('tells of an rtpengine that stands still, and of calls that are refused by our fault', async () => {
-    await whileStopped('rtpengine', 'TrunklineRelayDown', 'TrunklineTakesNoCalls');
-    process.kill(pidOf('rtpengine'), 'SIGSTOP');
+  it('tells of an rtpengine that is gone, and of calls that are refused by our fault', async () => {
+    await rtpengine.kill();
+    await fires('TrunklineRelayDown', 'TrunklineTakesNoCalls');
     await callInVain();
-    process.kill(pidOf('rtpengine'), 'SIGCONT');
     await fires('TrunklineRefusalsByOurFault');
+    await rtpengine.startAgain();
     await readyAgain();
   });
 
