@@ -73,8 +73,9 @@ export async function startGateway(
   const [demo] = await Promise.all([
     // Somebody else's Redis gets no demo organization.
     config.redis.url === null && isFirstWorker(worker) ? ensureDemo({ stores, dataDir: ensureDataDir(config), clock }) : null,
-    // Calls of an earlier process keep their relay sessions until it is known whether they go on.
-    relay.reconcile(new Set(orphaned.map(({ call_id: callId }) => callId))),
+    // Answered calls of an earlier process keep their relay sessions until it is known whether they go on. One that was still being placed does
+    // not, and may have a session that it never heard of.
+    relay.reconcile(new Set(orphaned.filter(({ answer }) => answer !== null).map(({ call_id: callId }) => callId))),
   ]);
   stores.bus.onRequest((body) => answerGateway(inbound, body));
   await connectSipServer(config, worker, instance, srf, inbound);

@@ -25,6 +25,17 @@ const KEPT: readonly (readonly [fault: string, script: readonly Step[]])[] = [
       { do: 'pass', ms: 3_000 },
     ],
   ],
+  [
+    'what an rtpengine has for a call that was being placed when the gateway died is freed',
+    [
+      { do: 'stall', part: 'rtpengine-1' },
+      { do: 'place', callee: 'answers' },
+      { do: 'kill', part: 'gateway' },
+      { do: 'pass', ms: 1 },
+      { do: 'call', number: 'own', late: false },
+      { do: 'turns', turns: 1 },
+    ],
+  ],
 ];
 
 describe('a script that found a fault', () => {
