@@ -58,7 +58,7 @@ const DOORS = {
   'an audio file': async (caPem: string | null) =>
     new HttpAudioServer({ allowPrivate: true, caPem, timeoutMs: 60_000, clock }).audio(url, never),
   'a tool': async (caPem: string | null) => {
-    const resultPaths = { pick: () => Promise.resolve({}) };
+    const resultPaths = { pick: () => Promise.resolve({}), close: () => Promise.resolve() };
     const runner = new HttpToolRunner({ allowPrivate: true, caPem, clock, resultPaths: resultPaths as never });
     const answer = await runner.run(newUuid(), { ...TOOL, url, timeout: 60_000 } as never, {}, never);
     await runner.close();
