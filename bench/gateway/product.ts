@@ -68,7 +68,7 @@ const REQUESTS = '1000000';
 export async function placingSettings(): Promise<Readonly<Record<string, string>>> {
   const { caFile } = await testCertificates();
   return {
-    TRUNKLINE_TRUNKS_CA_FILE: caFile,
+    TRUNKLINE_CA_FILE: caFile,
     TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true',
     TRUNKLINE_HTTP_MAX_REQUESTS_PER_MINUTE: REQUESTS,
     TRUNKLINE_HTTP_MAX_REQUESTS_PER_MINUTE_PER_ADDRESS: REQUESTS,

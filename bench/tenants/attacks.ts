@@ -67,7 +67,7 @@ function batch(rows: readonly string[]): (attacker: Attacker) => Promise<Turn> {
   const csv = ['phone_number,time_zone,name', ...rows].join('\n');
   return async (attacker) => {
     const [from, agent] = [await attacker.outboundNumber(), await attacker.agent({})];
-    const fields = { name: 'attack', from, agent_id: agent, calls_per_second: '1', max_concurrent_calls: '1' };
+    const fields = { name: 'attack', from, agent_id: agent, calls_per_second: '1', max_concurrent_calls: '1', start: 'true' };
     const query = new URLSearchParams(fields).toString();
     return async () => void (await attacker.api('POST', `/v2/batches?${query}`, csv, 'text/csv'));
   };

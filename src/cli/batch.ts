@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import type { Schemas } from '../client/index.js';
 import { overApi, queryOf, type ApiFlags, type ApiIo } from './api.js';
 import { readFile } from 'node:fs/promises';
 import { errorText } from '../lib/result.js';
@@ -62,6 +63,7 @@ export function batchCommand(io: ApiIo): Command {
 }
 
 const ACTIONS = [
+  ['start', 'dial the numbers of a batch that is ready'],
   ['pause', 'begin no more calls for now'],
   ['resume', 'go on with a paused batch'],
   ['stop', 'begin no more calls, for good'],
@@ -70,6 +72,7 @@ const ACTIONS = [
 interface DialFlags extends ApiFlags {
   readonly from: string;
   readonly csv: string;
+  readonly start?: boolean;
   readonly agent?: string;
   readonly callsPerSecond?: number;
   readonly maxConcurrentCalls?: number;
@@ -77,7 +80,7 @@ interface DialFlags extends ApiFlags {
 }
 
 function addDial(batch: Command, io: ApiIo): void {
-  const dial = batch.command('dial <name>').description('call the numbers of a CSV file (docs/batches.md)');
+  const dial = batch.command('dial <name>').description('show what would be dialled of a CSV file (docs/batches.md); batch start dials it');
   overApi(dial, io, async (api, flags: DialFlags, name: string) => {
     const { from, agent, callsPerSecond, maxConcurrentCalls, options } = flags;
     const csv = await readFile(flags.csv, 'utf8').catch((error: unknown) => {
@@ -87,20 +90,50 @@ function addDial(batch: Command, io: ApiIo): void {
       name,
       from,
       csv,
+      start: flags.start === true,
       ...(agent === undefined ? {} : { agent_id: agent }),
       ...(callsPerSecond === undefined ? {} : { calls_per_second: callsPerSecond }),
       ...(maxConcurrentCalls === undefined ? {} : { max_concurrent_calls: maxConcurrentCalls }),
       ...options,
     };
     const { data } = await api.POST('/v2/batches', { params: {}, body });
-    printResult(io, flags, data, `Batch "${data.name}": ${data.batch_id}`, `Next: trunkline batch show ${data.batch_id}`);
+    printResult(io, flags, data, ...previewLines(data));
+    if (flags.start === true && data.state === 'ready')
+      throw new CommandFailure(`Nothing is dialled: rows are refused. To dial the others: trunkline batch start ${data.batch_id}`);
   })
     .requiredOption('--from <number>', 'a number of yours that is attached for outbound calls')
     .requiredOption('--csv <file>', 'a column phone_number; if wanted time_zone, and others for the agent')
+    .option('--start', 'dial at once, if no row is refused')
     .option('--agent <id>', "the agent (default: the operator's)")
     .option('--calls-per-second <n>', 'on all gateways together, 1 to 100 (default: 1)', whole(1, 100))
     .option('--max-concurrent-calls <n>', '1 to 1000 (default: 10)', whole(1, 1_000))
     .option('--options <json>', 'further fields of POST /v2/batches: hours, retries, do_not_call_digit, …', objectArgument);
+}
+
+/** What would be dialled, and every row that is not. */
+function previewLines({ name, batch_id: id, state, counts, preview, refused_rows: rows }: Schemas['CreatedBatch']): readonly string[] {
+  const { validated = 0, requested = 0 } = counts ?? {};
+  const {
+    refused = 0,
+    callable_now: now = 0,
+    callable_later: later = 0,
+    first_call_at: first = null,
+    reserved_cost: cost = 0,
+  } = preview ?? {};
+  const hours = `${String(now)} may be called now, ${String(later)} later${first === null ? '' : `, the first at ${first}`}`;
+  return [
+    `Batch "${name}": ${id}, ${(state ?? '').replace('_', ' ')}`,
+    `${String(validated)} of ${String(requested)} rows are numbers to dial; ${hours}`,
+    `A call to each reserves up to ${cost.toFixed(2)} in the operator's currency`,
+    ...(rows.length === 0
+      ? []
+      : table(
+          ['REFUSED ROW', 'NUMBER', 'REASON', 'WHY'],
+          rows.map(({ row, phone_number: number, reason, message }) => [String(row), number, reason, message]),
+        )),
+    ...(refused > rows.length ? [`… and ${String(refused - rows.length)} more`] : []),
+    ...(state === 'failed' ? [] : [`Next: trunkline batch ${state === 'ready' ? 'start' : 'show'} ${id}`]),
+  ];
 }
 
 function objectArgument(text: string): Record<string, unknown> {

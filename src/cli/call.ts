@@ -35,7 +35,7 @@ export function callCommand(config: () => Config): Command {
     .option('--language <code>', 'language of the test line', 'ENG')
     .option(
       '--bot',
-      'expect a bot, not the test line: speak, send the digits if given, listen until the time is over (default: detected, unless --digits is set)',
+      'expect a bot, not the test line: speak, send the digits if given, listen until the time is over (default: detected, unless --digits has keys besides #)',
     )
     .option('--codec <name>', 'offer only PCMU or only PCMA', codecName)
     .action(async (number: string | undefined, flags: CallFlags) => {
@@ -46,9 +46,8 @@ export function callCommand(config: () => Config): Command {
           target,
           called,
           caller: flags.from,
-          digits: (flags.digits ?? (flags.bot === true ? '' : '123#')).toUpperCase(),
-          // Who names keys expects them to be answered.
-          isBot: flags.bot ?? (flags.digits === undefined ? null : false),
+          digits: flags.digits?.toUpperCase() ?? null,
+          isBot: isBotOf(flags),
           seconds: flags.seconds,
           language: flags.language,
           codecs: flags.codec === undefined ? ['PCMU', 'PCMA'] : [flags.codec],
@@ -60,6 +59,11 @@ export function callCommand(config: () => Config): Command {
       console.log(isJson ? JSON.stringify(snakeKeys(report), null, 2) : formatReport(report));
       if (!report.ok) process.exitCode = 1;
     });
+}
+
+/** Whether a bot answers; `null`: it is found out. Who names keys expects the test line to read them back; `#` alone ends a bot's call, too. */
+export function isBotOf({ bot, digits }: Pick<CallFlags, 'bot' | 'digits'>): boolean | null {
+  return bot ?? (digits === undefined || /^#*$/.test(digits) ? null : false);
 }
 
 /** Whom a test carrier calls. Throws when something is missing. */

@@ -1,6 +1,7 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import { PROVIDERS, type ProviderName } from '../gateway/model/provider.js';
 import type { OrgRecord } from '../gateway/model/records.js';
+import { accountSidOf } from '../gateway/model/twilio-ids.js';
 import { MAX_ALLOWED_SOURCES } from '../gateway/api/schemas/sip-api.js';
 import { isSourceAddress } from '../lib/address.js';
 import { newTwilioToken, newWebhookSecret } from '../gateway/store/new-records.js';
@@ -28,12 +29,17 @@ const SECRETS = {
     description: "print the secret that signs the organization's webhooks",
     rotate: 'create a new secret first; it signs webhooks immediately',
     make: newWebhookSecret,
+    lines: ({ webhook_secret: secret }: OrgRecord) => [secret],
+    more: () => ({}),
   },
   twilio_token: {
     command: 'twilio-token',
-    description: "print the key of X-Twilio-Signature, with which the organization's bots verify its calls",
+    description:
+      "print the account SID and the auth token of an organization, as variables of Twilio's libraries; the token is the key of X-Twilio-Signature",
     rotate: 'create a new key first; it signs calls from the next lookup on',
     make: newTwilioToken,
+    lines: ({ org_id: id, twilio_token: token }: OrgRecord) => [`TWILIO_ACCOUNT_SID=${accountSidOf(id)}`, `TWILIO_AUTH_TOKEN=${token}`],
+    more: ({ org_id: id }: OrgRecord) => ({ account_sid: accountSidOf(id) }),
   },
 } as const;
 
@@ -259,7 +265,7 @@ function addSecret(field: keyof typeof SECRETS, parent: Command, io: StoreIo): v
   overStores(command, io, async (stores, flags: JsonFlag & { readonly rotate?: boolean }, idOrName: string) => {
     const isRotated = flags.rotate === true;
     const found = isRotated ? await changeOrg(stores, idOrName, { [field]: secret.make() }) : await findOrg(stores, idOrName);
-    printResult(io, flags, { org_id: found.org_id, [field]: found[field] }, found[field]);
+    printResult(io, flags, { org_id: found.org_id, ...secret.more(found), [field]: found[field] }, ...secret.lines(found));
     noteOrg(io, found);
   });
 }

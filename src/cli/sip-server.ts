@@ -49,7 +49,7 @@ export async function runSipServer(config: Config, place: CellPlace, after: numb
     ...configOptions(config),
     sockets: inheritedSockets(process.env),
     tls: tls?.material ?? null,
-    outgoingTls: { ca: await trustedCas(tls?.caFile ?? null, config.trunks.ca_file), verify: sip.verify_peers, names: sip.tls_names },
+    outgoingTls: { ca: await trustedCas(tls?.caFile ?? null, config.ca_file), verify: sip.verify_peers, names: sip.tls_names },
     control: { address: controlAddress(index), port: drachtio.port, secret: controlSecret(config) },
     cell: await openCell(config, place, log),
     cells: count === 1 ? null : { ...place, pathOf: (cell) => processSocket(directory, `cell-${String(cell)}`) },

@@ -16,7 +16,7 @@ import { buildNative, mustBuildNative } from '../supervisor/native-build.js';
 import { becomeUser, isRoot } from '../supervisor/run-as.js';
 import { mediaCapacity, Supervisor } from '../supervisor/supervisor.js';
 import { systemClock } from '../lib/system-clock.js';
-import { agentCertificates, serverTls } from '../tls/tls-material.js';
+import { calledCertificates, serverTls } from '../tls/tls-material.js';
 import { onHangUp, onStopSignal } from './process.js';
 import type { StartedWith } from './ready.js';
 import type { ReloadAnswer } from './stop.js';
@@ -48,7 +48,7 @@ export async function runUp(config: Config, configFlags: readonly string[], star
   const answers = { [RELOAD_QUESTION]: () => replaced(supervisor), [METRICS_QUESTION]: () => metrics.snapshot() };
   serveProcess(directory, 'supervisor', answers, (reason) => log.error({ reason }, 'process.socket.not_opened'));
   // The gateway reads them too; this reports a fault before anything starts.
-  await agentCertificates(config);
+  await calledCertificates(config);
   await prepareMachine(config);
   const isOwnSipServer = config.drachtio.url === null;
   const { caFile } = isOwnSipServer && config.sip.tls_port !== null ? await serverTls(config) : { caFile: null };

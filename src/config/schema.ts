@@ -77,6 +77,7 @@ export const configSchema = z
     public_address: address.nullable(),
     spare_processes: z.boolean(),
     start_timeout_ms: milliseconds,
+    ca_file: z.string().min(1).nullable(),
     log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error']) }),
     sip: z
       .strictObject({
@@ -251,7 +252,6 @@ export const configSchema = z
         failure_language: z.string().regex(/^[A-Za-z-]{2,10}$/, 'must be a language code, such as ENG'),
         failure_transfer: z.string().min(1).max(256).nullable(),
         allow_private: z.boolean(),
-        ca_file: z.string().min(1).nullable(),
         connect_timeout_ms: milliseconds,
         reconnect_grace_ms: z.int().min(0).max(600_000),
         ping_interval_ms: milliseconds,
@@ -314,7 +314,6 @@ export const configSchema = z
     tools: z.strictObject({ allow_private: z.boolean() }),
     trunks: z.strictObject({
       allow_private: z.boolean(),
-      ca_file: z.string().min(1).nullable(),
       trusted_hosts: z.array(z.string().min(1).max(253)),
     }),
     webhooks: z.strictObject({

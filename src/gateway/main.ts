@@ -25,6 +25,7 @@ import { headroomShare, openRelay, watchDeafPorts } from './wiring/relay.js';
 import { running, type Gateway } from './wiring/shutdown.js';
 import { openStores } from './wiring/stores.js';
 import { publicTrunks } from './wiring/public-trunks.js';
+import { calledCertificates } from '../tls/tls-material.js';
 import { openWebhooks } from './wiring/webhooks.js';
 
 export { loadHttpClient } from './net/guarded-client.js';
@@ -47,12 +48,13 @@ export async function startGateway(
   await stores.ready();
   const relay = await openRelay(config, worker, instance, clock, log);
   for (const { name: node } of relay.nodes()) metrics.begin({ node });
-  const [endpoint, identities] = await Promise.all([opening, openStirVerifier(config.stir, clock)]);
+  const caPem = await calledCertificates(config);
+  const [endpoint, identities] = await Promise.all([opening, openStirVerifier(config.stir, caPem, clock)]);
   const overload = overloadDetector(config, endpoint, clock, log);
   const srf = createSrfApp(publicTrunks(clock));
-  const clients = openHttpClients(config, clock);
+  const clients = openHttpClients(config, caPem, clock);
   const { toolRunner } = clients;
-  const webhooks = openWebhooks(config, stores, clock, log);
+  const webhooks = openWebhooks(config, caPem, stores, clock, log);
   const gate = config.sip.take_over ? new AwakeGate(clock, () => stores.ping()) : null;
   const mayMoveMedia = (): boolean => config.rtpengine.on_node_loss === 'move' && relay.isUp;
   const parts = { gate, ...stores.ofCalls, identities, relay, endpoint, srf, clock, log, newKey: generateSrtpKey, mayMoveMedia };

@@ -95,9 +95,9 @@ async function mainPair(config: Config): Promise<{ main: Pair; caFile: string | 
   return { main: { setting: 'data_dir: ', ...files }, caFile: files.caFile };
 }
 
-/** The contents of `agents.ca_file`; `null` if it is not set. Throws a `ConfigError` that states its fault. */
-export async function agentCertificates({ agents }: Config): Promise<string | null> {
-  return agents.ca_file === null ? null : readCertificates({ setting: 'agents.ca_file', file: agents.ca_file });
+/** The contents of `ca_file`; `null` if it is not set. Throws a `ConfigError` that states its fault. */
+export async function calledCertificates({ ca_file: file }: Pick<Config, 'ca_file'>): Promise<string | null> {
+  return file === null ? null : readCertificates({ setting: 'ca_file', file });
 }
 
 function readPair({ setting, certFile, keyFile }: Pair): Promise<TlsCertificate> {

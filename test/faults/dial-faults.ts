@@ -146,6 +146,7 @@ async function batch(world: World): Promise<DialReport> {
   const numbers = Array.from({ length: NUMBERS }, (_, index) => numberAt(index));
   const order = {
     name: 'Faults',
+    start: true,
     from: FROM,
     numbers,
     calls_per_second: BATCH_RATE,

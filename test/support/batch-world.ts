@@ -72,6 +72,7 @@ export class BatchGateway {
       placeCall: {
         kept: () => Promise.resolve(),
         fromRefusal: () => null,
+        priceOf: () => ({ ok: true, value: 0.01 }),
         refusal: () => null,
         place: (request) => {
           this.#leaving.set(request.callId, () => this.#invite(request));
@@ -141,6 +142,7 @@ interface BatchOptions {
   /** Of its numbers. */
   readonly zone?: string;
   readonly batchId?: string;
+  readonly start?: boolean;
 }
 
 /** An organization that may dial, numbers, a trunk that counts INVITEs, and gateways. */
@@ -176,10 +178,15 @@ export class BatchWorld {
     return new BatchGateway(this, instance, death);
   }
 
-  async batch(count: number, plan: Partial<BatchPlan> = {}, { zone, batchId = newUuid() }: BatchOptions = {}): Promise<string> {
+  async batch(
+    count: number,
+    plan: Partial<BatchPlan> = {},
+    { zone, batchId = newUuid(), start = true }: BatchOptions = {},
+  ): Promise<string> {
     const given = Array.from({ length: count }, (_, row) => ({ row, phone_number: numberAt(row), time_zone: zone }));
     const batch = { orgId: this.orgId, batchId, name: 'Batch', plan: { ...PLAN, ...plan }, given: [given], count };
-    await makeBatch(this.stores, { ...batch, keep: () => Promise.resolve(true) }, this.clock);
+    const terms = { doNotCall: this.stores.doNotCall, priceOf: () => ({ ok: true, value: 0.01 }) as const, minutes: 30 };
+    await makeBatch(this.stores, { ...batch, terms, unreadable: [], start, keep: () => Promise.resolve(true) }, this.clock);
     return batchId;
   }
 

@@ -5,6 +5,7 @@ import type { PlaceCall } from '../../src/gateway/ports/place-call.js';
 export const NO_CALLS_PLACED: PlaceCall = {
   refusal: () => ({ code: 'NOT_READY', message: 'not part of this test' }),
   kept: () => Promise.resolve(),
+  priceOf: () => ({ ok: false, error: 'not part of this test' }),
   fromRefusal: () => 'not part of this test',
   place: () => ({ ok: false, error: 'DRAINING' }),
 };

@@ -31,7 +31,7 @@ export class OutboundSite<P extends Product = RunningGateway> {
   ): Promise<OutboundSite<P>> {
     const { caFile } = await testCertificates();
     const trunk = await OutboundTrunk.open();
-    const own = { TRUNKLINE_TRUNKS_CA_FILE: caFile, TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true' };
+    const own = { TRUNKLINE_CA_FILE: caFile, TRUNKLINE_TRUNKS_ALLOW_PRIVATE: 'true' };
     const site = new OutboundSite(await start({ ...own, ...settings }), trunk);
     if (isAllowed) {
       await site.attach();

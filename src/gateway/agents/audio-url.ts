@@ -1,3 +1,4 @@
+import type { Reach } from '../net/guarded-client.js';
 import type { Clock } from '../../lib/clock.js';
 import { HttpAudioServer } from '../twilio/voice-client.js';
 import type { AudioDecoder } from './audio-file.js';
@@ -16,7 +17,7 @@ export class FetchedAudio implements AudioUrls {
   readonly #server: HttpAudioServer;
 
   constructor(
-    options: { readonly allowPrivate: boolean; readonly clock: Clock },
+    options: Reach & { readonly clock: Clock },
     private readonly decoder: AudioDecoder,
   ) {
     this.#server = new HttpAudioServer({ ...options, timeoutMs: TIMEOUT_MS });

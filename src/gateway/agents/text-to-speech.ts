@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.js';
 import { decodeG711 } from '../../rtp/codec/g711.js';
 import { deepgramVoiceOf, isoOf, type SpeechServices, type Voice } from '../model/speech-service.js';
-import { GuardedClient, loadHttpClient } from '../net/guarded-client.js';
+import { GuardedClient, loadHttpClient, type Reach } from '../net/guarded-client.js';
 import { resample } from './resample.js';
 import { SPEECH_RATE_HZ } from './speech.js';
 import type { WireFormat } from './stream/wire-format.js';
@@ -96,7 +96,7 @@ export interface TextToSpeech {
 export class HttpTextToSpeech implements TextToSpeech {
   readonly #client: GuardedClient;
 
-  constructor(options: { readonly allowPrivate: boolean; readonly clock: Clock }) {
+  constructor(options: Reach & { readonly clock: Clock }) {
     this.#client = new GuardedClient({ ...options, maxResponseBytes: MAX_AUDIO_BYTES });
   }
 

@@ -4,16 +4,14 @@ import type { ToolOutcome, ToolRunner } from '../ports/ports.js';
 import type { Clock } from '../../lib/clock.js';
 import { parseJson } from '../../lib/bounded-json.js';
 import { err, ok, type Result } from '../../lib/result.js';
-import { GuardedClient, type GuardedAnswer, type GuardedFailure, type GuardedRequest } from '../net/guarded-client.js';
+import { GuardedClient, type GuardedAnswer, type GuardedFailure, type GuardedRequest, type Reach } from '../net/guarded-client.js';
 import { MAX_RESULT_CHARACTERS } from './pick-results.js';
 import type { ResultPaths } from './result-paths.js';
 import { fillBody, fillHeaders, fillUrl, inputProblem, TooLongError, type ToolInput } from './tool-template.js';
 
 const MAX_RESPONSE_BYTES = 1_024 * 1_024;
 
-export interface ToolRunnerOptions {
-  /** Tools at private and loopback addresses too. */
-  readonly allowPrivate: boolean;
+export interface ToolRunnerOptions extends Reach {
   readonly clock: Clock;
   readonly resultPaths: ResultPaths;
 }
@@ -24,10 +22,10 @@ export class HttpToolRunner implements ToolRunner {
   private readonly clock: Clock;
   readonly #resultPaths: ResultPaths;
 
-  constructor({ allowPrivate, clock, resultPaths }: ToolRunnerOptions) {
+  constructor({ allowPrivate, caPem, clock, resultPaths }: ToolRunnerOptions) {
     this.clock = clock;
     this.#resultPaths = resultPaths;
-    this.#client = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_RESPONSE_BYTES });
+    this.#client = new GuardedClient({ allowPrivate, caPem, clock, maxResponseBytes: MAX_RESPONSE_BYTES });
   }
 
   async run(

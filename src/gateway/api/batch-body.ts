@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { parseJson } from '../../lib/bounded-json.js';
 import { err, ok, type Result } from '../../lib/result.js';
-import { readCsv, type GivenNumber } from './batch-numbers.js';
+import type { RefusedRow } from '../model/batch-preview.js';
+import { readCsv, type GivenNumber, type ReadCsv } from './batch-numbers.js';
 import type { ApiErrorEntry } from './schemas/api-error.js';
 import { batchNumbers } from './schemas/batch-numbers-api.js';
 import { entriesOf, FORBIDDEN_NAME, NESTED_TOO_DEEP } from './validation.js';
@@ -22,14 +23,16 @@ export interface ReadBatch {
   readonly count: number;
   /** Tells the numbers apart from others. */
   readonly digest: string;
-  /** What is wrong with the CSV: told after what is wrong with the other fields. `null`: nothing. */
-  readonly problem: ApiErrorEntry | null;
+  /** Rows of the CSV that could not be read, besides. */
+  readonly unreadable: readonly RefusedRow[];
+  /** What is wrong with the CSV as a whole: told after what is wrong with the other fields. */
+  readonly problems: readonly ApiErrorEntry[];
 }
 
 /** Reads a body. The error's entries are as those of any other body. */
 export type ReadBatchText = (orgId: string, body: BatchText) => Promise<Result<ReadBatch, readonly ApiErrorEntry[]>>;
 
-export const NO_NUMBERS: ReadBatch = { fields: null, rows: null, count: 0, digest: '', problem: null };
+export const NO_NUMBERS: ReadBatch = { fields: null, rows: null, count: 0, digest: '', unreadable: [], problems: [] };
 
 const ROWS_AT_ONCE = 500;
 const CHARACTERS_AT_ONCE = 65_536;
@@ -39,7 +42,7 @@ const MAX_FIELDS = 262_144;
 export async function readBatchText({ type, text }: BatchText): Promise<Result<ReadBatch, readonly ApiErrorEntry[]>> {
   if (type === 'csv') {
     const given = await readCsv(text);
-    return ok(given.ok ? readOf(null, given.value) : { ...NO_NUMBERS, problem: given.error });
+    return ok(given.ok ? readOf(null, given.value) : { ...NO_NUMBERS, problems: given.error });
   }
   const parsed = parseJson(text);
   if (!parsed.ok) {
@@ -60,13 +63,13 @@ export async function readBatchText({ type, text }: BatchText): Promise<Result<R
   if (fields.length > MAX_FIELDS) return bad(`The body has more than ${String(MAX_FIELDS)} characters besides numbers and csv.`);
   if (typeof csv === 'string' && numbers === undefined) {
     const given = await readCsv(csv);
-    return ok(given.ok ? readOf(fields, given.value) : { ...NO_NUMBERS, fields, problem: given.error });
+    return ok(given.ok ? readOf(fields, given.value) : { ...NO_NUMBERS, fields, problems: given.error });
   }
   if (numbers === undefined) return ok({ ...NO_NUMBERS, fields });
   if (hasForbiddenName(numbers)) return bad(FORBIDDEN_NAME);
   const list = batchNumbers.safeParse(numbers);
   if (!list.success) return err(entriesOf(list.error.issues.map((issue) => ({ ...issue, path: ['numbers', ...issue.path] }))));
-  return ok(readOf(fields, listed(list.data)));
+  return ok(readOf(fields, { numbers: listed(list.data), unreadable: [] }));
 }
 
 /** Numbers of a list, with their places in it. */
@@ -74,8 +77,8 @@ export function listed(numbers: (typeof batchNumbers)['_output']): readonly Give
   return numbers.map((one, row) => (typeof one === 'string' ? { row, phone_number: one } : { row, ...one }));
 }
 
-function readOf(fields: string | null, given: readonly GivenNumber[]): ReadBatch {
-  const hash = createHash('sha256');
+function readOf(fields: string | null, { numbers: given, unreadable }: ReadCsv): ReadBatch {
+  const hash = createHash('sha256').update(JSON.stringify(unreadable));
   const rows: string[] = [];
   let waiting: string[] = [];
   let characters = 0;
@@ -92,7 +95,7 @@ function readOf(fields: string | null, given: readonly GivenNumber[]): ReadBatch
     if (waiting.length === ROWS_AT_ONCE || characters >= CHARACTERS_AT_ONCE) write();
   }
   if (waiting.length > 0) write();
-  return { fields, rows, count: given.length, digest: hash.digest('hex'), problem: null };
+  return { fields, rows, count: given.length, digest: hash.digest('hex'), unreadable, problems: [] };
 }
 
 /** Names that change what objects are. */

@@ -8,6 +8,7 @@ import {
   isAbandoned,
   isAbandonedTooOften,
   lifecycleEvent,
+  longestCallMinutes,
   MOST_ABANDONED,
   outcomeOf,
   type BatchAttempt,
@@ -81,6 +82,8 @@ const GRACE_MS = 10_000;
 const LATEST_MS = 5_000;
 /** A batch whose numbers stop coming is given up after so long: the gateway that read them is gone. */
 const VALIDATING_MS = 60_000;
+/** A batch that nobody starts makes room for others after a day. */
+const UNSTARTED_MS = 86_400_000;
 const DUE_AT_ONCE = 100;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
@@ -178,6 +181,7 @@ export class BatchDialler {
     }
     if (state === 'validating' && clock.wallMs() - run.changedMs > VALIDATING_MS)
       return this.#move(run, 'failed', 'the numbers could not be read');
+    if (state === 'ready' && clock.wallMs() - run.changedMs > UNSTARTED_MS) return this.#move(run, 'stopped', 'nobody started it');
     if (state !== 'in_progress') return;
     if (isAbandonedTooOften(sinceResumed)) {
       const share = `${String(sinceResumed.abandoned)} of ${String(sinceResumed.answered)} calls answered today were abandoned`;
@@ -215,7 +219,7 @@ export class BatchDialler {
     const share = Math.max(1, Math.ceil((pace.callsPerSecond * Math.min(sinceMs, 1_000)) / 1_000));
     const most = Math.min(share, pace.maxConcurrentCalls - counts.dialling, headroom.calls);
     if (most <= 0) return;
-    const minutes = plan.max_duration ?? agent?.max_duration ?? longestMinutes;
+    const minutes = longestCallMinutes(plan, agent, longestMinutes);
     const due = await work.due(batchId, clock.wallMs(), DUE_AT_ONCE);
     const steps = await this.#stepsOf(due, { run, org, number, most, micros: headroom.micros, minutes });
     if (this.#isClosed) return;

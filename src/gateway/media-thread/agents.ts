@@ -39,7 +39,8 @@ export async function openAgents(settings: WorkerSettings, counters: AgentCounte
   const voices = await VoiceDetectors.load();
   const speech = new EspeakSpeech({ command: settings.speechCommand });
   const decoder = new ThreadedAudioDecoder(systemClock);
-  const audioFor = (allowPrivate: boolean): AudioUrls => new FetchedAudio({ allowPrivate, clock: systemClock }, decoder);
+  const { caPem } = settings.agents;
+  const audioFor = (allowPrivate: boolean): AudioUrls => new FetchedAudio({ allowPrivate, caPem, clock: systemClock }, decoder);
   const playerAudio = audioFor(settings.webhooksAllowPrivate);
   const stream: StreamDependencies = {
     counters,
@@ -49,7 +50,7 @@ export async function openAgents(settings: WorkerSettings, counters: AgentCounte
     openVoiceDetector: () => voices.open(),
     newStreamSid,
   };
-  const textToSpeech = new HttpTextToSpeech({ allowPrivate: settings.agents.allowPrivate, clock: systemClock });
+  const textToSpeech = new HttpTextToSpeech({ allowPrivate: settings.agents.allowPrivate, caPem, clock: systemClock });
   const provider: ProviderDependencies = {
     counters,
     clock: systemClock,

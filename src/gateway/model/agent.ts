@@ -202,6 +202,6 @@ export interface AgentConnectionLimits {
   readonly maxUnsentAudioMs: number;
   /** Whether agents may be at private and loopback addresses, and without TLS there. */
   readonly allowPrivate: boolean;
-  /** Certificates (PEM) that agents are checked against, beside the public ones; `null`: none. */
+  /** CAs (PEM) of agents, providers and servers of audio, besides the public ones; `null`: none. */
   readonly caPem: string | null;
 }

@@ -7,7 +7,7 @@ import type { Reason } from './reasons.js';
 
 // Batches that dial: what their owner wants, how far they are, and what follows from the end of a call.
 
-export const BATCH_STATES = ['created', 'validating', 'in_progress', 'paused', 'stopped', 'completed', 'failed'] as const;
+export const BATCH_STATES = ['created', 'validating', 'ready', 'in_progress', 'paused', 'stopped', 'completed', 'failed'] as const;
 export type BatchState = (typeof BATCH_STATES)[number];
 
 /** The states in which a batch never calls again. */
@@ -42,6 +42,15 @@ export const batchPlanSchema = z.object({
 });
 
 export type BatchPlan = Readonly<z.output<typeof batchPlanSchema>>;
+
+/** The longest that a call of a batch may last, in minutes. @param agent `null`: the operator's default */
+export function longestCallMinutes(
+  plan: Pick<BatchPlan, 'max_duration'>,
+  agent: { readonly max_duration: number } | null,
+  longestMinutes: number,
+): number {
+  return plan.max_duration ?? agent?.max_duration ?? longestMinutes;
+}
 
 const count = (meaning: string) => z.int().describe(meaning);
 

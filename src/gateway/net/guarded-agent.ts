@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls';
 import { Agent } from 'undici';
 import { guardedLookup } from './guarded-lookup.js';
 
@@ -8,9 +9,10 @@ const MAX_CONNECTIONS_PER_ORIGIN = 64;
 const IDLE_MS = 10_000;
 
 /** Its connections, to addresses that customers and strangers may name. */
-export function openGuardedAgent(allowPrivate: boolean, maxResponseBytes: number): Agent {
+export function openGuardedAgent(allowPrivate: boolean, caPem: string | null, maxResponseBytes: number): Agent {
+  const ca = caPem === null ? {} : { ca: [...rootCertificates, caPem] };
   return new Agent({
-    connect: { lookup: guardedLookup(allowPrivate) },
+    connect: { lookup: guardedLookup(allowPrivate), ...ca },
     connections: MAX_CONNECTIONS_PER_ORIGIN,
     keepAliveTimeout: IDLE_MS,
     maxResponseSize: maxResponseBytes,

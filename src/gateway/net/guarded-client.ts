@@ -5,9 +5,15 @@ import { textOfBody, uncoded } from './answer-body.js';
 import { assertAllowedHost } from './guarded-lookup.js';
 import { USER_AGENT } from './user-agent.js';
 
-export interface GuardedClientOptions {
+/** Which servers are reached. */
+export interface Reach {
   /** Servers at private and loopback addresses too. */
   readonly allowPrivate: boolean;
+  /** CAs (PEM) besides the public ones, the operator's `ca_file`; `null`: none. */
+  readonly caPem: string | null;
+}
+
+export interface GuardedClientOptions extends Reach {
   readonly maxResponseBytes: number;
   readonly clock: Clock;
 }
@@ -60,8 +66,8 @@ export class GuardedClient {
 
   /** With the first request: a gateway starts while calls wait for it. */
   #opened(): Promise<Agent> {
-    const { allowPrivate, maxResponseBytes } = this.options;
-    this.#dispatcher ??= agentModule().then(({ openGuardedAgent }) => openGuardedAgent(allowPrivate, maxResponseBytes));
+    const { allowPrivate, caPem, maxResponseBytes } = this.options;
+    this.#dispatcher ??= agentModule().then(({ openGuardedAgent }) => openGuardedAgent(allowPrivate, caPem, maxResponseBytes));
     return this.#dispatcher;
   }
 

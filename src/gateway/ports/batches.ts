@@ -1,4 +1,5 @@
 import type { AnsweredCalls, BatchAttempt, BatchCounts, BatchNumber, BatchPlan, BatchState, NumberOutcome } from '../model/batch.js';
+import type { BatchPreview } from '../model/batch-preview.js';
 import type { BatchEvent } from '../model/batch-log.js';
 import type { Dialling } from '../model/dialling.js';
 import type { E164 } from '../model/e164.js';
@@ -11,6 +12,8 @@ export interface BatchRun {
   readonly state: BatchState;
   readonly plan: BatchPlan;
   readonly counts: BatchCounts;
+  /** `null`: its rows are not judged yet. */
+  readonly preview: BatchPreview | null;
   /** Of today's answered calls, those since somebody resumed the batch. */
   readonly sinceResumed: AnsweredCalls;
   /** Epoch milliseconds: the last change of the state, or the last numbers that came. */
@@ -36,6 +39,8 @@ export interface BatchRuns {
   begin(orgId: string, batchId: string, plan: BatchPlan, requested: number): Promise<void>;
   /** Adds numbers; one that the batch has already is not added again. The count of those that are new. */
   add(batchId: string, numbers: readonly BatchNumber[], firstPlace: number): Promise<number>;
+  /** Keeps what would be dialled, as its rows were judged. */
+  show(batchId: string, preview: BatchPreview): Promise<void>;
   /** `null`: no such batch, another organization's (scope `null`: any), or one that is only a log. In the order of the ids. */
   read(scope: string | null, batchIds: readonly string[]): Promise<readonly (BatchRun | null)[]>;
   /** False: it is in another state, or not done. */

@@ -37,6 +37,8 @@ export interface PlaceCall {
     readonly number: NumberRecord;
     readonly to: E164;
   }): { readonly code: 'DIAL_NOT_ALLOWED' | 'NOT_READY'; readonly message: string } | null;
+  /** The price of a minute, or why this number is not dialled: a sentence for the customer. */
+  priceOf(call: { readonly org: OrgRecord; readonly number: NumberRecord; readonly to: E164 }): Result<number, string>;
   /** Why nothing is dialled from this number, whatever the called one; `null`: the operator allows it. A sentence for the customer. */
   fromRefusal(from: { readonly org: OrgRecord; readonly number: NumberRecord }): string | null;
   /** Begins the call; everything else stands in its record. */

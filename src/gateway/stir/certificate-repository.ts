@@ -2,14 +2,14 @@ import type { X509Certificate } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/clock.js';
 import { err, type Result } from '../../lib/result.js';
-import { GuardedClient } from '../net/guarded-client.js';
+import { GuardedClient, type Reach } from '../net/guarded-client.js';
 import { credentialOf, type Credential } from './credential.js';
 
 export type CredentialFailure = { readonly verdict: 'bad-info' | 'credential'; readonly detail: string };
 
-export interface CertificateRepositoryOptions {
+export interface CertificateRepositoryOptions extends Reach {
   readonly roots: readonly X509Certificate[];
-  /** Also allows repositories at private and loopback addresses, and `http:`. */
+  /** Allows `http:`, too. */
   readonly allowPrivate: boolean;
   readonly timeoutMs: number;
   readonly clock: Clock;
@@ -36,8 +36,8 @@ export class CertificateRepository {
   readonly #fetching = new Map<string, Promise<Kept>>();
 
   constructor(private readonly options: CertificateRepositoryOptions) {
-    const { allowPrivate, clock } = options;
-    this.#client = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_BYTES });
+    const { allowPrivate, caPem, clock } = options;
+    this.#client = new GuardedClient({ allowPrivate, caPem, clock, maxResponseBytes: MAX_BYTES });
   }
 
   /** Never rejects. */

@@ -73,9 +73,10 @@ export class StirVerifier implements IdentityVerifier {
 }
 
 /** Rejects with a message for the operator if the roots cannot be read. */
-export async function openStirVerifier(settings: Config['stir'], clock: Clock): Promise<StirVerifier> {
+export async function openStirVerifier(settings: Config['stir'], caPem: string | null, clock: Clock): Promise<StirVerifier> {
   const { roots_file: file, allow_private: allowPrivate, certificate_timeout_ms: timeoutMs, max_age_ms: maxAgeMs } = settings;
-  const certificates = file === null ? null : new CertificateRepository({ roots: await rootsOf(file), allowPrivate, timeoutMs, clock });
+  const certificates =
+    file === null ? null : new CertificateRepository({ roots: await rootsOf(file), allowPrivate, caPem, timeoutMs, clock });
   return new StirVerifier({ certificates, maxAgeMs, clock });
 }
 

@@ -1,7 +1,14 @@
 import { unescape } from 'node:querystring';
 import type { Clock } from '../../lib/clock.js';
 import { err, ok, type Result } from '../../lib/result.js';
-import { firstOf, GuardedClient, type GuardedAnswer, type GuardedClientOptions, type GuardedRequest } from '../net/guarded-client.js';
+import {
+  firstOf,
+  GuardedClient,
+  type GuardedAnswer,
+  type GuardedClientOptions,
+  type GuardedRequest,
+  type Reach,
+} from '../net/guarded-client.js';
 import type { VoiceDocument, VoiceRequest, VoiceServer } from '../ports/ports.js';
 import { twilioSignature } from './signature.js';
 import { MAX_XML_BYTES } from './xml.js';
@@ -11,9 +18,7 @@ const FORM = 'application/x-www-form-urlencoded; charset=utf-8';
 
 type Client = Pick<GuardedClient, 'send' | 'close'>;
 
-export interface VoiceClientOptions {
-  /** Servers at private and loopback addresses too. */
-  readonly allowPrivate: boolean;
+export interface VoiceClientOptions extends Reach {
   readonly timeoutMs: number;
   readonly clock: Clock;
 }
@@ -26,8 +31,8 @@ export class HttpVoiceServer implements VoiceServer {
     private readonly options: VoiceClientOptions,
     open: (options: GuardedClientOptions) => Client = (of) => new GuardedClient(of),
   ) {
-    const { allowPrivate, clock } = options;
-    this.#client = open({ allowPrivate, clock, maxResponseBytes: MAX_XML_BYTES });
+    const { allowPrivate, caPem, clock } = options;
+    this.#client = open({ allowPrivate, caPem, clock, maxResponseBytes: MAX_XML_BYTES });
   }
 
   async document(request: VoiceRequest, ended: AbortSignal): Promise<Result<VoiceDocument, string>> {
@@ -76,8 +81,8 @@ export class HttpAudioServer {
     private readonly options: VoiceClientOptions,
     open: (options: GuardedClientOptions) => Client = (of) => new GuardedClient(of),
   ) {
-    const { allowPrivate, clock } = options;
-    this.#client = open({ allowPrivate, clock, maxResponseBytes: MAX_AUDIO_BYTES });
+    const { allowPrivate, caPem, clock } = options;
+    this.#client = open({ allowPrivate, caPem, clock, maxResponseBytes: MAX_AUDIO_BYTES });
   }
 
   /** The bytes have a buffer of their own. The error is a sentence that names no URL. */

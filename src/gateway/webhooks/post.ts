@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.js';
-import { GuardedClient } from '../net/guarded-client.js';
+import { GuardedClient, type Reach } from '../net/guarded-client.js';
 
 /** What became of one attempt. */
 export type Attempt =
@@ -15,9 +15,7 @@ export type Attempt =
 const MAX_RESPONSE_BYTES = 65_536;
 const MAX_RETRY_AFTER_S = 86_400;
 
-export interface PosterOptions {
-  /** Receivers at private and loopback addresses too. */
-  readonly allowPrivate: boolean;
+export interface PosterOptions extends Reach {
   readonly timeoutMs: number;
   readonly clock: Clock;
 }
@@ -27,8 +25,8 @@ export class Poster {
   readonly #client: GuardedClient;
 
   constructor(private readonly options: PosterOptions) {
-    const { allowPrivate, clock } = options;
-    this.#client = new GuardedClient({ allowPrivate, clock, maxResponseBytes: MAX_RESPONSE_BYTES });
+    const { allowPrivate, caPem, clock } = options;
+    this.#client = new GuardedClient({ allowPrivate, caPem, clock, maxResponseBytes: MAX_RESPONSE_BYTES });
   }
 
   /** Never rejects. */

@@ -12,9 +12,9 @@ export interface HttpClients {
   close(): Promise<void>;
 }
 
-export function openHttpClients({ tools, webhooks }: Config, clock: Clock): HttpClients {
-  const toolRunner = new HttpToolRunner({ allowPrivate: tools.allow_private, clock, resultPaths: new ThreadedResultPaths(clock) });
-  const voiceServer = new HttpVoiceServer({ allowPrivate: webhooks.allow_private, timeoutMs: webhooks.timeout_ms, clock });
+export function openHttpClients({ tools, webhooks }: Config, caPem: string | null, clock: Clock): HttpClients {
+  const toolRunner = new HttpToolRunner({ allowPrivate: tools.allow_private, caPem, clock, resultPaths: new ThreadedResultPaths(clock) });
+  const voiceServer = new HttpVoiceServer({ allowPrivate: webhooks.allow_private, caPem, timeoutMs: webhooks.timeout_ms, clock });
   return {
     toolRunner,
     voiceServer,

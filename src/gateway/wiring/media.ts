@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.js';
 import type { Log } from '../../lib/log.js';
-import { agentCertificates } from '../../tls/tls-material.js';
+import { calledCertificates } from '../../tls/tls-material.js';
 import { createMediaService, type MediaService } from '../media-thread/media-service.js';
 import type { AgentConnectionLimits } from '../model/agent.js';
 import type { RtcpSeen } from '../../lib/observed.js';
@@ -37,6 +37,6 @@ async function agentLimits(config: Config): Promise<AgentConnectionLimits> {
     maxUnsentAudioMs: agents.max_unsent_audio_ms,
     maxSilenceMs: agents.max_silence_ms,
     allowPrivate: agents.allow_private,
-    caPem: await agentCertificates(config),
+    caPem: await calledCertificates(config),
   };
 }

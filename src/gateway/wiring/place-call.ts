@@ -19,11 +19,16 @@ export function callPlacer(inbound: Pick<Inbound, 'place' | 'kept' | 'notReady' 
     const refusal = !allowed.ok ? allowed.error : outbound === null ? null : inbound.trunkRefusal(outbound);
     return refusal === null ? null : `Not dialled: ${refusal}`;
   };
+  const priceOf: PlaceCall['priceOf'] = ({ to, ...from }) => {
+    const allowed = mayLeave({ kind: 'number', number: to }, { door: 'placed-call', from });
+    return !allowed.ok ? allowed : ok(allowed.value.by === 'price' ? allowed.value.price : 0);
+  };
   return {
     fromRefusal,
+    priceOf,
     refusal: ({ org, number, to }) => {
       if (!inbound.isConnected || inbound.notReady !== null) return { code: 'NOT_READY', message: 'The gateway places no calls now' };
-      const allowed = mayLeave({ kind: 'number', number: to }, { door: 'placed-call', from: { org, number } });
+      const allowed = priceOf({ org, number, to });
       const message = allowed.ok ? fromRefusal({ org, number }) : `Not dialled: ${allowed.error}`;
       return message === null ? null : { code: 'DIAL_NOT_ALLOWED', message };
     },

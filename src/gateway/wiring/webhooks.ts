@@ -20,12 +20,12 @@ export interface Webhooks {
   close(): Promise<void>;
 }
 
-export function openWebhooks(config: Config, stores: RedisStores, clock: Clock, log: Log): Webhooks {
+export function openWebhooks(config: Config, caPem: string | null, stores: RedisStores, clock: Clock, log: Log): Webhooks {
   const { allow_private: allowPrivate, timeout_ms: timeoutMs } = config.webhooks;
-  const poster = new Poster({ allowPrivate, timeoutMs, clock });
+  const poster = new Poster({ allowPrivate, caPem, timeoutMs, clock });
   const { outbox, orgs, calls } = stores;
   // The operator's own address.
-  const client = new GuardedClient({ allowPrivate: true, clock, maxResponseBytes: MAX_ANALYSIS_BYTES });
+  const client = new GuardedClient({ allowPrivate: true, caPem, clock, maxResponseBytes: MAX_ANALYSIS_BYTES });
   const sender = new WebhookSender({
     outbox,
     orgs,

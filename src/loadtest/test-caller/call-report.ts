@@ -18,6 +18,8 @@ export interface CallReport {
   readonly ok: boolean;
   readonly outcome: string;
   readonly called: string;
+  /** By which the call is found in `trunkline calls list`; `null`: nothing was sent. */
+  readonly sip_call_id: string | null;
   /** What was talked to: as the caller said, or as it was recognised. A bot's checks are fewer. `null`: no usable answer came. */
   readonly answered_by: 'test line' | 'bot' | null;
   readonly checks: Readonly<Record<string, boolean>>;
@@ -39,9 +41,19 @@ export interface CallReport {
   readonly duration_ms: number;
 }
 
+/** Normal call clearing (ITU-T Q.850). */
+const CLEARED = 16;
+
+/** What went wrong with a call that the gateway ended, as its BYE says: a reason such as AGENT_LOST; `null`: nothing. @param header `Reason` (RFC 3326) */
+export function endFault(header: string | null): string | null {
+  const cause = /^Q\.850\s*;\s*cause=(\d+)/i.exec(header ?? '')?.[1];
+  if (cause === undefined || Number(cause) === CLEARED) return null;
+  return /text="([^"]*)"/.exec(header ?? '')?.[1] ?? `cause ${cause}`;
+}
+
 const BY = {
   'test line': 'the test line: keys and echo are looked for',
-  bot: 'a bot: keys and echo are not looked for (--digits: they are; --bot: it is one)',
+  bot: 'a bot: keys and echo are not looked for (--digits 1: they are; --bot: it is one)',
   nobody: '-',
 } as const;
 
@@ -50,6 +62,7 @@ export function formatReport(report: CallReport): string {
   const { media } = report;
   const lines = [
     `Called            ${report.called}`,
+    `Call-ID           ${report.sip_call_id ?? '-'}`,
     `Answered by       ${BY[report.answered_by ?? 'nobody']}`,
     `TLS               ${report.tls === null ? '-' : `${report.tls.version} ${report.tls.cipher}`}`,
     ...report.sip.map(({ atMs, direction, summary }) => `  ${String(atMs).padStart(6)} ms  ${direction === 'sent' ? '→' : '←'} ${summary}`),
@@ -68,6 +81,7 @@ export function formatReport(report: CallReport): string {
   }
   if (report.echo_heard !== null) lines.push(`Echo              ${report.echo_heard ? 'heard' : 'NOT heard'}`);
   const failed = Object.entries(report.checks).flatMap(([name, holds]) => (holds ? [] : [name]));
+  if (!report.ok && report.sip_call_id !== null) lines.push('', `More: trunkline calls list --sip-call-id ${report.sip_call_id}`);
   lines.push('', report.ok ? `ok: ${report.outcome}` : `FAILED: ${report.outcome}${failed.length > 0 ? ` (${failed.join(', ')})` : ''}`);
   return lines.join('\n');
 }

@@ -77,6 +77,11 @@ export class CarrierCall {
     return this.#client.callId;
   }
 
+  /** `Reason` of the gateway's BYE; `null`: none came. */
+  get endReason(): string | null {
+    return this.#client.endReason;
+  }
+
   get isEnded(): boolean {
     return this.#client.isEnded;
   }

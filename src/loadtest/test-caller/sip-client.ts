@@ -51,6 +51,7 @@ export class CarrierClient {
   #onFinal: ((outcome: CallOutcome) => void) | undefined;
   #onBye: (() => void) | undefined;
   #isEnded = false;
+  #endReason: string | null = null;
   #callId: string | null = null;
 
   constructor(
@@ -136,6 +137,11 @@ export class CarrierClient {
     return this.#isEnded;
   }
 
+  /** `Reason` of the gateway's BYE (RFC 3326); `null`: none came. */
+  get endReason(): string | null {
+    return this.#endReason;
+  }
+
   /** Ends the call from our side; resolves when the BYE is answered, or the connection gone. */
   hangUp(): Promise<void> {
     if (this.#dialog === null || this.#isEnded) return Promise.resolve();
@@ -184,7 +190,9 @@ export class CarrierClient {
   #onRequest(request: IncomingRequest): void {
     const isBye = request.message.method === 'BYE';
     this.#userAgent.respond(request, { status: isBye ? 200 : 501, reason: isBye ? 'OK' : 'Not Implemented', headers: [], body: '' });
-    if (isBye) this.#ended();
+    if (!isBye) return;
+    this.#endReason ??= getHeader(request.message, 'reason') ?? null;
+    this.#ended();
   }
 
   #onResponse(request: OutgoingRequest, response: SipResponse): void {

@@ -6,7 +6,7 @@ import { PhraseSearch } from './correlation.js';
 import { voicedSegments } from './energy.js';
 import { levelDbfs } from '../../rtp/codec/level.js';
 import { eventOfDigit } from '../../rtp/dtmf/telephone-event.js';
-import type { CallReport, DigitReport } from './call-report.js';
+import { endFault, type CallReport, type DigitReport } from './call-report.js';
 import { CarrierCall, SUITE } from './carrier-call.js';
 import type { CarrierMediaLeg } from './media-leg.js';
 import type { CarrierTarget } from './sip-client.js';
@@ -15,8 +15,11 @@ export interface TestCallOptions {
   readonly target: CarrierTarget;
   readonly called: string;
   readonly caller: string;
-  /** Keys to press; `#` is pressed last of all, because the test line then hangs up. */
-  readonly digits: string;
+  /**
+   * Keys to press; `#` is pressed last of all, because the test line then hangs up. `null`: those that the test line is tried with, none for
+   * a bot.
+   */
+  readonly digits: string | null;
   /** The longest that the call may take. */
   readonly seconds: number;
   /** Language of the test line, for the expected phrases; of what is said to a bot. */
@@ -42,6 +45,7 @@ const GREETING_SAMPLES = RATE_HZ;
 /** Until the greeting has begun, or the answer to a key was said. */
 const RECOGNISED_WITHIN_MS = 4_000;
 const KEY_TO_RECOGNISE = '1';
+const KEYS_FOR_THE_LINE = '123#';
 const GREETING = 'greeting';
 const POLL_MS = 100;
 
@@ -62,6 +66,8 @@ class TestCall {
   readonly #call: CarrierCall;
   readonly #speech: Speech = new EspeakSpeech();
   readonly #startedMs: number;
+  /** Keys for the test line. */
+  readonly #keys: string;
   #digits: DigitReport[] = [];
   #echoHeard: boolean | null = null;
   #hungUpBy: CallReport['hung_up_by'] = null;
@@ -75,6 +81,7 @@ class TestCall {
   ) {
     this.#startedMs = clock.nowMs();
     this.#isBot = options.isBot === true;
+    this.#keys = options.digits ?? (options.isBot === true ? '' : KEYS_FOR_THE_LINE);
     this.#call = new CarrierCall(options.target, options.codecs, clock);
   }
 
@@ -106,7 +113,7 @@ class TestCall {
     for (const { digit } of pressed) leg.press(eventOfDigit(digit) ?? 0);
     await this.#until(() => this.#scoreDigits(pressed, leg.recording().subarray(at)));
     await this.#listenForEcho(leg);
-    if (this.options.digits.includes('#')) {
+    if (this.#keys.includes('#')) {
       leg.press(eventOfDigit('#') ?? 11);
       await this.#until(() => this.#call.isEnded);
     }
@@ -135,8 +142,8 @@ class TestCall {
 
   async #talkToBot(leg: CarrierMediaLeg): Promise<void> {
     leg.play(await this.#speech.synthesize({ text: WORDS_FOR_A_BOT, language: this.options.language }, []));
-    // Keys that are meant for the test line mean nothing to a bot, or something else.
-    for (const digit of this.options.isBot === null ? '' : this.options.digits) leg.press(eventOfDigit(digit) ?? 0);
+    // Keys that nobody named are meant for the test line: they mean nothing to a bot, or something else.
+    for (const digit of this.options.digits ?? '') leg.press(eventOfDigit(digit) ?? 0);
     await this.#until(() => false);
     this.#hungUpBy = this.#call.isEnded ? 'gateway' : 'carrier';
     await this.#call.hangUp();
@@ -154,7 +161,7 @@ class TestCall {
 
   /** Every key but `#`, which the line answers by hanging up. */
   #readBackDigits(): string[] {
-    return this.options.digits.replaceAll('#', '').match(/./g) ?? [];
+    return this.#keys.replaceAll('#', '').match(/./g) ?? [];
   }
 
   async #listenForEcho(leg: CarrierMediaLeg): Promise<void> {
@@ -182,7 +189,7 @@ class TestCall {
     const phrases = new Map<string, Int16Array>();
     const mayBeBot = this.options.isBot === null;
     if (mayBeBot) phrases.set(GREETING, await this.#speech.synthesize(builtInGreeting(this.options.language), []));
-    for (const digit of new Set(this.options.digits + (mayBeBot ? KEY_TO_RECOGNISE : ''))) {
+    for (const digit of new Set(this.#keys + (mayBeBot ? KEY_TO_RECOGNISE : ''))) {
       if (eventOfDigit(digit) === undefined) throw new Error(`${JSON.stringify(digit)} is not a DTMF digit: use 0-9, *, #, A-D`);
       phrases.set(digit, await this.#speech.synthesize(this.#answerTo(digit), []));
     }
@@ -199,12 +206,13 @@ class TestCall {
     return {
       digits_read_back: this.#digits.every(({ heard }) => heard) && this.#digits.length === this.#readBackDigits().length,
       echo_heard: this.#echoHeard === true,
-      hung_up_as_expected: this.#hungUpBy === (this.options.digits.includes('#') ? 'gateway' : 'carrier'),
+      hung_up_as_expected: this.#hungUpBy === (this.#keys.includes('#') ? 'gateway' : 'carrier'),
     };
   }
 
   report(): CallReport {
-    const { leg, tls, outcome, answer, answerMs } = this.#call;
+    const { leg, tls, outcome, answer, answerMs, endReason, sipCallId } = this.#call;
+    const fault = endFault(endReason);
     const media = leg?.figures() ?? null;
     const recording = leg?.recording() ?? new Int16Array(0);
     const first = voicedSegments(recording)[0];
@@ -219,13 +227,17 @@ class TestCall {
       rtcp_received: (media?.rtcpReceived ?? 0) > 0,
       agent_audio_heard: first !== undefined,
       ...(this.#isBot ? {} : this.#testLineChecks()),
+      ended_without_fault: fault === null,
       bye_answered: this.#call.isEnded,
     };
     const ok = this.#failure === undefined && Object.values(checks).every(Boolean);
     return {
       ok,
-      outcome: this.#failure ?? (ok ? 'answered, heard, and ended as expected' : 'a check failed'),
+      outcome:
+        this.#failure ??
+        (ok ? 'answered, heard, and ended as expected' : fault === null ? 'a check failed' : `the gateway ended the call: ${fault}`),
       called: this.options.called,
+      sip_call_id: sipCallId,
       answered_by: answer === undefined ? null : this.#isBot ? 'bot' : 'test line',
       checks,
       tls,

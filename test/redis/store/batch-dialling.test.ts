@@ -73,11 +73,22 @@ describe.each([
       const batchId = await world.batch(20);
       await finish(world.gateway('a'), batchId, answered);
       expect([...world.invites.values()]).toEqual(Array.from({ length: 20 }, () => 1));
-      expect(await types(batchId)).toEqual(['created', 'validating', 'in_progress', 'completed', 'complete']);
+      expect(await types(batchId)).toEqual(['created', 'validating', 'ready', 'in_progress', 'completed', 'complete']);
       const log = await world.log(batchId);
       expect(log.at(-2)?.payload['message']).toBe('20 requested, 20 validated, 20 dispatched, 100 calls per second');
       expect(log.at(-1)?.payload).toEqual({ calls_total: 20, calls_failed: 0, calls_successful: 20 });
       expect(await stores.batchWork.running()).toEqual([]);
+    });
+
+    it('calls nobody before its start, and is stopped when nobody starts it for a day', async () => {
+      const batchId = await world.batch(3, {}, { start: false });
+      const gateway = world.gateway('a');
+      await finish(gateway, batchId, answered, 3);
+      expect(await world.run(batchId)).toMatchObject({ state: 'ready', counts: { waiting: 3, dispatched: 0 }, preview: { refused: 0 } });
+      await redis.advance(DAY_MS, clock);
+      await finish(gateway, batchId, answered, 3);
+      expect([(await world.run(batchId)).state, world.invites.size]).toEqual(['stopped', 0]);
+      expect(JSON.stringify(await world.log(batchId))).toContain('nobody started it');
     });
 
     it('has no more calls a second than its pace, on all gateways together', async () => {
@@ -158,9 +169,9 @@ describe.each([
       expect((await world.run(here)).counts.dispatched).toBe(1);
     });
 
-    it('dials nobody on the do-not-call list, added before or meanwhile', async () => {
-      await stores.doNotCall.add(world.orgId, [numberAt(1)]);
+    it('dials nobody who is put on the do-not-call list after the batch was made', async () => {
       const batchId = await world.batch(3);
+      await stores.doNotCall.add(world.orgId, [numberAt(1)]);
       await finish(world.gateway('a'), batchId, answered);
       expect([...world.invites.keys()].sort()).toEqual([numberAt(0), numberAt(2)]);
       const refused = (await world.log(batchId)).filter(({ event_type: type }) => type === 'refused');
@@ -171,8 +182,8 @@ describe.each([
       const small = await openStores(redis, { clock, batchRetention: { days: 3, maxEntries: 5 } });
       await world.close();
       world = await BatchWorld.open(small, clock);
-      await small.doNotCall.add(world.orgId, [0, 1, 2].map(numberAt));
       const batchId = await world.batch(220);
+      await small.doNotCall.add(world.orgId, [0, 1, 2].map(numberAt));
       const gateway = world.gateway('a');
       const note = (text: string) => small.batches.append(world.orgId, batchId, { event_type: 'note', payload: { text } });
       await finish(gateway, batchId, (callId) => world.end(callId, 'DIAL_AMBIGUOUS'));
@@ -339,7 +350,6 @@ describe.each([
     });
 
     it('leaves nothing behind 30 days after it was made', async () => {
-      await stores.doNotCall.add(world.orgId, [numberAt(0)]);
       const names = ['', ':log', ':outcomes', ':run', ':numbers', ':due', ':attempts'];
       const batchId = newUuid();
       await expectExpiry(
@@ -348,6 +358,7 @@ describe.each([
         30 * DAY_MS,
         async () => {
           await world.batch(4, { max_concurrent_calls: 1 }, { batchId });
+          await stores.doNotCall.add(world.orgId, [numberAt(0)]);
           await world.gateway('a').tick();
         },
       );

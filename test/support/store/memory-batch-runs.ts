@@ -1,4 +1,5 @@
 import type { BatchNumber, BatchPlan } from '../../../src/gateway/model/batch.js';
+import type { BatchPreview } from '../../../src/gateway/model/batch-preview.js';
 import type { E164 } from '../../../src/gateway/model/e164.js';
 import type { BatchMove, BatchRun, BatchRuns, DoNotCallList } from '../../../src/gateway/ports/batches.js';
 import type { BatchLog, Page, Scope } from '../../../src/gateway/ports/stores.js';
@@ -30,8 +31,23 @@ export class MemoryBatchRuns implements BatchRuns {
       abandoned_today: 0,
     };
     const sinceResumed = { answered: 0, abandoned: 0 };
-    this.#runs.set(batchId, { batchId, orgId, state: 'validating', plan, counts, sinceResumed, changedMs: this.#clock.wallMs() });
+    this.#runs.set(batchId, {
+      batchId,
+      orgId,
+      state: 'validating',
+      plan,
+      counts,
+      preview: null,
+      sinceResumed,
+      changedMs: this.#clock.wallMs(),
+    });
     this.#numbers.set(batchId, new Set());
+    return Promise.resolve();
+  }
+
+  show(batchId: string, preview: BatchPreview): Promise<void> {
+    const run = this.#runs.get(batchId);
+    if (run !== undefined) this.#runs.set(batchId, { ...run, preview });
     return Promise.resolve();
   }
 

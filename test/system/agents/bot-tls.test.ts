@@ -16,7 +16,7 @@ const stops: (() => Promise<void>)[] = [];
 beforeAll(async () => {
   ca = await TestCa.create();
   [port] = (await freePorts(1)) as [number];
-  site = await AgentSite.start({ TRUNKLINE_AGENTS_CA_FILE: ca.caFile });
+  site = await AgentSite.start({ TRUNKLINE_CA_FILE: ca.caFile });
   number = await site.numberOf({ stream: { url: `wss://127.0.0.1:${String(port)}/call` } });
 });
 afterEach(async () => {
@@ -35,7 +35,7 @@ async function withCertificate(sans: string): Promise<TestBot> {
 }
 
 describe('a bot behind TLS', () => {
-  it('is trusted by a CA of agents.ca_file', async () => {
+  it('is trusted by a CA of ca_file', async () => {
     const bot = await withCertificate('IP:127.0.0.1');
     const call = await site.talking({ number: number }, bot);
     await call.bot.message('media');

@@ -75,7 +75,7 @@ const MAKERS: Readonly<Record<string, (operation: Operation) => Promise<string>>
   tool_id: () =>
     idOf('/v1/tools', { tool: { name: 'Book', description: 'Books.', url: tool.url('/book'), response: {} } }, 'tool', 'tool_id'),
   batch_id: async ({ path }) => {
-    if (/pause|resume|stop/.test(path)) return dialledBatch(path.endsWith('/resume'));
+    if (/start|pause|resume|stop/.test(path)) return dialledBatch(path);
     const orgId = gateway.ready.org_id;
     const { batch_id: id } = await stores.batches.create({ orgId, name: 'Reminders' });
     await stores.batches.append(orgId, id, { event_type: 'complete', payload: { calls_total: 2, calls_failed: 0, calls_successful: 2 } });
@@ -94,14 +94,17 @@ const MAKERS: Readonly<Record<string, (operation: Operation) => Promise<string>>
 };
 
 /** A batch whose only number is called at a time that is far. */
-async function dialledBatch(isPaused: boolean): Promise<string> {
+async function dialledBatch(path: string): Promise<string> {
   await allowDialling('+15551234567');
   const [from, to] = new Date().getUTCHours() < 12 ? ['22:00', '23:00'] : ['01:00', '02:00'];
   const hours = { from, to, days: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] };
   const numbers = [{ phone_number: '+15550100999', time_zone: 'UTC' }];
-  const id = await idOf('/v2/batches', { name: 'Reminders', from: '+15551234567', numbers, hours }, 'data', 'batch_id');
-  await expect.poll(async () => (await gateway.api('GET', `/v2/batches/${id}`)).json).toMatchObject({ data: { state: 'in_progress' } });
-  if (isPaused) await gateway.api('POST', `/v2/batches/${id}/pause`, {});
+  const start = !path.endsWith('/start');
+  const id = await idOf('/v2/batches', { name: 'Reminders', from: '+15551234567', start, numbers, hours }, 'data', 'batch_id');
+  await expect
+    .poll(async () => (await gateway.api('GET', `/v2/batches/${id}`)).json)
+    .toMatchObject({ data: { state: start ? 'in_progress' : 'ready' } });
+  if (path.endsWith('/resume')) await gateway.api('POST', `/v2/batches/${id}/pause`, {});
   return id;
 }
 

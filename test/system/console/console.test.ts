@@ -189,7 +189,7 @@ describe('the console', () => {
     await page.getByLabel('Input').fill('{}');
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByRole('button', { name: 'Try Booking' }).click();
-    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByRole('button', { name: 'Check', exact: true }).click();
     await page.getByRole('dialog').getByRole('alert').waitFor();
     await page.keyboard.press('Escape');
 
@@ -220,17 +220,20 @@ describe('the console', () => {
     await page.getByLabel('Name').fill('March');
     await page.getByLabel('From').fill(from);
     await page.getByRole('textbox', { name: 'Numbers' }).fill('name\nAda');
-    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByRole('button', { name: 'Check', exact: true }).click();
     await page.getByRole('alert').getByText('Not dialled').waitFor();
     await stores.orgs.change(orgId, { dialling: { prices: { '+49': 0.01 }, callers: [from], ...limits } });
-    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByRole('button', { name: 'Check', exact: true }).click();
     await page.getByText('has no column phone_number').first().waitFor();
     const rows = ['phone_number,time_zone', '+4930123456,Europe/Berlin', '+4930123457,Europe/Berlin', 'x,'];
     await page.getByRole('textbox', { name: 'Numbers' }).fill(rows.join('\n'));
-    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByRole('button', { name: 'Check', exact: true }).click();
     const status = page.locator('main').getByRole('status');
-    await status.getByText('in progress').waitFor();
+    await status.getByText('ready').waitFor();
+    await page.getByText('Nothing is dialled yet: 2 of 3 rows').waitFor();
     await page.getByText('is not a phone number in E.164 form').waitFor();
+    await page.getByRole('button', { name: 'Start calling' }).click();
+    await status.getByText('in progress').waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();
     await status.getByText('paused').waitFor();
     await page.getByRole('button', { name: 'Go on' }).click();

@@ -54,7 +54,14 @@ it('of 600 placed calls in a burst, with every kind of end, each has a record, a
   site.trunk.takeAll((call) => void end(call).catch((error: unknown) => failures.push(error)));
   const numbers = Array.from({ length: CALLS - SINGLE }, (_, index) => numberAt(index));
   const pace = { calls_per_second: 100, max_concurrent_calls: 1_000, hours: ALWAYS };
-  const made = await site.gateway.api('POST', '/v2/batches', { name: 'Burst', from: FROM, numbers, webhook: hooks.url('/done'), ...pace });
+  const made = await site.gateway.api('POST', '/v2/batches', {
+    name: 'Burst',
+    start: true,
+    from: FROM,
+    numbers,
+    webhook: hooks.url('/done'),
+    ...pace,
+  });
   expect(made.status, JSON.stringify(made.json)).toBe(200);
   const id = (made.json['data'] as { batch_id: string }).batch_id;
   const batch = async (): Promise<Readonly<Record<string, unknown>>> =>

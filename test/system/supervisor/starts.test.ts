@@ -75,8 +75,8 @@ describe('a start that cannot succeed names the setting, exits with 1 and leaves
     ['TRUNKLINE_MEDIA_AGENT_LEG', 'dtls', 'media.agent_leg = "dtls"', 'the environment'],
     ['TRUNKLINE_SIP_TSL_PORT', '5061', 'Unknown environment variable TRUNKLINE_SIP_TSL_PORT.', 'Did you mean TRUNKLINE_SIP_TLS_PORT?'],
     ['TRUNKLINE_SIP_CERT_FILE', '/nowhere/cert.pem', 'sip.cert_file and sip.key_file go together', 'trunkline:'],
-    ['TRUNKLINE_AGENTS_CA_FILE', '/nowhere/ca.pem', 'agents.ca_file = "/nowhere/ca.pem" cannot be read', 'ENOENT'],
-    ['TRUNKLINE_AGENTS_CA_FILE', 'package.json', 'agents.ca_file = "package.json" has no certificate (PEM)', 'trunkline:'],
+    ['TRUNKLINE_CA_FILE', '/nowhere/ca.pem', 'ca_file = "/nowhere/ca.pem" cannot be read', 'ENOENT'],
+    ['TRUNKLINE_CA_FILE', 'package.json', 'ca_file = "package.json" has no certificate (PEM)', 'trunkline:'],
     ['TRUNKLINE_CONFIG', '/nowhere/trunkline.yaml', 'Cannot read the configuration file /nowhere/trunkline.yaml', 'ENOENT'],
   ])('%s=%s', async (name, value, ...texts) => {
     const refused = up({ [name]: value });

@@ -26,7 +26,15 @@ let refusal: string | null;
 beforeEach(async () => {
   refusal = null;
   const place = ({ callId }: PlaceRequest) => ({ ok: true as const, value: callId });
-  api = await openApi({ placeCall: { kept: () => Promise.resolve(), fromRefusal: () => refusal, refusal: () => null, place } });
+  api = await openApi({
+    placeCall: {
+      kept: () => Promise.resolve(),
+      fromRefusal: () => refusal,
+      priceOf: () => ({ ok: true, value: 0.01 }),
+      refusal: () => null,
+      place,
+    },
+  });
   ({ stores, orgId } = api);
   directory = await mkdtemp(join(tmpdir(), 'trunkline-cli-'));
   await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: 'http://127.0.0.1:8080', api_key: api.key }));
@@ -151,14 +159,28 @@ describe('trunkline batch', () => {
     expect(await run('batch', 'dial', 'March', '--from', number, '--csv', csv, ...pace, '--options', options)).toBe(0);
     const [batch] = await stores.batches.list(orgId, { take: 1, skip: 0 });
     const id = batch!.batch_id;
-    expect(printed).toEqual([`Batch "March": ${id}`, `Next: trunkline batch show ${id}`]);
+    expect(printed.slice(0, 2)).toEqual([
+      `Batch "March": ${id}, ready`,
+      '1 of 2 rows are numbers to dial; 0 may be called now, 1 later, the first at 2026-01-05T08:00:00.000Z',
+    ]);
+    expect(printed.slice(3)).toEqual([
+      expect.stringMatching(/^REFUSED ROW +NUMBER +REASON +WHY$/),
+      expect.stringMatching(/^3 +12 +INVALID_NUMBER +is not a phone number/),
+      `Next: trunkline batch start ${id}`,
+    ]);
+    const start = ['--csv', await file('fine.csv', 'phone\n+49 30 123456\n'), '--start'];
+    expect(await run('batch', 'dial', 'April', '--from', number, ...start)).toBe(0);
+    expect(printed.at(-1)).toMatch(/^Next: trunkline batch show /);
+    expect(await run('batch', 'dial', 'May', '--from', number, '--csv', csv, '--start')).toBe(1);
+    expect(errors).toMatch(/Nothing is dialled: rows are refused[^]*batch start/);
     const shown = async () => (await stores.batchRuns.read(orgId, [id]))[0]!;
     expect(await shown()).toMatchObject({
-      state: 'in_progress',
+      state: 'ready',
       plan: { from: number, calls_per_second: 5, max_concurrent_calls: 7, do_not_call_digit: '9' },
       counts: { requested: 2, validated: 1 },
     });
     for (const [action, state] of [
+      ['start', 'in_progress'],
       ['pause', 'paused'],
       ['resume', 'in_progress'],
       ['stop', 'stopped'],

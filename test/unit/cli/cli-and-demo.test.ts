@@ -181,19 +181,21 @@ describe('trunkline org and key', () => {
   });
 
   it.each([
-    ['webhook-secret', 'webhook_secret', /^whsec_[A-Za-z0-9+/]{43}=$/],
-    ['twilio-token', 'twilio_token', /^[\w-]{43}$/],
-  ] as const)('shows the %s of an organization when asked for it, and makes another one', async (command, field, form) => {
+    ['webhook-secret', 'webhook_secret', /^whsec_[A-Za-z0-9+/]{43}=$/, ''],
+    ['twilio-token', 'twilio_token', /^[\w-]{43}$/, 'TWILIO_AUTH_TOKEN='],
+  ] as const)('shows the %s of an organization when asked for it, and makes another one', async (command, field, form, before) => {
     await run('org', 'create', 'a');
     const stored = async () => (await stores.orgs.list())[0]!;
     const { org_id, [field]: first } = await stored();
     expect(await run('org', command, 'a')).toBe(0);
-    expect([printed.at(-1), notes]).toEqual([first, [`Organization: a (${org_id})`]]);
+    expect([printed.at(-1), notes]).toEqual([`${before}${first}`, [`Organization: a (${org_id})`]]);
     expect(await run('org', command, org_id, '--rotate', '--json')).toBe(0);
     const second = (await stored())[field];
     expect(second).toMatch(form);
     expect(second).not.toBe(first);
-    expect(json()).toEqual({ org_id, [field]: second });
+    const sid = `AC${org_id.replaceAll('-', '')}`;
+    if (field === 'twilio_token') expect(printed).toContain(`TWILIO_ACCOUNT_SID=${sid}`);
+    expect(json()).toEqual({ org_id, [field]: second, ...(field === 'twilio_token' ? { account_sid: sid } : {}) });
     expect(await run('org', command, 'nobody')).toBe(1);
   });
 

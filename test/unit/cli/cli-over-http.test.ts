@@ -270,6 +270,7 @@ describe('trunkline calls place', () => {
       placeCall: {
         kept: () => Promise.resolve(),
         fromRefusal: () => null,
+        priceOf: () => ({ ok: true, value: 0.01 }),
         refusal: () => null,
         place: (call) => {
           places.push(call);
@@ -296,6 +297,7 @@ describe('trunkline calls place', () => {
       placeCall: {
         kept: () => Promise.resolve(),
         fromRefusal: () => null,
+        priceOf: () => ({ ok: true, value: 0.01 }),
         refusal: () => ({ code: 'DIAL_NOT_ALLOWED', message: 'Not dialled: no prefix' }),
         place: () => ({ ok: false, error: 'DRAINING' }),
       },

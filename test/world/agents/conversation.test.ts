@@ -1,3 +1,4 @@
+import { twilioTokenOf } from '../../support/twilio-token.js';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mulaw } from 'alawmulaw';
@@ -75,7 +76,7 @@ beforeAll(async () => {
     TRUNKLINE_OPENAI_SPEECH_URL: `${speech.url}/v1/audio/speech`,
   });
   const { org_id: orgId } = site.gateway.ready;
-  token = (await site.gateway.cli('org', 'twilio-token', orgId)).stdout.trim();
+  token = await twilioTokenOf(site.gateway, orgId);
   const keyFile = join(site.gateway.directory, 'key');
   await writeFile(keyFile, 'provider-key');
   for (const provider of ['deepgram', 'elevenlabs']) {

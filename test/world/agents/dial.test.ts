@@ -1,3 +1,4 @@
+import { twilioTokenOf } from '../../support/twilio-token.js';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import twilio from 'twilio';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
@@ -24,7 +25,7 @@ beforeAll(async () => {
   bot = await TestBot.start();
   site = await OutboundSite.startOn((all) => World.start(all), false, { TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true' });
   agents = new AgentSite(site.gateway, bot);
-  token = (await site.gateway.cli('org', 'twilio-token', site.gateway.ready.org_id)).stdout.trim();
+  token = await twilioTokenOf(site.gateway, site.gateway.ready.org_id);
   webhook = await VoiceWebhook.start(token);
   const directions = ['inbound', { type: 'outbound', sip_endpoint: site.trunk.endpoint }];
   const options = { voice_url: `${webhook.url}/voice`, refer: false };

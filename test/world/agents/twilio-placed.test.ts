@@ -1,3 +1,4 @@
+import { twilioTokenOf } from '../../support/twilio-token.js';
 import twilio from 'twilio';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { VoiceWebhook } from '../../support/agent/voice-webhook.js';
@@ -20,7 +21,7 @@ let accountSid: string;
 
 beforeAll(async () => {
   site = await OutboundSite.startOn((all) => World.start(all), true, { TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true' });
-  token = (await site.gateway.cli('org', 'twilio-token', site.gateway.ready.org_id)).stdout.trim();
+  token = await twilioTokenOf(site.gateway, site.gateway.ready.org_id);
   accountSid = `AC${site.gateway.ready.org_id.replaceAll('-', '')}`;
 });
 afterAll(() => site.destroy());

@@ -1,3 +1,4 @@
+import { twilioTokenOf } from '../../support/twilio-token.js';
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
@@ -29,7 +30,7 @@ const sidOf = ({ bot }: AgentCall): string => (bot.start as unknown as { start: 
 
 describe('who calls', () => {
   it('is signed over the exact URL with the organization’s stream key; the operator’s token goes to his own bot alone', async () => {
-    const key = (await site.gateway.cli('org', 'twilio-token', site.gateway.ready.org_id)).stdout.trim();
+    const key = await twilioTokenOf(site.gateway, site.gateway.ready.org_id);
     expect(key).toMatch(/^[\w-]{43}$/);
     const signed = (text: string): string => createHmac('sha1', key).update(text).digest('base64');
     const theirs = await site.talking({ number }, customer);
@@ -50,7 +51,7 @@ describe('Twilio’s way to end a call', () => {
   it('ends exactly that call, once; a second time there is none: 404 with 20404', async () => {
     const [one, other] = [await site.talking(), await site.talking()];
     const { http, org_id: orgId } = site.gateway.ready;
-    const token = (await site.gateway.cli('org', 'twilio-token', orgId)).stdout.trim();
+    const token = await twilioTokenOf(site.gateway, orgId);
     const account = `AC${orgId.replaceAll('-', '')}`;
     const complete = (): Promise<Response> =>
       fetch(`${http}/2010-04-01/Accounts/${account}/Calls/${sidOf(one)}.json`, {

@@ -1,3 +1,4 @@
+import { twilioTokenOf } from '../../support/twilio-token.js';
 import { gzipSync } from 'node:zlib';
 import { mulaw } from 'alawmulaw';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -24,7 +25,7 @@ beforeAll(async () => {
     TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true',
     TRUNKLINE_CALLS_TRANSFER_PREFIXES: '[+1555]',
   });
-  token = (await site.gateway.cli('org', 'twilio-token', site.gateway.ready.org_id)).stdout.trim();
+  token = await twilioTokenOf(site.gateway, site.gateway.ready.org_id);
 });
 afterAll(() => site.stop());
 

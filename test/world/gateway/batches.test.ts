@@ -39,7 +39,6 @@ describe('a batch over one gateway', () => {
     (await api('GET', `/v2/batches/${id}/logs?direction=asc`)).json['data'] as readonly Entry[];
 
   it('calls what its CSV names: one answers and presses the digit, one is busy, one is on the list, one is no number', async () => {
-    expect((await api('POST', '/v1/do-not-call', { phone_numbers: [numberAt(2)] })).status).toBe(200);
     const rows = [
       'phone_number,time_zone,name',
       `${numberAt(0)},Europe/Berlin,Ada`,
@@ -50,8 +49,16 @@ describe('a batch over one gateway', () => {
     const csv = rows.join('\r\n');
     const body = { name: 'March', from: FROM, csv, calls_per_second: 10, hours: ALWAYS, do_not_call_digit: '9' };
     const made = await api('POST', '/v2/batches', body);
-    expect(made, JSON.stringify(made.json)).toMatchObject({ status: 200, data: { counts: { requested: 4, validated: 3 } } });
+    expect(made, JSON.stringify(made.json)).toMatchObject({
+      status: 200,
+      data: { state: 'ready', counts: { requested: 4, validated: 3 } },
+    });
     const id = made.data.batch_id;
+    await site.gateway.pass(5_000);
+    expect(site.trunk.invited).toEqual([]);
+    // Its owner puts a number on the list before the start.
+    expect((await api('POST', '/v1/do-not-call', { phone_numbers: [numberAt(2)] })).status).toBe(200);
+    expect((await api('POST', `/v2/batches/${id}/start`)).data.state).toBe('in_progress');
     for (let taken = 0; taken < 2; taken += 1) {
       const call = await site.trunk.call();
       if (call.invite.startLine.includes(numberAt(1))) {
@@ -82,10 +89,10 @@ describe('a batch over one gateway', () => {
     expect((await over(id)).counts).toMatchObject(counts);
     const entries = await log(id);
     expect(entries.map(({ event_type: type, payload }) => payload['state_change'] ?? type)).toEqual(
-      expect.arrayContaining(['created', 'validating', 'invalid', 'in_progress', 'refused', 'completed', 'complete']),
+      expect.arrayContaining(['created', 'validating', 'rows_refused', 'ready', 'in_progress', 'refused', 'completed', 'complete']),
     );
-    expect(entries.find(({ event_type: type }) => type === 'invalid')?.payload).toMatchObject({
-      numbers: [{ row: 5, phone_number: '12' }],
+    expect(entries.find(({ event_type: type }) => type === 'rows_refused')?.payload).toMatchObject({
+      rows: [{ row: 5, phone_number: '12', reason: 'INVALID_NUMBER' }],
     });
     expect(entries.at(-1)).toMatchObject({ event_type: 'complete', payload: { calls_total: 3, calls_successful: 1, calls_failed: 2 } });
     expect([...site.trunk.invited].sort()).toEqual([numberAt(0), numberAt(1)]);
@@ -137,7 +144,7 @@ describe('a batch over two gateways, of which one is killed', () => {
     });
     const numbers = Array.from({ length: CALLS }, (_, index) => numberAt(index));
     const plan = { calls_per_second: 40, max_concurrent_calls: 30, hours: ALWAYS, ring_timeout: 5 };
-    const made = await world.api('POST', '/v2/batches', { name: 'Two', from: FROM, numbers, ...plan }, other);
+    const made = await world.api('POST', '/v2/batches', { name: 'Two', start: true, from: FROM, numbers, ...plan }, other);
     expect(made.status, JSON.stringify(made.json)).toBe(200);
     const { batch_id: batchId } = made.json['data'] as Shown;
     const path = `/v2/batches/${batchId}`;

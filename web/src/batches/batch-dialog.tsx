@@ -33,6 +33,7 @@ export function BatchDialog({ onClose, onDone }: BatchDialogProps): JSX.Element 
         days: ['mon' as const, 'tue' as const, 'wed' as const, 'thu' as const, 'fri' as const, 'sat' as const],
       },
     };
+    // Its page shows what would be dialled, and starts it.
     onDone((await ask((api) => api.POST('/v2/batches', { params: {}, body }))).data.batch_id);
   });
   const readFile = async (file: File | undefined): Promise<void> => {
@@ -91,7 +92,7 @@ export function BatchDialog({ onClose, onDone }: BatchDialogProps): JSX.Element 
             Cancel
           </button>
           <button class="primary" disabled={isBusy}>
-            Call
+            Check
           </button>
         </div>
       </form>

@@ -155,12 +155,26 @@ function LogView({ log }: { readonly log: readonly LogEntry[] }): JSX.Element {
           {lines.slice(-500).map((entry) => (
             <li key={entry.id}>
               <time dateTime={entry.timestamp}>{fullTime(entry.timestamp)}</time> <span class="pill fine">{entry.event_type}</span>{' '}
-              {textOf(entry)}
+              {entry.event_type === 'rows_refused' ? <RefusedRows rows={entry.payload['rows'] as Rows} /> : textOf(entry)}
             </li>
           ))}
         </ol>
       </section>
     </>
+  );
+}
+
+type Rows = readonly Schemas['RefusedRow'][];
+
+function RefusedRows({ rows }: { readonly rows: Rows }): JSX.Element {
+  return (
+    <ul>
+      {rows.map(({ row, phone_number: number, message }) => (
+        <li key={row}>
+          Row {row}: {number} {message}
+        </li>
+      ))}
+    </ul>
   );
 }
 

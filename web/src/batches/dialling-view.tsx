@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Schemas } from '../../../src/client/index.js';
-import { count } from '../format.js';
+import { count, fullTime } from '../format.js';
 import { Confirm } from '../parts/dialog.js';
 import { FailureNote, useSubmit } from '../parts/form.js';
 import { useLoaded } from '../polling.js';
@@ -14,6 +14,11 @@ const FINAL: readonly (string | null)[] = [null, 'completed', 'stopped', 'failed
 
 export const stateText = (state: string | null): string => (state ?? 'log').replace('_', ' ');
 
+type Action = 'start' | 'pause' | 'resume';
+
+/** What its button does, by the state. */
+const NEXT: Readonly<Record<string, readonly [Action, string]>> = { ready: ['start', 'Start calling'], paused: ['resume', 'Go on'] };
+
 const COUNTS = [
   ['validated', 'Numbers'],
   ['waiting', 'Waiting'],
@@ -23,6 +28,27 @@ const COUNTS = [
   ['ambiguous', 'Not known whether called'],
   ['abandoned_today', 'Abandoned today'],
 ] as const;
+
+/** What would be dialled; the log names the refused rows. */
+function Preview({
+  counts,
+  preview,
+}: {
+  readonly counts: NonNullable<Batch['counts']>;
+  readonly preview: NonNullable<Batch['preview']>;
+}): JSX.Element {
+  const { refused, callable_now: now, callable_later: later, first_call_at: first, reserved_cost: cost } = preview;
+  return (
+    <>
+      <p>
+        Nothing is dialled yet: {count(counts.validated)} of {count(counts.requested)} rows are numbers to dial. {count(now)} may be called
+        now, {count(later)} later{first === null ? '' : `, the first at ${fullTime(first)}`}. A call to each reserves up to{' '}
+        {cost.toFixed(2)} in the operator's currency.
+      </p>
+      {refused > 0 && <p class="bad-text">{count(refused)} rows are refused: the log names them.</p>}
+    </>
+  );
+}
 
 /** How far a batch is that dials, live, with what can be done about it; nothing for one that is a log only. */
 export function DiallingView({ id }: { readonly id: string }): JSX.Element | null {
@@ -37,15 +63,16 @@ export function DiallingView({ id }: { readonly id: string }): JSX.Element | nul
     [id],
     isOver ? null : POLL_MS,
   );
-  const move = async (action: 'pause' | 'resume' | 'stop'): Promise<void> => {
+  const move = async (action: Action | 'stop'): Promise<void> => {
     const path = { batch_id: id };
     await ask((api) => api.POST(`/v2/batches/{batch_id}/${action}`, { params: { path }, body: {} }));
     loaded.reload();
   };
   const batch: Batch | null = loaded.value;
-  const toggle = useSubmit(() => move(batch?.state === 'paused' ? 'resume' : 'pause'));
+  const [action, label] = NEXT[batch?.state ?? ''] ?? ['pause', 'Pause'];
+  const toggle = useSubmit(() => move(action));
   if (batch === null || batch.counts === null) return null;
-  const { state, counts } = batch;
+  const { state, counts, preview } = batch;
   return (
     <section class="card">
       <div class="head">
@@ -55,7 +82,9 @@ export function DiallingView({ id }: { readonly id: string }): JSX.Element | nul
         </span>
         {!FINAL.includes(state) && (
           <form class="actions" onSubmit={toggle.submit}>
-            <button disabled={toggle.isBusy}>{state === 'paused' ? 'Go on' : 'Pause'}</button>
+            <button class={action === 'start' ? 'primary' : undefined} disabled={toggle.isBusy}>
+              {label}
+            </button>
             <button type="button" class="danger" onClick={() => setIsStopping(true)}>
               Stop
             </button>
@@ -63,6 +92,7 @@ export function DiallingView({ id }: { readonly id: string }): JSX.Element | nul
         )}
       </div>
       <FailureNote failure={toggle.failure} />
+      {state === 'ready' && preview !== null && <Preview counts={counts} preview={preview} />}
       <dl class="facts">
         {COUNTS.map(([name, title]) => (
           <div key={name}>

@@ -1,12 +1,21 @@
 import { NO_NUMBERS, type BatchText, type ReadBatch } from '../batch-body.js';
 import { fieldsOfQuery, type GivenNumber } from '../batch-numbers.js';
 import { digestOf, idempotencyKeyOf, madeBefore } from '../idempotency.js';
-import { makeBatch } from '../new-batch.js';
-import { BATCH_BODY_BYTES, newBatchBody, shownBatchSchema, type NewBatchBody, type ShownBatch } from '../schemas/batches-api.js';
+import type { BatchTerms } from '../batch-preview.js';
+import { makeBatch, refusedRows } from '../new-batch.js';
+import {
+  BATCH_BODY_BYTES,
+  createdBatchSchema,
+  newBatchBody,
+  shownBatchSchema,
+  type CreatedBatch,
+  type NewBatchBody,
+  type ShownBatch,
+} from '../schemas/batches-api.js';
 import { IDEMPOTENCY_HEADERS } from '../schemas/place-call.js';
 import type { ApiErrorEntry } from '../schemas/api-error.js';
-import { FINAL_STATES, lifecycleEvent, type BatchPlan, type BatchState } from '../../model/batch.js';
-import { parseE164 } from '../../model/e164.js';
+import { FINAL_STATES, lifecycleEvent, longestCallMinutes, type BatchPlan, type BatchState } from '../../model/batch.js';
+import { parseE164, type E164 } from '../../model/e164.js';
 import { newUuid } from '../../../lib/ids.js';
 import type { Scope } from '../../ports/stores.js';
 import type { RouteContext, ZodApp } from '../context.js';
@@ -136,11 +145,12 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
         tags,
         summary: 'Create a batch',
         description:
-          'With `numbers` or `csv` it dials them (docs/batches.md); without, it is a log that you write. The gateway keeps the batch and its log ' +
+          'With `numbers` or `csv` the answer shows what would be dialled: counts, hours, cost, and every refused row. Nothing is dialled before ' +
+          '`POST /v2/batches/{batch_id}/start`, or with `"start": true` when no row is refused (docs/batches.md). Without numbers it is a log that you write. The gateway keeps the batch and its log ' +
           'for `batches.retention_days`. The body may have 8 MiB. With the content type `text/csv` it is the CSV, and the other fields are in the query, as text or JSON.',
         headers: IDEMPOTENCY_HEADERS,
         body: newBatchBody(agentPolicy),
-        response: { 200: dataAnswer('The batch', shownBatchSchema, exampleOf(shownBatchSchema)) },
+        response: { 200: dataAnswer('The batch', createdBatchSchema, exampleOf(createdBatchSchema)) },
       },
       handler: async (request) => {
         const { orgId } = identityOf(request);
@@ -149,23 +159,29 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
         if (from === undefined) {
           const data = await stores.batches.create({ orgId, name: body.name.trim() });
           await note(request, 'batch.create', data.batch_id, ['name']);
-          return success({ ...data, ...LOG_ONLY });
+          return success({ ...data, ...LOG_ONLY, refused_rows: [] });
         }
-        const plan = await planOf(context, orgId, body, from);
-        const { rows, count, digest: numbersDigest, problem } = read.get(request) ?? NO_NUMBERS;
-        if (problem !== null) throw validationFailure([problem]);
+        const { plan, terms } = await planOf(context, orgId, body, from);
+        const { rows, count, digest: numbersDigest, unreadable, problems } = read.get(request) ?? NO_NUMBERS;
+        if (problems.length > 0) throw validationFailure(problems);
         const key = idempotencyKeyOf(request);
         const digest = digestOf({ ...body, numbers: numbersDigest, csv: null });
         const known = key === null ? null : await stores.placements.find(orgId, key);
-        if (known !== null) return success(await one(orgId, madeBefore(known, digest)));
+        if (known !== null) return success(await created(orgId, madeBefore(known, digest)));
         await refuseTooMany(orgId, count);
         const batchId = newUuid();
         const claimed = key === null ? null : await stores.placements.claim(orgId, { key, digest, callId: batchId });
-        if (claimed !== null) return success(await one(orgId, madeBefore(claimed, digest)));
+        if (claimed !== null) return success(await created(orgId, madeBefore(claimed, digest)));
         const keep = key === null ? () => Promise.resolve(true) : () => stores.placements.keep(orgId, { key, callId: batchId });
-        await makeBatch(stores, { orgId, batchId, name: body.name.trim(), plan, given: givenIn(rows ?? []), count, keep }, context.clock);
+        const { name, start } = body;
+        const given = { given: givenIn(rows ?? []), count, unreadable };
+        const refused_rows = await makeBatch(
+          stores,
+          { orgId, batchId, name: name.trim(), plan, terms, ...given, start, keep },
+          context.clock,
+        );
         await note(request, 'batch.create', batchId, Object.keys(body));
-        return success(await one(orgId, batchId));
+        return success({ ...(await one(orgId, batchId)), refused_rows });
       },
     });
     done();
@@ -252,6 +268,11 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
     return found ?? { ...batch, ...LOG_ONLY };
   }
 
+  /** As its creation answered. */
+  async function created(orgId: string, batchId: string): Promise<CreatedBatch> {
+    return { ...(await one(orgId, batchId)), refused_rows: await refusedRows(stores.batches, orgId, batchId) };
+  }
+
   async function shown(scope: Scope, batches: readonly BatchRecord[]): Promise<readonly ShownBatch[]> {
     if (batches.length === 0) return [];
     const runs = await stores.batchRuns.read(
@@ -260,7 +281,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
     );
     return batches.map((batch, index) => {
       const run = runs[index] ?? null;
-      return { ...batch, ...(run === null ? LOG_ONLY : { state: run.state, plan: run.plan, counts: run.counts }) };
+      return { ...batch, ...(run === null ? LOG_ONLY : { state: run.state, plan: run.plan, counts: run.counts, preview: run.preview }) };
     });
   }
 
@@ -278,18 +299,19 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
   }
 }
 
-const LOG_ONLY = { state: null, plan: null, counts: null } as const;
+const LOG_ONLY = { state: null, plan: null, counts: null, preview: null } as const;
 /** Batches of one organization that dial, or wait, at a time. */
 const MAX_RUNNING = 50;
 /** Numbers of one organization in Redis, each some 150 bytes. */
 const MAX_WAITING = 1_000_000;
 
 const ACTIONS = [
+  ['start', ['ready'], 'in_progress', 'Start a batch', 'It dials the numbers that its creation showed.'],
   ['pause', ['in_progress'], 'paused', 'Pause a batch', 'It begins no more calls; those in progress go on.'],
   ['resume', ['paused'], 'in_progress', 'Go on with a paused batch', 'It dials again where it was.'],
   [
     'stop',
-    ['validating', 'in_progress', 'paused'],
+    ['validating', 'ready', 'in_progress', 'paused'],
     'stopped',
     'Stop a batch for good',
     'It begins no more calls; those in progress go on.',
@@ -306,7 +328,7 @@ async function planOf(
   orgId: string,
   body: NewBatchBody,
   text: string,
-): Promise<BatchPlan> {
+): Promise<{ readonly plan: BatchPlan; readonly terms: Omit<BatchTerms, 'orgId' | 'plan' | 'nowMs'> }> {
   const from = parseE164(text);
   const agentId = body.agent_id?.toLowerCase() ?? null;
   const [org, number, agent] = await Promise.all([
@@ -336,7 +358,7 @@ async function planOf(
     metadata,
     detect_answerer,
   } = body;
-  return {
+  const plan = {
     from,
     agent_id: agentId,
     calls_per_second,
@@ -350,6 +372,12 @@ async function planOf(
     metadata: metadata ?? null,
     detect_answerer,
   };
+  const terms = {
+    doNotCall: stores.doNotCall,
+    priceOf: (to: E164) => placeCall.priceOf({ org, number, to }),
+    minutes: longestCallMinutes(plan, agent, agentPolicy.maxDurationMinutes),
+  };
+  return { plan, terms };
 }
 
 /** The fields are in the query where the body is CSV, and are validated as the body's. */

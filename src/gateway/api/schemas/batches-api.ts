@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { BATCH_STATES, batchCountsSchema, batchPlanSchema } from '../../model/batch.js';
+import { batchPreviewSchema, refusedRowSchema } from '../../model/batch-preview.js';
 import { batchSchema } from '../../model/batch-log.js';
 import { callingHoursSchema, DEFAULT_CALLING_HOURS } from '../../model/calling-hours.js';
 import { batchNumbers } from './batch-numbers-api.js';
+import { exampleOf } from '../answers.js';
 import { agentName, agentSettingsSchema } from './agent-settings.js';
 import type { AgentPolicy } from './agent-rules.js';
 import { RING_TIMEOUT_S } from './place-call.js';
@@ -26,12 +28,15 @@ const EXAMPLE_PLAN = {
   webhook: null,
 };
 
+const EXAMPLE_PREVIEW = { refused: 2, callable_now: 98, callable_later: 0, first_call_at: '2026-01-01T09:00:00.000Z', reserved_cost: 29.4 };
+
 /** A batch as the API shows it. */
 export const shownBatchSchema = batchSchema
   .extend({
     state: z.enum(BATCH_STATES).nullable().describe('null, as below: a log only, which dials nothing'),
     plan: batchPlanSchema.nullable(),
     counts: batchCountsSchema.nullable(),
+    preview: batchPreviewSchema.nullable().describe('What would be dialled, as the rows were judged when they came'),
   })
   .meta({
     id: 'Batch',
@@ -56,11 +61,22 @@ export const shownBatchSchema = batchSchema
           answered_today: 30,
           abandoned_today: 0,
         },
+        preview: EXAMPLE_PREVIEW,
       },
     ],
   });
 
+export type CreatedBatch = z.output<typeof createdBatchSchema>;
 export type ShownBatch = z.output<typeof shownBatchSchema>;
+
+/** The answer to the creation of a batch. */
+export const createdBatchSchema = shownBatchSchema
+  .extend({ refused_rows: z.array(refusedRowSchema).readonly().describe('The first 2,000, by row') })
+  .meta({
+    id: 'CreatedBatch',
+    description: 'A batch of calls, and the rows that are not dialled',
+    examples: [{ ...exampleOf(shownBatchSchema), state: 'ready' as const, refused_rows: [exampleOf(refusedRowSchema)] }],
+  });
 
 /** Fields without which nothing is dialled. */
 export function newBatchBody({ languages }: AgentPolicy) {
@@ -69,12 +85,18 @@ export function newBatchBody({ languages }: AgentPolicy) {
   return z
     .strictObject({
       name: agentName,
+      start: z
+        .boolean()
+        .default(false)
+        .describe('Dials at once when no row is refused. false: nothing is dialled before POST /v2/batches/{batch_id}/start'),
       numbers: batchNumbers.optional(),
       csv: z
         .string()
         .max(BATCH_BODY_BYTES)
         .optional()
-        .describe('In place of `numbers`: a column `phone_number`, if wanted `time_zone`, and others as metadata'),
+        .describe(
+          'In place of `numbers`: a column `phone_number` (or `phone`, in any letters), if wanted `time_zone`, and others as metadata; commas, semicolons or tabs',
+        ),
       from: phoneNumber.optional().describe('A number of yours that is attached for outbound calls'),
       agent_id: z.uuid('must be the id of an agent of yours, or null').nullable().optional().describe("null: the operator's default agent"),
       calls_per_second: plan.calls_per_second.default(1).describe('On all gateways together'),
@@ -90,12 +112,12 @@ export function newBatchBody({ languages }: AgentPolicy) {
       webhook,
       metadata: forAll,
     })
-    .check(({ value: { numbers: list, csv, from }, issues }) => {
+    .check(({ value: { numbers: list, csv, from, start }, issues }) => {
       const isDialling = list !== undefined || csv !== undefined;
       const tell = (path: string, message: string) => issues.push({ code: 'custom', path: [path], message, input: undefined });
       if (list !== undefined && csv !== undefined) tell('csv', 'cannot be set together with numbers');
       if (isDialling && from === undefined) tell('from', 'is needed to dial');
-      if (!isDialling && from !== undefined) tell('numbers', 'or csv is needed to dial');
+      if (!isDialling && (from !== undefined || start)) tell('numbers', 'or csv is needed to dial');
     })
     .meta({
       examples: [

@@ -30,7 +30,7 @@ beforeEach(async () => {
   received = [];
   answer = (response) => response.end('{"id":7,"items":[{"n":1},{"n":2}]}');
   clock = new VirtualClock();
-  runner = new HttpToolRunner({ allowPrivate: true, clock, resultPaths: RESULT_PATHS });
+  runner = new HttpToolRunner({ allowPrivate: true, caPem: null, clock, resultPaths: RESULT_PATHS });
   server = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
@@ -188,7 +188,7 @@ describe('a tool over HTTP', () => {
   });
 
   it('is not called at an address that is not public, by whatever name, unless the operator allows it', async () => {
-    const guarded = new HttpToolRunner({ allowPrivate: false, clock, resultPaths: RESULT_PATHS });
+    const guarded = new HttpToolRunner({ allowPrivate: false, caPem: null, clock, resultPaths: RESULT_PATHS });
     const { port } = server.address() as AddressInfo;
     for (const host of ['127.0.0.1', '0x7f.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '10.0.0.1'])
       expect([host, await guarded.run('org', { ...tool(), url: `http://${host}:${String(port)}/` }, INPUT, ongoing)]).toMatchObject([

@@ -141,7 +141,7 @@ describe('POST /v1/tools/{tool_id}/invoke', () => {
   beforeEach(async () => {
     server = createServer((request, response) => answer(request, response));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    runner = new HttpToolRunner({ allowPrivate: true, clock: systemClock, resultPaths: RESULT_PATHS });
+    runner = new HttpToolRunner({ allowPrivate: true, caPem: null, clock: systemClock, resultPaths: RESULT_PATHS });
     api = await openApi({ toolRunner: runner });
   });
   afterEach(async () => {

@@ -28,7 +28,7 @@ beforeEach(async () => {
   await once(server, 'listening');
   origin = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
   clock = new VirtualClock();
-  poster = new Poster({ allowPrivate: true, timeoutMs: 300, clock });
+  poster = new Poster({ allowPrivate: true, caPem: null, timeoutMs: 300, clock });
 });
 afterEach(async () => {
   await poster.close();
@@ -102,7 +102,7 @@ describe('Poster', () => {
   it.each(['http://127.0.0.1:9/', 'http://[::1]:9/', 'http://10.0.0.1/', 'http://169.254.169.254/latest', 'http://localhost:9/'])(
     'refuses %s for good unless it is allowed',
     async (url) => {
-      const strict = new Poster({ allowPrivate: false, timeoutMs: 2_000, clock });
+      const strict = new Poster({ allowPrivate: false, caPem: null, timeoutMs: 2_000, clock });
       expect(await strict.post(url, '{}', {}, never)).toEqual({ kind: 'refused', error: 'it is not at an address of the public internet' });
       await strict.close();
     },

@@ -18,7 +18,7 @@ beforeEach(async () => {
       ? Buffer.from(new Int16Array(480 * text.length).fill(3_000).buffer)
       : Buffer.from(mulaw.encode(new Int16Array(160 * text.length).fill(3_000))),
   );
-  speech = new HttpTextToSpeech({ allowPrivate: true, clock: systemClock });
+  speech = new HttpTextToSpeech({ allowPrivate: true, caPem: null, clock: systemClock });
   services = {
     deepgram: { ...NO_SPEECH.speech.deepgram, url: `${fake.url}/v1/speak`, apiKey: 'dg' },
     elevenlabs: { ...NO_SPEECH.speech.elevenlabs, url: `${fake.url}/v1/text-to-speech/`, apiKey: 'xi' },
@@ -57,7 +57,7 @@ describe('text to speech', () => {
     await expect(speech.samples(services, text, never)).rejects.toThrow('deepgram answered 401 (the key is wrong)');
     const keyless = { ...services, deepgram: { ...services.deepgram, apiKey: null } };
     await expect(speech.samples(keyless, text, never)).rejects.toThrow('there is no key for deepgram');
-    const guarded = new HttpTextToSpeech({ allowPrivate: false, clock: systemClock });
+    const guarded = new HttpTextToSpeech({ allowPrivate: false, caPem: null, clock: systemClock });
     await expect(guarded.samples(services, text, never)).rejects.toThrow('is not at an address of the public internet');
     await guarded.close();
     await expect(speech.samples(services, text, AbortSignal.abort())).rejects.toThrow('was not waited for');

@@ -1,17 +1,21 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { parseE164 } from '../../../../src/gateway/model/e164.js';
+import type { Result } from '../../../../src/lib/result.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
 const FROM = '+15550100555';
 let api: ApiFixture;
 let refusal: string | null;
+let priceOf: (to: string) => Result<number, string>;
 
 beforeEach(async () => {
   refusal = null;
+  priceOf = () => ({ ok: true, value: 0.01 });
   api = await openApi({
     placeCall: {
       kept: () => Promise.resolve(),
       fromRefusal: () => refusal,
+      priceOf: ({ to }) => priceOf(to),
       refusal: () => null,
       place: ({ callId }) => ({ ok: true, value: callId }),
     },
@@ -24,6 +28,8 @@ interface Made {
   readonly state: string;
   readonly plan: Readonly<Record<string, unknown>>;
   readonly counts: Readonly<Record<string, number>>;
+  readonly preview: Readonly<Record<string, unknown>>;
+  readonly refused_rows: readonly object[];
 }
 const post = async (body: object, headers: Record<string, string> = {}) => {
   const answer = await api.send({
@@ -38,32 +44,56 @@ const log = async (id: string) =>
   (await api.get(`/v2/batches/${id}/logs?direction=asc`)).body.data as { event_type: string; payload: object }[];
 
 describe('POST /v2/batches with numbers', () => {
-  it('dials the valid ones once each, and its log names the others', async () => {
-    const numbers = ['+4930123456', '4930123456', { phone_number: '+4930123457', time_zone: 'Mars/Base' }, 'abc', '+4930123458'];
-    const { status, made } = await post({ numbers });
-    expect([status, made.state]).toEqual([200, 'in_progress']);
-    expect(made.counts).toMatchObject({ requested: 5, validated: 2 });
-    const entries = await log(made.batch_id);
-    expect(entries.map(({ payload }) => payload)).toMatchObject([
+  it('is answered with what would be dialled, and every refused row with its number and reason; nothing is dialled before its start', async () => {
+    await api.post('/v1/do-not-call', { phone_numbers: ['+4930123459'] });
+    priceOf = (to) => (to.startsWith('+49') ? { ok: true, value: 0.02 } : { ok: false, error: `${to} begins with no prefix` });
+    const zoned = { phone_number: '+4930123457', time_zone: 'Mars/Base' };
+    const numbers = ['+49 30 123456', '4930123456', zoned, 'abc', '+4930123458', '+4930123459', '+33123456789', '+88312345678901'];
+    const { status, made } = await post({ numbers, max_duration: 10 });
+    expect([status, made.state, made.counts]).toMatchObject([200, 'ready', { requested: 8, validated: 2, waiting: 2, dispatched: 0 }]);
+    const rows = [
+      { row: 1, phone_number: '+4930123456', reason: 'DUPLICATE', message: 'is there already' },
+      { row: 2, reason: 'INVALID_TIME_ZONE', message: 'Mars/Base is not a time zone, such as Europe/Berlin' },
+      { row: 3, phone_number: 'abc', reason: 'INVALID_NUMBER', message: expect.stringContaining('in E.164 form') as unknown },
+      { row: 5, phone_number: '+4930123459', reason: 'DO_NOT_CALL' },
+      { row: 6, phone_number: '+33123456789', reason: 'DIAL_NOT_ALLOWED', message: '+33123456789 begins with no prefix' },
+      { row: 7, phone_number: '+88312345678901', reason: 'DIAL_NOT_ALLOWED' },
+    ];
+    expect(made.refused_rows).toMatchObject(rows);
+    // Midnight of UTC, 1 January 2026: Berlin's 09:00 comes.
+    const first_call_at = '2026-01-01T08:00:00.000Z';
+    expect(made.preview).toEqual({ refused: 6, callable_now: 0, callable_later: 2, first_call_at, reserved_cost: 0.4 });
+    expect((await log(made.batch_id)).map(({ payload }) => payload)).toMatchObject([
       { state_change: 'created' },
       { state_change: 'validating' },
-      {
-        numbers: [
-          { row: 1, phone_number: '+4930123456', error: 'is there already' },
-          { row: 2, error: 'Mars/Base is not a time zone, such as Europe/Berlin' },
-          { row: 3, phone_number: 'abc', error: expect.stringContaining('is not a phone number in E.164 form') as unknown },
-        ],
-        invalid_total: 3,
-      },
-      { state_change: 'in_progress', message: '5 requested, 2 validated, 0 dispatched, 1 calls per second' },
+      { rows, refused_total: 6 },
+      { state_change: 'ready', message: '8 requested, 2 validated, 0 dispatched, 1 calls per second' },
     ]);
-    const [noted] = await api.stores.audit.list(api.orgId, { take: 1 });
-    expect(noted).toMatchObject({ action: 'batch.create', record: made.batch_id });
+    const started = await api.post(`/v2/batches/${made.batch_id}/start`, {});
+    expect(started.body.data).toMatchObject({ state: 'in_progress', preview: { refused: 6 } });
+    expect((await api.stores.audit.list(api.orgId, { take: 2 })).map(({ action }) => action)).toEqual(['batch.start', 'batch.create']);
+  });
+
+  it('begins at once with start: true, unless a row is refused', async () => {
+    expect((await post({ start: true, numbers: ['+4930123456'] })).made.state).toBe('in_progress');
+    expect((await post({ start: true, numbers: ['+4930123456', '12'] })).made.state).toBe('ready');
+  });
+
+  it('names numbers that have no hour in which they may be called', async () => {
+    priceOf = () => ({ ok: true, value: 0 });
+    const { made } = await post({ numbers: ['+88312345678901', '+4930123456'] });
+    expect(made.refused_rows).toMatchObject([{ row: 0, reason: 'OUTSIDE_HOURS', message: 'has no known time zone: give one' }]);
+  });
+
+  it('names 2,000 refused rows and counts the others', async () => {
+    const numbers = ['+4930123456', ...Array.from({ length: 2_100 }, () => '12')];
+    const { made } = await post({ numbers });
+    expect([made.preview['refused'], made.refused_rows.length, made.refused_rows.at(-1)]).toMatchObject([2_100, 2_000, { row: 2_000 }]);
   });
 
   it('fails when none is valid', async () => {
     const { made } = await post({ numbers: ['1', '2'] });
-    expect(made.state).toBe('failed');
+    expect([made.state, made.refused_rows.length]).toEqual(['failed', 2]);
     expect((await log(made.batch_id)).at(-1)).toMatchObject({ event_type: 'complete', payload: { calls_total: 0 } });
   });
 
@@ -89,6 +119,7 @@ describe('POST /v2/batches with numbers', () => {
     [{ numbers: ['+4930123456'], csv: 'phone_number' }, 'csv'],
     [{ numbers: [] }, 'numbers'],
     [{}, 'numbers'],
+    [{ start: true }, 'numbers'],
     [{ numbers: ['+4930123456'], from: '+15550100556' }, 'from'],
     [{ numbers: ['+4930123456'], agent_id: '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11' }, 'agent_id'],
     [{ numbers: ['+4930123456'], webhook: 'http://10.0.0.1/' }, 'webhook'],
@@ -107,8 +138,8 @@ describe('POST /v2/batches with numbers', () => {
 
   it('makes one batch for one idempotency-key', async () => {
     const key = { 'idempotency-key': 'march' };
-    const [one, other] = [await post({ numbers: ['+4930123456'] }, key), await post({ numbers: ['+4930123456'] }, key)];
-    expect(other.made.batch_id).toBe(one.made.batch_id);
+    const [one, other] = [await post({ numbers: ['+4930123456', '12'] }, key), await post({ numbers: ['+4930123456', '12'] }, key)];
+    expect(other.made).toEqual(one.made);
     expect(await post({ numbers: ['+4930123457'] }, key)).toMatchObject({ status: 409, errors: [{ error: 'IDEMPOTENCY_KEY_REUSED' }] });
   });
 
@@ -160,24 +191,73 @@ describe('POST /v2/batches with a body of CSV', () => {
 });
 
 describe('POST /v2/batches with CSV', () => {
-  it('takes further columns for the agent, and a list without a first line', async () => {
-    const lines = ['\uFEFFphone_number;time_zone;name', '+4930123456;Europe/Berlin;"Ada; B."', '', '+4930123457;;Bob'];
-    expect((await post({ csv: lines.join('\r\n') })).made.counts).toMatchObject({ requested: 2, validated: 2 });
-    expect((await post({ csv: '+4930123456\n+4930123457\n' })).made.counts).toMatchObject({ validated: 2 });
+  it.each([
+    [
+      'semicolons, a byte order mark, empty lines',
+      ['\uFEFFphone_number;time_zone;name', '+4930123456;Europe/Berlin;"Ada; B."', '', '+4930123457;;Bob'],
+    ],
+    ['tabs', ['phone_number\ttime_zone\tname', '+4930123456\tEurope/Berlin\tAda, B.', '+4930123457\t\tBob', '\t\t']],
+    ['a list without a first line', ['+49 30 123456', '+49 (30) 123-457']],
+    ['Phone_Number', ['Name,Phone_Number,Time Zone', 'Ada,+49 30 123456,Europe/Berlin', 'Bob,+4930123457,']],
+    ['phone', ['name,phone', 'Ada,+49\u00a030 123456', 'Bob,+4930123457', ',']],
+  ])('is read with %s', async (_what, lines) => {
+    const { made } = await post({ csv: lines.join('\r\n') });
+    expect([made.counts, made.refused_rows]).toMatchObject([{ requested: 2, validated: 2 }, []]);
+  });
+
+  it('names every row that cannot be read together with those that are no numbers, and goes on behind each', async () => {
+    const rows = [
+      'phone_number,name',
+      '+4930123456,Ada',
+      '+4930123457',
+      '+4930123458,A"da"x',
+      '12,Bob',
+      '',
+      `+4930123459,${'x'.repeat(1_001)}`,
+    ];
+    const { made } = await post({
+      csv: [...rows, '+4930123450,"Cid" x', '+4930123451,Dora', '+4930123452,"Eve', '+4930123453,Fay'].join('\n'),
+    });
+    expect(made.refused_rows).toMatchObject([
+      { row: 3, phone_number: '+4930123457', reason: 'UNREADABLE_ROW', message: 'has 1 columns, and the first line has 2' },
+      { row: 4, reason: 'UNREADABLE_ROW', message: expect.stringContaining('has a quote within a cell') as unknown },
+      { row: 5, phone_number: '12', reason: 'INVALID_NUMBER' },
+      { row: 7, phone_number: '+4930123459', reason: 'UNREADABLE_ROW', message: 'column 2 has more than 1000 characters' },
+      { row: 8, reason: 'UNREADABLE_ROW', message: expect.stringContaining('has a quote within a cell') as unknown },
+      { row: 10, reason: 'UNREADABLE_ROW', message: 'has a quote that is never closed' },
+    ]);
+    expect(made.counts).toMatchObject({ requested: 9, validated: 3 });
+  });
+
+  it('goes on behind a quote that swallows more than a record may have', async () => {
+    const more = Array.from({ length: 2_000 }, (_none, row) => `+4930${String(1_000_000 + row)},x`);
+    const { made } = await post({ csv: ['phone_number,name', '+4930123456,"Ada', ...more].join('\n') });
+    expect(made.refused_rows).toMatchObject([{ row: 2, message: 'has more than 16384 bytes, or a quote that is never closed' }]);
+    expect(made.counts).toMatchObject({ requested: 2_001, validated: 2_000 });
+  });
+
+  it('is refused with more than 100 rows whose quotes do not match', async () => {
+    const { status, errors } = await post({ csv: `phone_number,name\n${'+4930123456,"x" y\n'.repeat(101)}` });
+    expect([status, errors[0]?.message]).toEqual([
+      400,
+      expect.stringMatching(/^has more than 100 rows whose quotes do not match, at the lines 2, 3/),
+    ]);
   });
 
   it.each([
     ['name\nAda', /^line 1: has no column phone_number/],
-    ['phone_number,phone_number\n1,2', /^line 1: column 2 needs a name of its own/],
-    ['phone_number,name\n+4930123456,Ada\n+4930123457', /^line 3/],
-    ['phone_number,name\n+4930123456,"Ada', /^line \d/],
-    ['phone_number,name\n+4930123456,A"da"x', /^line 2, column 2/],
-    [`phone_number,name\n+4930123456,${'x'.repeat(1_001)}`, /^line 2, column 2: has more than 1000 characters/],
+    ['phone_number,Phone\n1,2', /^line 1: column 2 needs a name of its own: column 1 is phone_number, too/],
+    ['phone_number,"x\n1,2', /^line 1: .*[Qq]uote/],
     ['phone_number\n', /has no numbers/],
     ['', /has no numbers/],
   ])('says where %j is wrong', async (csv, message) => {
     const { status, errors } = await post({ csv });
     expect([status, errors[0]?.path, errors[0]?.message]).toEqual([400, 'csv', expect.stringMatching(message)]);
+  });
+
+  it('says everything that is wrong with the first line', async () => {
+    const { errors } = await post({ csv: 'phone_number,a=b,,phone\n' });
+    expect(errors.map(({ message }) => message.slice(0, 16))).toEqual(['line 1: column 2', 'line 1: column 3', 'line 1: column 4']);
   });
 
   const csv = (count: number): string => Array.from({ length: count }, (_, row) => `+4930${String(1_000_000 + row)}`).join('\n');
@@ -200,6 +280,9 @@ describe('a batch is steered', () => {
   it('paused, resumed and stopped; what is over stays so', async () => {
     const { made } = await post({ numbers: ['+4930123456'] });
     const id = made.batch_id;
+    expect(await move(id, 'pause')).toBe('BATCH_STATE');
+    expect(await move(id, 'start')).toBe('in_progress');
+    expect(await move(id, 'start')).toBe('in_progress');
     expect(await move(id, 'pause')).toBe('paused');
     expect(await move(id, 'pause')).toBe('paused');
     expect(await move(id, 'resume')).toBe('in_progress');
@@ -242,6 +325,7 @@ describe('an organization with many numbers that wait', () => {
       placeCall: {
         kept: () => Promise.resolve(),
         fromRefusal: () => null,
+        priceOf: () => ({ ok: true, value: 0.01 }),
         refusal: () => null,
         place: ({ callId }) => ({ ok: true, value: callId }),
       },
@@ -249,6 +333,7 @@ describe('an organization with many numbers that wait', () => {
         batchRuns: {
           begin: (...given) => batchRuns.begin(...given),
           add: (...given) => batchRuns.add(...given),
+          show: (...given) => batchRuns.show(...given),
           move: (...given) => batchRuns.move(...given),
           read: async (...given) => (await batchRuns.read(...given)).map((run) => run && { ...run, counts: { ...run.counts, ...counts } }),
         },

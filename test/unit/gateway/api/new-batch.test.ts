@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { makeBatch } from '../../../../src/gateway/api/new-batch.js';
 import type { BatchPlan } from '../../../../src/gateway/model/batch.js';
+import { DEFAULT_CALLING_HOURS } from '../../../../src/gateway/model/calling-hours.js';
 import { newUuid } from '../../../../src/lib/ids.js';
 import { untilSo } from '../../../support/turn.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
@@ -14,10 +15,21 @@ it('writes numbers in pieces, and after each rests for three times as long as th
     return Promise.resolve(1);
   };
   const done = () => Promise.resolve(true);
-  const stores = { batches: { create: done, append: done }, batchRuns: { begin: done, add, move: done } };
+  const stores = { batches: { create: done, append: done }, batchRuns: { begin: done, add, show: done, move: done } };
   const piece = (row: number) => [{ row, phone_number: `+4930${String(1_000_000 + row)}` }];
-  const batch = { orgId: newUuid(), batchId: newUuid(), name: 'Three', plan: {} as BatchPlan, given: [0, 1, 2].map(piece), count: 3 };
-  const made = makeBatch(stores as never, { ...batch, keep: done }, clock);
+  const batch = {
+    orgId: newUuid(),
+    batchId: newUuid(),
+    name: 'Three',
+    plan: { hours: DEFAULT_CALLING_HOURS } as BatchPlan,
+    given: [0, 1, 2].map(piece),
+    count: 3,
+    unreadable: [],
+    start: true,
+  };
+  const doNotCall = { find: () => Promise.resolve(new Set<never>()) };
+  const terms = { doNotCall, priceOf: () => ({ ok: true, value: 0 }) as const, minutes: 1 };
+  const made = makeBatch(stores as never, { ...batch, terms, keep: done }, clock);
   const startMs = clock.nowMs();
   for (const pieces of [1, 2, 3]) {
     await untilSo(() => writtenMs.length === pieces && clock.pendingTimers > 0);

@@ -100,6 +100,7 @@ describe('/openapi.json', () => {
       'post /v2/batches/{batch_id}/logs',
       'post /v2/batches/{batch_id}/pause',
       'post /v2/batches/{batch_id}/resume',
+      'post /v2/batches/{batch_id}/start',
       'post /v2/batches/{batch_id}/stop',
     ]);
   });

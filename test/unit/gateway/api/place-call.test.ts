@@ -17,6 +17,7 @@ beforeEach(async () => {
   const placeCall: PlaceCall = {
     kept: () => Promise.resolve(),
     fromRefusal: () => null,
+    priceOf: () => ({ ok: true, value: 0.01 }),
     refusal: () => refusal,
     place: (call) => {
       if (fails) return { ok: false, error: 'DRAINING' };

@@ -46,7 +46,7 @@ beforeEach(async () => {
 async function verifierOf(allowPrivate = true): Promise<StirVerifier> {
   const roots = certificatesOf(await readFile(authority.rootsFile, 'utf8'));
   return new StirVerifier({
-    certificates: new CertificateRepository({ roots, allowPrivate, timeoutMs: 2_000, clock }),
+    certificates: new CertificateRepository({ roots, allowPrivate, caPem: null, timeoutMs: 2_000, clock }),
     maxAgeMs: 60_000,
     clock,
   });

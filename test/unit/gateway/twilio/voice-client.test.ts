@@ -16,7 +16,7 @@ import { VirtualClock } from '../../../support/virtual-clock.js';
 const URL_OF_BOT = 'https://bot.example/voice?shop=7';
 const MAX_AUDIO_BYTES = 8_388_608;
 const ENDED = new AbortController().signal;
-const OPTIONS = { allowPrivate: false, timeoutMs: 15_000, clock: new VirtualClock() };
+const OPTIONS = { allowPrivate: false, caPem: null, timeoutMs: 15_000, clock: new VirtualClock() };
 const POST: VoiceRequest = { url: URL_OF_BOT, method: 'POST', parameters: { To: '+1 555', From: 'ann&bob' }, token: 'secret' };
 const GET: VoiceRequest = { ...POST, method: 'GET' };
 
@@ -47,7 +47,7 @@ describe('a voice webhook', () => {
     expect(await server.document(POST, ENDED)).toEqual(ok({ text: '<Response/>', contentType: null, setCookies: [] }));
     expect(sent).toEqual([
       {
-        client: { allowPrivate: false, clock: OPTIONS.clock, maxResponseBytes: MAX_XML_BYTES },
+        client: { allowPrivate: false, caPem: null, clock: OPTIONS.clock, maxResponseBytes: MAX_XML_BYTES },
         url: URL_OF_BOT,
         request: {
           method: 'POST',
@@ -146,7 +146,7 @@ describe('an audio file', () => {
     expect(await files.audio('https://cdn.example/a.wav', ENDED)).toEqual(ok(Buffer.from('RIFF')));
     expect(sent).toEqual([
       {
-        client: { allowPrivate: false, clock: OPTIONS.clock, maxResponseBytes: MAX_AUDIO_BYTES },
+        client: { allowPrivate: false, caPem: null, clock: OPTIONS.clock, maxResponseBytes: MAX_AUDIO_BYTES },
         url: 'https://cdn.example/a.wav',
         request: { method: 'GET', headers: { accept: 'audio/*' }, body: null, signal: ENDED, timeoutMs: 15_000 },
       },

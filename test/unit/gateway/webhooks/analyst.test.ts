@@ -18,7 +18,7 @@ let model: FakeTextModel;
 let client: GuardedClient;
 beforeEach(async () => {
   model = await FakeTextModel.start();
-  client = new GuardedClient({ allowPrivate: true, clock: new VirtualClock(), maxResponseBytes: 65_536 });
+  client = new GuardedClient({ allowPrivate: true, caPem: null, clock: new VirtualClock(), maxResponseBytes: 65_536 });
 });
 afterEach(async () => {
   await client.close();

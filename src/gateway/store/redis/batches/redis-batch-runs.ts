@@ -1,6 +1,7 @@
 import { Cluster } from 'ioredis';
 import type { BatchAttempt, BatchCounts, BatchNumber, BatchPlan, BatchState } from '../../../model/batch.js';
 import { dayOf } from '../../../model/batch.js';
+import type { BatchPreview } from '../../../model/batch-preview.js';
 import type { BatchEvent, BatchRecord } from '../../../model/batch-log.js';
 import type { E164 } from '../../../model/e164.js';
 import type { BatchMove, BatchPace, BatchRun, BatchRuns, BatchWork, DueNumber, NumberStep, Settlement } from '../../../ports/batches.js';
@@ -60,6 +61,10 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
     const keys = [batchKey(batchId), batchRunKey(batchId), batchNumbersKey(batchId), batchDueKey(batchId)];
     const args = numbers.flatMap((entry, index) => [firstPlace + index, entry.number, JSON.stringify(entry)]);
     return Number(await redis.script(ADD, keys, [clock.wallMs(), ...args]));
+  }
+
+  async show(batchId: string, preview: BatchPreview): Promise<void> {
+    await this.parts.redis.run((client) => client.hset(batchRunKey(batchId), 'preview', JSON.stringify(preview)));
   }
 
   async read(scope: Scope, batchIds: readonly string[]): Promise<readonly (BatchRun | null)[]> {
@@ -236,12 +241,14 @@ export class RedisBatchRuns implements BatchRuns, BatchWork {
       abandoned_today: number(`abandoned:${day}`),
     };
     const state = fields.get('state') as BatchState;
+    const preview = fields.get('preview');
     return {
       batchId,
       orgId: fields.get('org_id') ?? '',
       state,
       plan: JSON.parse(plan) as BatchPlan,
       counts,
+      preview: preview === undefined ? null : (JSON.parse(preview) as BatchPreview),
       sinceResumed: {
         answered: counts.answered_today - number(`resumed_answered:${day}`),
         abandoned: counts.abandoned_today - number(`resumed_abandoned:${day}`),
