@@ -62,7 +62,7 @@ export interface DialogOwner {
   readonly dialledId: string | null;
   /** Our INVITE went out: the id of its dialog has to survive us. */
   onDialled(): void;
-  /** A request of ours within the dialog failed. */
+  /** A request of ours failed: one within the dialog, or an INVITE that nobody answered. */
   onSignallingError(text: string): void;
   /** Another host has the call. */
   onTaken(): void;
@@ -186,7 +186,10 @@ export class CallDialog {
         this.#refresh?.settled(sessionExpiresOf(response), response.get('Allow'), true);
         this.owner.dispatch({ type: 'dial-answered', sdp: answer });
       },
-      onRefused: (status: number, isLocal: boolean) => this.owner.dispatch({ type: 'dial-refused', status, isLocal }),
+      onRefused: (status: number, unanswered: string | null) => {
+        if (unanswered !== null) this.owner.onSignallingError(`INVITE: ${unanswered}`);
+        this.owner.dispatch({ type: 'dial-refused', status, isLocal: unanswered !== null });
+      },
       request: (dialogId: string, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2]) =>
         this.#request(dialogId, request, onAnswer, onUpdate),
       onUpdate,

@@ -35,8 +35,8 @@ export interface PlacedInviteOwner {
   /** A provisional response above 100. @param sdp of its dialog, '' without one */
   onProceeding(status: number, sdp: string): void;
   onAnswered(dialog: SrfDialog, sdp: string, response: InviteResponse): void;
-  /** @param isLocal the SIP server's own status, in place of a response */
-  onRefused(status: number, isLocal: boolean): void;
+  /** @param unanswered why there is no response: the status is the SIP server's own, or ours; `null`: it is the trunk's */
+  onRefused(status: number, unanswered: string | null): void;
   /** Sends a request in the early dialog, and answers its challenges. */
   request(dialogId: string, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2]): void;
   readonly onUpdate: SrfHandler;
@@ -137,19 +137,20 @@ export class PlacedInvite {
       onFailed: (error) => {
         this.log.warn({ error: errorText(error) }, 'call.invite.failed');
         this.#settled();
-        this.owner.onRefused(error instanceof ConnectionLostError ? NO_RESPONSE : NOT_SENT, true);
+        this.owner.onRefused(error instanceof ConnectionLostError ? NO_RESPONSE : NOT_SENT, errorText(error));
       },
     });
   }
 
   #onResponse(response: InviteResponse): void {
-    const { status, isLocal } = response;
-    this.trace.sip('in', response.raw, `SIP/2.0 ${String(status)}`);
+    const { status, unanswered } = response;
+    if (unanswered === null) this.trace.sip('in', response.raw, `SIP/2.0 ${String(status)}`);
+    else this.trace.sip(null, response.raw, `no response to INVITE: ${unanswered}`);
     if (status < 200) return this.#onProvisional(response);
     if (status < 300) return this.#onSuccess(response);
     if (!this.#isCancelled && this.#sendsAgain(response)) return;
     this.#settled();
-    this.owner.onRefused(status, isLocal);
+    this.owner.onRefused(status, unanswered);
   }
 
   #onProvisional(response: InviteResponse): void {
@@ -181,7 +182,7 @@ export class PlacedInvite {
       this.log.warn({ error: errorText(error) }, 'call.invite.answer_unusable');
       this.acknowledge();
       this.srf.request(response.dialogId, { method: 'BYE' }, () => undefined);
-      return this.owner.onRefused(response.status, false);
+      return this.owner.onRefused(response.status, null);
     }
     this.owner.onAnswered(dialog, sdp, response);
   }

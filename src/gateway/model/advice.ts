@@ -53,7 +53,8 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   NO_ANSWER: 'Call again later.',
   CALLEE_DECLINED: 'Nothing: whoever was called does not want the call.',
   TRUNK_REFUSED: "See the SIP status and the trace; check the number's sip_endpoint and credentials, and what the trunk allows.",
-  TRUNK_UNREACHABLE: "Check the number's sip_endpoint; the SIP server's log says whether name, connection or certificate failed.",
+  TRUNK_UNREACHABLE:
+    "See signalling_error of the record for what failed. A name that is not found, or a refused connection: check the number's sip_endpoint. No answer: look for a firewall. A certificate: set ca or tls_names of the trunk, or have the trunk renew it. A trunk that wants a certificate of ours: set client_certificate.",
   DIAL_AMBIGUOUS: 'Find out from the trunk whether it placed the call before you dial again.',
   REQUEST_PENDING: 'Nothing: the carrier retries.',
 };
