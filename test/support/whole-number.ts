@@ -9,6 +9,7 @@ export const EVERY_OPTION: Required<InboundOptions> = {
   max_calls_per_second: 3,
   media_encryption: 'optional',
   refer: false,
+  no_reinvite: true,
   voice_url: 'https://app.example/voice',
   voice_fallback_url: 'https://app.example/fallback',
   status_callback: 'https://app.example/status',
@@ -28,6 +29,7 @@ export async function everySetting(): Promise<Required<OutboundTrunk>> {
     client_certificate: { certificate: cert, key },
     caller_id_header: 'P-Asserted-Identity',
     registrar: 'registrar.example',
+    no_reinvite: true,
   };
 }
 

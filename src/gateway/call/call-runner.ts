@@ -96,6 +96,10 @@ export class CallRunner {
       credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
       trunkHeaders: () =>
         origin.direction === 'inbound' ? {} : trunkHeaders(this.#state.route?.number.outbound, services.trunksArePublic),
+      noReinvite: () => {
+        const { inbound, outbound } = this.#state.route?.number ?? {};
+        return (origin.direction === 'inbound' ? inbound?.options : outbound)?.no_reinvite === true;
+      },
       onSignallingError: (signallingError: string) => {
         this.#progress = { ...this.#progress, signallingError };
         this.#keep();

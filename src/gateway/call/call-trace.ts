@@ -301,6 +301,7 @@ function happened(event: CallEvent, { placing }: CallState): string {
     case 'refresh-due':
       return 'the session timer is due';
     case 'reinvite-answered':
+      if (event.refusal !== undefined) return `the re-INVITE is not sent: ${event.refusal}`;
       return `the carrier answered our re-INVITE: ${String(event.status)}`;
     case 'transfer-asked':
       return 'the agent requested a transfer';

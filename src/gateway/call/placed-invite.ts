@@ -23,6 +23,8 @@ export interface DialTarget {
   readonly headers: SrfHeaders;
   /** Id of the dialog that it makes; `null`: not known before. */
   readonly dialogId: string | null;
+  /** No session timer is agreed. */
+  readonly noReinvite?: boolean;
   /** Asked right before it leaves; left out: it may. Rejects with `StoreUnavailableError`. */
   readonly confirm?: () => Promise<boolean>;
 }
@@ -201,7 +203,7 @@ export class PlacedInvite {
   #lengthensSession(response: InviteResponse): boolean {
     const least = /^\s*(\d{1,6})\s*(?:;|$)/.exec(response.get('Min-SE') ?? '')?.[1];
     if (response.status !== 422 || least === undefined || Number(least) > MAX_MIN_SE_SECONDS) return false;
-    if (this.#sessionTimer['Min-SE'] !== undefined) return false;
+    if (this.#sessionTimer['Min-SE'] !== undefined || this.target.noReinvite === true) return false;
     this.#sessionTimer = { 'Session-Expires': String(Math.max(SESSION_SECONDS, Number(least))), 'Min-SE': least };
     return true;
   }

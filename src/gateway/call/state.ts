@@ -324,13 +324,14 @@ export type CallEvent =
   | { readonly type: 'reoffered'; readonly requestId: number; readonly method: 'INVITE' | 'UPDATE'; readonly sdp: string }
   /** The session timer wants a re-INVITE. */
   | { readonly type: 'refresh-due' }
-  /** The final answer to a re-INVITE of ours; 408 when none came. */
+  /** The final answer to a re-INVITE of ours; 408 when none came. `refusal`: we did not send it, a sentence why. */
   | {
       readonly type: 'reinvite-answered';
       readonly status: number;
       readonly sdp: string;
       readonly retryAfterMs: number;
       readonly attempt: number;
+      readonly refusal?: string;
     }
   /** The agent transfers the caller to this target. `leg`: how we dial it where the carrier takes no REFER; left out: we do not. */
   | { readonly type: 'transfer-asked'; readonly requestId: string | null; readonly to: string; readonly leg?: LegRules }

@@ -45,7 +45,7 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   ACK_TIMEOUT:
     'If the trace says that an ACK had another CSeq, the carrier must send the number of the INVITE. Otherwise our 200 or the ACK was lost: look for a firewall, or a Contact address that the carrier cannot reach.',
   MEDIA_MOVE_REFUSED:
-    "The trace has the trunk's answer to our re-INVITE. Ask the carrier to accept one that changes the media address, and the operator why the media had to move.",
+    "The trace has the trunk's answer to our re-INVITE, or says that the number has no_reinvite. Ask the carrier to accept one that changes the media address, and the operator why the media had to move.",
   MEDIA_LOST: 'Ask the operator what happened to rtpengine at that time.',
   API_STOPPED: 'Nothing: a user ended it with an API key or in the console; GET /v1/audit shows which.',
   DIAL_NOT_ALLOWED: 'See in the trace which rule refused it, and ask the operator to change it (trunkline org set-dialling).',

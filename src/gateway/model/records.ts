@@ -19,6 +19,8 @@ const optionsSchema = z.object({
   media_encryption: z.enum(['required', 'optional']),
   /** `false`: the carrier takes no REFER, and a transfer is a call of ours; left out: a REFER is tried first. */
   refer: z.boolean().optional(),
+  /** `true`: the carrier refuses re-INVITEs, UPDATEs and session timers: we send none, nor agree to one. */
+  no_reinvite: z.boolean().optional(),
   /** A server that answers each call with TwiML, in place of the agent. */
   voice_url: z.string().optional(),
   /** Asked when `voice_url` fails. */
@@ -49,6 +51,7 @@ const trunkSchema = z.object({
   client_certificate: z.object({ certificate: z.string() }).optional().describe('PEM: shown to the trunk'),
   caller_id_header: z.enum(CALLER_ID_HEADERS).optional(),
   registrar: z.string().optional().describe('Where the gateway registers `username`'),
+  no_reinvite: z.boolean().optional().describe('true: we send no re-INVITE, UPDATE or session timer'),
 });
 
 type ShownTrunk = Readonly<z.output<typeof trunkSchema>>;
