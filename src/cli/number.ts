@@ -25,6 +25,7 @@ interface RoutingFlags extends ApiFlags {
   readonly refer?: string;
   readonly reinvite?: string;
   readonly outboundReinvite?: string;
+  readonly optionsInterval?: number;
   readonly username?: string;
   readonly passwordFile?: string;
   readonly realm?: string;
@@ -143,6 +144,7 @@ function routingFlags(command: Command, io: ApiIo, work: (api: Client, flags: Ro
     .option('--media-encryption <rule>', 'required or optional')
     .option('--refer <yes|no>', 'no: this carrier takes no REFER, and transfers are placed calls', yesOrNo)
     .option('--reinvite <yes|no>', 'no: this carrier gets no re-INVITE, UPDATE or session timer', yesOrNo)
+    .option('--options-interval <seconds>', 'between two OPTIONS to the trunk, 10 to 3600; 0: none', seconds)
     .option('--outbound-reinvite <yes|no>', 'no: the trunk gets none in calls that we place', yesOrNo)
     .option('--voice-url <url>', 'a server that answers with TwiML, or "none"')
     .option('--voice-fallback-url <url>', 'requested when --voice-url fails, or "none"')
@@ -152,7 +154,7 @@ function routingFlags(command: Command, io: ApiIo, work: (api: Client, flags: Ro
 
 /** What is long, or an object, is only said to be there. */
 function trunkRows(outbound: SipRecord['outbound']): string[][] {
-  const { sip_endpoint: _endpoint, registration: _state, ...settings } = outbound ?? { sip_endpoint: '' };
+  const { sip_endpoint: _endpoint, registration: _registration, ...settings } = outbound ?? { sip_endpoint: '' };
   return Object.entries(settings).map(([name, value]) => {
     return [`trunk's ${name.replaceAll('_', ' ')}`, settingText(value)];
   });
@@ -176,6 +178,11 @@ function yesOrNo(text: string): string {
   return text;
 }
 
+function seconds(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('must be a number of seconds.');
+  return Number(text);
+}
+
 function limit(text: string): Limit {
   if (text === 'none') return text;
   if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('must be a number, or "none".');
@@ -191,7 +198,19 @@ function inboundUpdate({ inbound }: SipRecord, flags: RoutingFlags) {
 
 /** What is left out keeps its value. */
 async function trunkOf(sip_endpoint: string, flags: RoutingFlags) {
-  const { username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar, outboundReinvite } = flags;
+  const {
+    username,
+    passwordFile,
+    realm,
+    caFile,
+    tlsName,
+    certificateFile,
+    keyFile,
+    callerIdHeader,
+    registrar,
+    outboundReinvite,
+    optionsInterval,
+  } = flags;
   const [password, ca, certificate, key] = await Promise.all(
     [passwordFile, caFile, certificateFile, keyFile].map(async (file) => (file === undefined ? undefined : await textOf(file))),
   );
@@ -202,6 +221,7 @@ async function trunkOf(sip_endpoint: string, flags: RoutingFlags) {
     ...queryOf({ username, password: password?.replace(/\r?\n$/, ''), realm, ca, registrar }),
     ...(tlsName === undefined ? {} : { tls_names: [...tlsName] }),
     ...(certificate === undefined || key === undefined ? {} : { client_certificate: { certificate, key } }),
+    ...(optionsInterval === undefined ? {} : { options_interval_s: optionsInterval }),
     ...(outboundReinvite === undefined ? {} : { no_reinvite: outboundReinvite === 'no' }),
     // The API says which there are.
     ...(callerIdHeader === undefined ? {} : { caller_id_header: callerIdHeader as 'From' }),
@@ -231,7 +251,7 @@ function hasInbound(flags: RoutingFlags): boolean {
 function hasOutbound(flags: RoutingFlags): boolean {
   const { username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar } = flags;
   const ofTrunk = [username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar];
-  return [...ofTrunk, flags.outbound, flags.outboundReinvite].some((one) => one !== undefined);
+  return [...ofTrunk, flags.outbound, flags.outboundReinvite, flags.optionsInterval].some((one) => one !== undefined);
 }
 
 /** `undefined`: not given. */

@@ -326,6 +326,7 @@ export class RunnerBench {
       handle: none,
       use: none,
       onConnect: none,
+      options: none,
       onLost: none,
       connect: none,
       disconnect: none,

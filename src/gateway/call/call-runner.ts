@@ -495,7 +495,7 @@ export class CallRunner {
   async #permit(): Promise<CallEvent> {
     if (this.placed === null) throw new Error('only a call that we place needs permission');
     this.#scope.defer('dial', () => this.#uncount());
-    return permission(this.placed, this.services.dials, this.#log);
+    return permission(this.placed, this.services, this.#log);
   }
 
   /** When a call that we place rang, and was answered. */

@@ -269,13 +269,16 @@ export type RelayLossCause = 'node' | 'deaf-port' | 'sender-reports';
 
 export type ByeReason = Extract<Reason, 'CALLER_HANGUP' | 'ACK_TIMEOUT' | 'SESSION_EXPIRED'>;
 
+/** Why a call is not placed. */
+export type NotPermitted = Extract<Reason, 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL' | 'STORE_UNAVAILABLE' | 'TRUNK_UNREACHABLE'>;
+
 export type CallEvent =
   | { readonly type: 'invited' }
   /** We place the call. */
   | { readonly type: 'placed' }
   | { readonly type: 'permitted'; readonly route: Route; readonly permit: DialPermit }
   /** `detail`: a sentence. */
-  | { readonly type: 'not-permitted'; readonly reason: 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL' | 'STORE_UNAVAILABLE'; readonly detail: string }
+  | { readonly type: 'not-permitted'; readonly reason: NotPermitted; readonly detail: string }
   /** A provisional response to our INVITE; `sdp`: of its early dialog, '' without one. */
   | { readonly type: 'dial-proceeding'; readonly status: number; readonly sdp: string }
   /** A 2xx to our INVITE. */

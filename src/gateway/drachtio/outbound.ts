@@ -73,7 +73,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
     orgId,
     from,
     to,
-    endpoint: trunk.sip_endpoint,
+    trunk,
     agent,
     ringTimeoutMs,
     detectAnswerer,
@@ -125,4 +125,10 @@ export function trunkUri(
   const hostPort = port === undefined ? host : `${host}:${String(port)}`;
   const uri = isSips ? `sips:${to}@${hostPort}` : `sip:${to}@${hostPort};transport=tls`;
   return { uri, host, port: port ?? DEFAULT_SIPS_PORT, hostPort };
+}
+
+/** Without a user (RFC 3261 §10.2, §11.1). */
+export function registrarUri(registrar: string): { readonly uri: string; readonly host: string } {
+  const { host, hostPort } = trunkUri(registrar, '');
+  return { uri: `sip:${hostPort};transport=tls`, host };
 }

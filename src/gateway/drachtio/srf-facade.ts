@@ -188,7 +188,8 @@ export function createSrfApp(assertPublic = knowsNone): SrfApp {
     request: (dialogId, request, onAnswer, onUpdate, onMessage) => requests.send(dialogId, request, onAnswer, onUpdate, onMessage),
     forget: (dialog) => srf.removeDialog(dialog),
     place: (invite, listener) => requests.place(invite, listener),
-    register: (request, onAnswer) => requests.register(request, onAnswer),
+    register: (request, onAnswer) => requests.ask('REGISTER', request, onAnswer),
+    options: (request, onAnswer) => requests.ask('OPTIONS', request, onAnswer),
     snapshot: (dialog, invite) => {
       const { type, res } = dialog as RawDialog;
       const kept = { id: dialog.id, invite, localTag: dialog.sip.localTag, contact: dialog.local.contact };
@@ -310,7 +311,7 @@ class OwnRequests {
     });
   }
 
-  register({ uri, headers }: Omit<SrfInvite, 'body'>, onAnswer: Parameters<SrfApp['register']>[1]): void {
+  ask(method: 'REGISTER' | 'OPTIONS', { uri, headers }: Omit<SrfInvite, 'body'>, onAnswer: Parameters<SrfApp['register']>[1]): void {
     let isAnswered = false;
     const settle: typeof onAnswer = (error, answer) => {
       this.#waiting.delete(id);
@@ -320,8 +321,8 @@ class OwnRequests {
     const fail = (error: unknown): void => settle(error);
     const id = this.#wait(fail);
     this.#admit(id, { uri, headers }, fail, (admitted) => {
-      this.srf.request(uri, { method: 'REGISTER', headers: admitted }, (error, sent) => {
-        if (sent === undefined) return fail(error ?? new Error('the SIP server did not return the REGISTER that it sent'));
+      this.srf.request(uri, { method, headers: admitted }, (error, sent) => {
+        if (sent === undefined) return fail(error ?? new Error('the SIP server did not return the request that it sent'));
         sent.on('response', (response) => {
           const { status, raw = '' } = response;
           if (status >= 200) settle(null, { status, body: '', raw, unanswered: unansweredBy(response) });

@@ -9,7 +9,7 @@ import type { NumberRecord, OutboundTrunk, TrunkRegistration } from '../model/re
 import { accountOf } from '../model/trunk-account.js';
 import type { RegistrationStore } from '../ports/registrations.js';
 import type { SrfAnswer, SrfApp } from '../ports/signalling.js';
-import { trunkUri } from './outbound.js';
+import { registrarUri } from './outbound.js';
 
 export interface RegistrarServices {
   readonly registrations: RegistrationStore;
@@ -206,12 +206,6 @@ export class TrunkRegistrar {
     }
     await this.services.registrations.release(own.account);
   }
-}
-
-/** Without a user (RFC 3261 §10.2). */
-function registrarUri(registrar: string): { readonly uri: string; readonly host: string } {
-  const { host, hostPort } = trunkUri(registrar, '');
-  return { uri: `sip:${hostPort};transport=tls`, host };
 }
 
 /** How long our binding lasts, of all that a 200 lists (RFC 3261 §10.2.4): by itself, by the header, or as asked for. @param contact as sent */

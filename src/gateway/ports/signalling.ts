@@ -159,6 +159,8 @@ export interface SrfApp {
   place(invite: SrfInvite, listener: InviteListener): void;
   /** Sends a REGISTER. `onAnswer` runs once. */
   register(request: Omit<SrfInvite, 'body'>, onAnswer: (error: unknown, answer?: SrfAnswer) => void): void;
+  /** Sends an OPTIONS outside dialogs. `onAnswer` runs once. */
+  options(request: Omit<SrfInvite, 'body'>, onAnswer: (error: unknown, answer?: SrfAnswer) => void): void;
   /** Forgets the dialog: later requests in it are unknown. */
   forget(dialog: SrfDialog): void;
   /** @param invite as it came, or as we sent it */

@@ -147,6 +147,7 @@ describe('trunkline number', () => {
         ],
         caller_id_header: [['--caller-id-header', 'From'], 'From'],
         registrar: [['--registrar', 'other.example'], 'other.example'],
+        options_interval_s: [['--options-interval', '30'], 30],
         no_reinvite: [['--outbound-reinvite', 'yes'], false],
       };
       const [flags, value] = settings[name] ?? [[], ''];

@@ -94,6 +94,7 @@ describe('updating a number in the console', () => {
     ['tls_names', ['other.example', 'sip.other.example']],
     ['caller_id_header', 'From'],
     ['registrar', 'other.example:5061'],
+    ['options_interval_s', 30],
     ['no_reinvite', false],
     ['password', 'n3w'],
     ['ca', undefined],

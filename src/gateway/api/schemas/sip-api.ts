@@ -81,6 +81,11 @@ const trunkOptions = {
     .nullable()
     .optional()
     .describe('Registers `username` there, over TLS; a gateway of the fleet refreshes it. null: no registration'),
+  options_interval_s: z
+    .union([z.literal(0), z.int().min(10).max(3_600)], 'must be 0, or an integer from 10 to 3600')
+    .nullable()
+    .optional()
+    .describe('Seconds between two OPTIONS to the trunk; a trunk that does not answer gets no calls. Default: 0, none'),
   no_reinvite: z.boolean().nullable().optional().describe(noReinvite('trunk')),
 };
 

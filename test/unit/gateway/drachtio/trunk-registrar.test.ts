@@ -43,6 +43,9 @@ function registrarOf(gateway: string, more: Partial<RegistrarServices> = {}): Tr
         return Promise.resolve();
       },
       states: () => Promise.resolve([]),
+      watching: () => Promise.resolve([]),
+      noteTrunk: () => Promise.resolve(),
+      trunkStates: () => Promise.resolve([]),
     },
     srf: {
       register: ({ uri, headers }, onAnswer) => {
