@@ -23,6 +23,9 @@ interface RoutingFlags extends ApiFlags {
   readonly statusCallback?: string;
   readonly statusCallbackEvent?: readonly string[];
   readonly refer?: string;
+  readonly reinvite?: string;
+  readonly outboundReinvite?: string;
+  readonly optionsInterval?: number;
   readonly username?: string;
   readonly passwordFile?: string;
   readonly realm?: string;
@@ -140,6 +143,9 @@ function routingFlags(command: Command, io: ApiIo, work: (api: Client, flags: Ro
     .option('--max-calls-per-second <n>', 'new calls a second, or "none"', limit)
     .option('--media-encryption <rule>', 'required or optional')
     .option('--refer <yes|no>', 'no: this carrier takes no REFER, and transfers are placed calls', yesOrNo)
+    .option('--reinvite <yes|no>', 'no: this carrier gets no re-INVITE, UPDATE or session timer', yesOrNo)
+    .option('--options-interval <seconds>', 'between two OPTIONS to the trunk, 10 to 3600; 0: none', seconds)
+    .option('--outbound-reinvite <yes|no>', 'no: the trunk gets none in calls that we place', yesOrNo)
     .option('--voice-url <url>', 'a server that answers with TwiML, or "none"')
     .option('--voice-fallback-url <url>', 'requested when --voice-url fails, or "none"')
     .option('--status-callback <url>', 'gets a form when a call has ended, or "none"')
@@ -148,11 +154,15 @@ function routingFlags(command: Command, io: ApiIo, work: (api: Client, flags: Ro
 
 /** What is long, or an object, is only said to be there. */
 function trunkRows(outbound: SipRecord['outbound']): string[][] {
-  const { sip_endpoint: _endpoint, registration: _state, ...settings } = outbound ?? { sip_endpoint: '' };
+  const { sip_endpoint: _endpoint, registration: _registration, ...settings } = outbound ?? { sip_endpoint: '' };
   return Object.entries(settings).map(([name, value]) => {
-    const text = Array.isArray(value) ? value.join(', ') : typeof value === 'string' && !value.includes('\n') ? value : 'set';
-    return [`trunk's ${name.replaceAll('_', ' ')}`, text];
+    return [`trunk's ${name.replaceAll('_', ' ')}`, settingText(value)];
   });
+}
+
+function settingText(value: object | string | number | boolean): string {
+  if (Array.isArray(value)) return value.join(', ');
+  return typeof value === 'object' || (typeof value === 'string' && value.includes('\n')) ? 'set' : String(value);
 }
 
 function registrationText({ state, status, expires_at: expires }: NonNullable<NonNullable<SipRecord['outbound']>['registration']>): string {
@@ -166,6 +176,11 @@ function repeated(one: string, all: readonly string[] | undefined): readonly str
 function yesOrNo(text: string): string {
   if (text !== 'yes' && text !== 'no') throw new InvalidArgumentError('must be yes or no.');
   return text;
+}
+
+function seconds(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('must be a number of seconds.');
+  return Number(text);
 }
 
 function limit(text: string): Limit {
@@ -183,7 +198,19 @@ function inboundUpdate({ inbound }: SipRecord, flags: RoutingFlags) {
 
 /** What is left out keeps its value. */
 async function trunkOf(sip_endpoint: string, flags: RoutingFlags) {
-  const { username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar } = flags;
+  const {
+    username,
+    passwordFile,
+    realm,
+    caFile,
+    tlsName,
+    certificateFile,
+    keyFile,
+    callerIdHeader,
+    registrar,
+    outboundReinvite,
+    optionsInterval,
+  } = flags;
   const [password, ca, certificate, key] = await Promise.all(
     [passwordFile, caFile, certificateFile, keyFile].map(async (file) => (file === undefined ? undefined : await textOf(file))),
   );
@@ -194,6 +221,8 @@ async function trunkOf(sip_endpoint: string, flags: RoutingFlags) {
     ...queryOf({ username, password: password?.replace(/\r?\n$/, ''), realm, ca, registrar }),
     ...(tlsName === undefined ? {} : { tls_names: [...tlsName] }),
     ...(certificate === undefined || key === undefined ? {} : { client_certificate: { certificate, key } }),
+    ...(optionsInterval === undefined ? {} : { options_interval_s: optionsInterval }),
+    ...(outboundReinvite === undefined ? {} : { no_reinvite: outboundReinvite === 'no' }),
     // The API says which there are.
     ...(callerIdHeader === undefined ? {} : { caller_id_header: callerIdHeader as 'From' }),
   };
@@ -220,9 +249,9 @@ function hasInbound(flags: RoutingFlags): boolean {
 }
 
 function hasOutbound(flags: RoutingFlags): boolean {
-  const { outbound, username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar } = flags;
-  const ofTrunk = [outbound, username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar];
-  return ofTrunk.some((one) => one !== undefined);
+  const { username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar } = flags;
+  const ofTrunk = [username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar];
+  return [...ofTrunk, flags.outbound, flags.outboundReinvite, flags.optionsInterval].some((one) => one !== undefined);
 }
 
 /** `undefined`: not given. */
@@ -232,7 +261,7 @@ function agentOf({ agent }: RoutingFlags): string | null | undefined {
 
 /** The options with those that are given. */
 function optionsOf(flags: RoutingFlags, before: Partial<Options> = {}): Partial<Options> {
-  const { allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption, refer } = flags;
+  const { allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption, refer, reinvite } = flags;
   const { voiceUrl, voiceFallbackUrl, statusCallback, statusCallbackEvent } = flags;
   const options: Partial<Options> = {
     ...before,
@@ -244,6 +273,7 @@ function optionsOf(flags: RoutingFlags, before: Partial<Options> = {}): Partial<
       ? {}
       : { status_callback_events: [...statusCallbackEvent] as NonNullable<Options['status_callback_events']> }),
     ...(refer === undefined ? {} : { refer: refer === 'yes' }),
+    ...(reinvite === undefined ? {} : { no_reinvite: reinvite === 'no' }),
     ...(mediaEncryption === undefined ? {} : { media_encryption: mediaEncryption as Options['media_encryption'] }),
   };
   const urls = { voice_url: voiceUrl, voice_fallback_url: voiceFallbackUrl, status_callback: statusCallback };

@@ -1,3 +1,4 @@
+import type { TrunkDown } from './call/place-context.js';
 import { ensureDataDir, gatewayInstance } from '../config/data-dir.js';
 import { isFirstWorker, workerInstance, workerName, type GatewayWorker } from '../config/gateway-worker.js';
 import { httpAddress, type Config } from '../config/schema.js';
@@ -20,7 +21,7 @@ import { inboundOptions, inboundSettings, overloadDetector } from './wiring/inbo
 import { connectSipServer, retirePredecessor } from './wiring/sip-server.js';
 import { openObservers } from './wiring/observers.js';
 import { orphanedCalls, type Predecessor } from './wiring/predecessor.js';
-import { openRegistrations } from './wiring/registrations.js';
+import { openRegistrations, trunkWatch } from './wiring/registrations.js';
 import { headroomShare, openRelay, watchDeafPorts } from './wiring/relay.js';
 import { running, type Gateway } from './wiring/shutdown.js';
 import { openStores } from './wiring/stores.js';
@@ -58,8 +59,10 @@ export async function startGateway(
   const gate = config.sip.take_over ? new AwakeGate(clock, () => stores.ping()) : null;
   const mayMoveMedia = (): boolean => config.rtpengine.on_node_loss === 'move' && relay.isUp;
   const parts = { gate, ...stores.ofCalls, identities, relay, endpoint, srf, clock, log, newKey: generateSrtpKey, mayMoveMedia };
+  const trunks = trunkWatch(config, clock, log, { stores, srf });
+  const trunkDown: TrunkDown = (number) => trunks.downReason(number);
   const inbound = new Inbound(
-    { ...parts, ...clients, ...inboundSettings(config), ...observers.services },
+    { ...parts, trunkDown, ...clients, ...inboundSettings(config), ...observers.services },
     inboundOptions(config),
     () => ({
       overload: overload.excess ?? relay.excess(),
@@ -82,13 +85,14 @@ export async function startGateway(
   stores.bus.onRequest((body) => answerGateway(inbound, body));
   await connectSipServer(config, worker, instance, srf, inbound);
   const headroom = (): number => headroomShare(worker, relay, endpoint);
-  collectGateway(metrics, { inbound, relay, endpoint, stores, headroom, isFirst: isFirstWorker(worker) });
+  collectGateway(metrics, { trunks, inbound, relay, endpoint, stores, headroom, isFirst: isFirstWorker(worker) });
   await retirePredecessor(config, worker);
   // Calls that go on do not wait for it: it is half of what is loaded.
   const { openApi } = await import('./wiring/api.js');
   const api = await openApi(config, clock, log, { stores, relay, inbound, toolRunner, metrics, worker });
   const batches = openBatches(config, instance, clock, log, { stores, inbound });
   const registrar = openRegistrations(config, clock, log, { stores, inbound, srf });
+  trunks.start((user) => inbound.contactOf(user));
   overload.start();
   stores.startSweeping();
   webhooks.start();
@@ -97,5 +101,5 @@ export async function startGateway(
       ? {}
       : { http: `http://${formatHostPort(httpAddress(config), api.port)}`, sip_tls: inbound.listensOn('tls'), ...demo };
   const services = { relay, deafPorts, endpoint, stores, observers, clients, identities, webhooks };
-  return running(config, clock, facts, metrics, { ...services, gate, inbound, batches, registrar, api, overload, log });
+  return running(config, clock, facts, metrics, { ...services, gate, inbound, batches, registrar, trunks, api, overload, log });
 }

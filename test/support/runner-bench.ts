@@ -200,7 +200,7 @@ export class RunnerBench {
 
   /** The carrier's answer to our re-INVITE, when one is out. */
   answerReinvite(status: number, body: string): void {
-    this.#reinvites.shift()?.(null, { status, body, raw: '' });
+    this.#reinvites.shift()?.(null, { status, body, raw: '', unanswered: null });
   }
 
   /** Everything that is under way comes to an end: what is waited for succeeds, timers run out. */
@@ -326,6 +326,7 @@ export class RunnerBench {
       handle: none,
       use: none,
       onConnect: none,
+      options: none,
       onLost: none,
       connect: none,
       disconnect: none,
@@ -354,7 +355,7 @@ export class RunnerBench {
       return;
     }
     if (method === 'BYE') this.byes += 1;
-    void this.#wait(method, () => ({ status: this.answersWith, body: '', raw: '' }), new Error('not sent')).then(
+    void this.#wait(method, () => ({ status: this.answersWith, body: '', raw: '', unanswered: null }), new Error('not sent')).then(
       (answer) => onAnswer(null, answer),
       (error: unknown) => onAnswer(error),
     );

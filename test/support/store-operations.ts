@@ -249,6 +249,9 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
     await stores.registrations.claim(`account-${String(a % 2)}`, 60_000);
     if (b % 2 === 0) await stores.registrations.release(`account-${String(a % 2)}`);
     await stores.registrations.registering();
+    await stores.registrations.watching();
+    await stores.registrations.noteTrunk('trunk-0', { state: 'up', error: null, changed_at: '2026-01-01T00:00:00.000Z' }, 60_000);
+    await stores.registrations.trunkStates(['trunk-0', 'trunk-1']);
     await stores.registrations.states(['account-0', 'account-1']);
   },
   'a change is noted': async ({ stores }, a) => {

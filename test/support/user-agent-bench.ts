@@ -27,6 +27,7 @@ export class PeerFlow implements Flow {
   isOpen = true;
   wasConnected = true;
   wasRefused = false;
+  failure: string | null = null;
 
   constructor(
     address: string,
@@ -87,7 +88,7 @@ export class UserAgentBench {
     await turn();
   }
 
-  async breaks(flow: PeerFlow, how: Partial<Pick<PeerFlow, 'wasConnected' | 'wasRefused'>>): Promise<void> {
+  async breaks(flow: PeerFlow, how: Partial<Pick<PeerFlow, 'wasConnected' | 'wasRefused' | 'failure'>>): Promise<void> {
     Object.assign(flow, how, { isOpen: false });
     this.stack.onClose(flow);
     await turn();

@@ -9,7 +9,7 @@ import { SessionRefresh, type RefreshRequests } from './session-refresh.js';
 import { headerValues, TrunkAuthorization, type TrunkCredentials } from './trunk-authorization.js';
 import type { CallEvent } from './state.js';
 import { readInfoDigit, type InfoDigit } from './info-digit.js';
-import { SUPPORTED_OPTIONS, refusalHeaders, readReoffer, sessionExpiresOf } from './invite.js';
+import { passiveSessionTimer, readReoffer, refusalHeaders, sessionExpiresOf, supportedHeader } from './invite.js';
 import { REASONS, reasonHeaderOf, type Reason } from '../model/reasons.js';
 import type { Target } from '../admission/target.js';
 import { readReferProgress } from './refer-progress.js';
@@ -58,11 +58,13 @@ export interface DialogOwner {
   credentials(): TrunkCredentials | null;
   /** Each request to that trunk has them. */
   trunkHeaders(): SrfHeaders;
+  /** The peer gets no re-INVITE, UPDATE or session timer of ours. */
+  noReinvite(): boolean;
   /** Id of the dialog that our INVITE will have; `null`: not known before it leaves. */
   readonly dialledId: string | null;
   /** Our INVITE went out: the id of its dialog has to survive us. */
   onDialled(): void;
-  /** A request of ours within the dialog failed. */
+  /** A request of ours failed: one within the dialog, or an INVITE that nobody answered. */
   onSignallingError(text: string): void;
   /** Another host has the call. */
   onTaken(): void;
@@ -86,6 +88,7 @@ const NO_AUTHORIZATION = new TrunkAuthorization(null);
 /** Doubled each time. */
 const PING_AGAIN_MS = 1_000;
 const MAX_PING_AGAIN_MS = 32_000;
+const NOT_ACCEPTABLE_HERE = 488;
 const UNKNOWN_TAG = 'unknown';
 const DIGIT_TYPES = 'application/dtmf-relay, application/dtmf';
 
@@ -140,7 +143,7 @@ export class CallDialog {
     this.#dialog = this.services.srf.restore(kept);
     this.#listen(this.#dialog);
     const { answer } = kept;
-    if (answer === undefined || this.owner.credentials() === null) return;
+    if (answer === undefined || !this.#refreshesItself()) return;
     const first = (name: string): string | undefined => headerValues(answer, name.toLowerCase())[0];
     this.#refresh = this.#sessionRefresh(this.#dialog);
     this.#refresh.settled(sessionExpiresOf({ get: first }), first('allow'), true, this.services.glareDelayMs(this.owner.isPlaced));
@@ -182,17 +185,25 @@ export class CallDialog {
       onAnswered: (dialog: SrfDialog, answer: string, response: InviteResponse) => {
         this.#dialog = dialog;
         this.#listen(dialog);
-        if (this.owner.credentials() !== null) this.#refresh = this.#sessionRefresh(dialog);
+        if (this.#refreshesItself()) this.#refresh = this.#sessionRefresh(dialog);
         this.#refresh?.settled(sessionExpiresOf(response), response.get('Allow'), true);
         this.owner.dispatch({ type: 'dial-answered', sdp: answer });
       },
-      onRefused: (status: number, isLocal: boolean) => this.owner.dispatch({ type: 'dial-refused', status, isLocal }),
+      onRefused: (status: number, unanswered: string | null) => {
+        if (unanswered !== null) this.owner.onSignallingError(`INVITE: ${unanswered}`);
+        this.owner.dispatch({ type: 'dial-refused', status, isLocal: unanswered !== null });
+      },
       request: (dialogId: string, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2]) =>
         this.#request(dialogId, request, onAnswer, onUpdate),
       onUpdate,
     };
     this.#placed = new PlacedInvite(this.services.srf, target, sdp, this.#authorization(), owner, this.trace, this.log);
     this.#placed.send();
+  }
+
+  /** The SIP server cannot answer a challenge. */
+  #refreshesItself(): boolean {
+    return this.owner.credentials() !== null && !this.owner.noReinvite();
   }
 
   #sessionRefresh({ id }: SrfDialog): SessionRefresh {
@@ -237,7 +248,7 @@ export class CallDialog {
 
   /** @param onAnswered the SIP server has sent the 200 */
   answer({ request, response, sessionTimer }: OpenInvite, sdp: string, onAnswered: () => void): void {
-    const headers = { ...this.#answerHeaders(), ...sessionTimer };
+    const headers = { ...this.#answerHeaders(), ...this.#agreed(sessionTimer, request) };
     // The callback form: listeners are attached before an ACK and BYE that came in the same read are looked at.
     this.services.srf.createUAS(request, response, { localSdp: sdp, headers }, (error, dialog) => {
       if (this.#dialog !== null) return;
@@ -272,8 +283,8 @@ export class CallDialog {
   accept(requestId: number, sdp: string | null): void {
     const waiting = this.#take(requestId);
     if (waiting === undefined) return;
-    const headers: SrfHeaders = { ...this.#answerHeaders(), ...waiting.sessionTimer };
     const { request } = waiting;
+    const headers: SrfHeaders = { ...this.#answerHeaders(), ...this.#agreed(waiting.sessionTimer, request) };
     if (request.method !== 'NOTIFY') this.#refresh?.settled(headers['Session-Expires'], request.get('Allow'), false);
     waiting.response.send(200, 'OK', sdp === null ? { headers } : { headers, body: sdp });
   }
@@ -289,6 +300,7 @@ export class CallDialog {
     if (dialog === null) return;
     const refresh = this.#dueRefresh;
     this.#dueRefresh = null;
+    if (this.owner.noReinvite()) return this.#refuseReinvite(attempt);
     const onRefreshed = refresh?.begin();
     const request = { method: 'INVITE', headers: { ...this.#answerHeaders(), ...refresh?.headers }, body: sdp } as const;
     this.#request(
@@ -315,6 +327,13 @@ export class CallDialog {
       },
       this.#traced((update, response) => this.#onReoffer(update, response)),
     );
+  }
+
+  /** As if the peer had refused it, which it would. */
+  #refuseReinvite(attempt: number): void {
+    const refusal = 'the number has no_reinvite';
+    this.owner.onSignallingError(`INVITE: not sent, as ${refusal}`);
+    this.owner.dispatch({ type: 'reinvite-answered', status: NOT_ACCEPTABLE_HERE, sdp: '', retryAfterMs: 0, attempt, refusal });
   }
 
   /** REFER (RFC 3515, RFC 3892): the carrier is to call the target, and to say how that goes. */
@@ -468,7 +487,7 @@ export class CallDialog {
     const reoffer = reofferOf(request);
     if (!reoffer.ok) return this.refuse(request, response, reoffer.error);
     if (reoffer.value.sdp !== '') return this.refuse(request, response, 'REQUEST_PENDING');
-    response.send(200, 'OK', { headers: { ...this.#answerHeaders(), ...reoffer.value.sessionTimer } });
+    response.send(200, 'OK', { headers: { ...this.#answerHeaders(), ...this.#agreed(reoffer.value.sessionTimer, request) } });
   }
 
   #onReoffer(request: SrfRequest, response: SrfResponse): void {
@@ -516,11 +535,15 @@ export class CallDialog {
   }
 
   #answerHeaders(): SrfHeaders {
-    return { Contact: this.own.contact, Allow: ALLOWED_METHODS, Supported: SUPPORTED_OPTIONS.join(', ') };
+    return { Contact: this.own.contact, Allow: ALLOWED_METHODS, Supported: supportedHeader(this.owner.noReinvite()) };
+  }
+
+  #agreed(sessionTimer: SrfHeaders, request: SrfRequest): SrfHeaders {
+    return this.owner.noReinvite() ? passiveSessionTimer(sessionTimer, request.get('Require')) : sessionTimer;
   }
 
   #capabilities(): SrfHeaders {
-    return { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: SUPPORTED_OPTIONS.join(', ') };
+    return { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: supportedHeader(this.owner.noReinvite()) };
   }
 }
 

@@ -96,6 +96,10 @@ export class CallRunner {
       credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
       trunkHeaders: () =>
         origin.direction === 'inbound' ? {} : trunkHeaders(this.#state.route?.number.outbound, services.trunksArePublic),
+      noReinvite: () => {
+        const { inbound, outbound } = this.#state.route?.number ?? {};
+        return (origin.direction === 'inbound' ? inbound?.options : outbound)?.no_reinvite === true;
+      },
       onSignallingError: (signallingError: string) => {
         this.#progress = { ...this.#progress, signallingError };
         this.#keep();
@@ -491,7 +495,7 @@ export class CallRunner {
   async #permit(): Promise<CallEvent> {
     if (this.placed === null) throw new Error('only a call that we place needs permission');
     this.#scope.defer('dial', () => this.#uncount());
-    return permission(this.placed, this.services.dials, this.#log);
+    return permission(this.placed, this.services, this.#log);
   }
 
   /** When a call that we place rang, and was answered. */

@@ -1,4 +1,5 @@
 import type { E164 } from '../model/e164.js';
+import type { TrunkDown } from './place-context.js';
 import type { Clock } from '../../lib/clock.js';
 import type { TimerQueue } from '../../lib/timers.js';
 import type { Log } from '../../lib/log.js';
@@ -23,6 +24,8 @@ export interface CallServices extends MediaServices, DialogServices, RequestServ
   readonly dials: DialLedger;
   readonly doNotCall: Pick<DoNotCallList, 'add' | 'find'>;
   readonly others: OtherCalls;
+  /** Left out: nobody asks trunks. */
+  readonly trunkDown?: TrunkDown;
   /** Trunks are at public addresses alone. */
   readonly trunksArePublic: boolean;
   /** `null`: no other host takes calls. */

@@ -75,8 +75,12 @@ export class CallTrace {
     onSent(response, (status, reason) => this.#sending(`SIP/2.0 ${String(status)} ${reason}`));
   }
 
-  /** @param summary replaces a message whose text is unknown */
-  sip(direction: 'in' | 'out', text: string | undefined, summary: string): void {
+  /**
+   * @param direction `null`: the SIP server's own message, in place of one that never came
+   * @param summary replaces a message whose text is unknown, or that is nobody's
+   */
+  sip(direction: 'in' | 'out' | null, text: string | undefined, summary: string): void {
+    if (direction === null) return this.add('gateway', null, summary, text ?? null);
     if (text !== undefined) this.#emit(direction, text, this.clock.wallMs());
     if (this.isOn) this.#keep('sip', direction, firstLine(text, summary), text ?? null);
   }
@@ -297,6 +301,7 @@ function happened(event: CallEvent, { placing }: CallState): string {
     case 'refresh-due':
       return 'the session timer is due';
     case 'reinvite-answered':
+      if (event.refusal !== undefined) return `the re-INVITE is not sent: ${event.refusal}`;
       return `the carrier answered our re-INVITE: ${String(event.status)}`;
     case 'transfer-asked':
       return 'the agent requested a transfer';

@@ -27,6 +27,11 @@ export interface AdmissibleInvite {
 /** Option tags of RFC 4028 and RFC 3262; 100rel needs nothing as long as no 18x is sent reliably. */
 export const SUPPORTED_OPTIONS = ['timer', '100rel'] as const;
 
+/** @param noReinvite we refresh no session */
+export function supportedHeader(noReinvite: boolean): string {
+  return SUPPORTED_OPTIONS.filter((option) => !noReinvite || option !== 'timer').join(', ');
+}
+
 /** Checks what needs no look-up, in the order in which RFC 3261 §8.2 does. */
 export function admit(head: InviteHead): Result<AdmissibleInvite, Reason> {
   // Without a Contact the call could be answered but never ended by us (RFC 3261 §8.1.1.8 demands one).
@@ -140,6 +145,16 @@ export function sessionTimerHeaders(head: SessionTimerHead): Result<Readonly<Rec
   if (seconds < MIN_SESSION_SECONDS) return err('SESSION_INTERVAL_TOO_SMALL');
   const refresher = /(?:^|;)\s*refresher\s*=\s*uas\s*(?:;|$)/i.test(match[2] ?? '') ? 'uas' : 'uac';
   return ok({ 'Session-Expires': `${seconds};refresher=${refresher}`, Require: 'timer' });
+}
+
+/** The session timer where we refresh nothing: none, unless the request demands one, which its sender then refreshes. */
+export function passiveSessionTimer(
+  sessionTimer: Readonly<Record<string, string>>,
+  require: string | undefined,
+): Readonly<Record<string, string>> {
+  const { 'Session-Expires': expires } = sessionTimer;
+  if (expires === undefined || !/(?:^|,)\s*timer\s*(?:,|$)/i.test(require ?? '')) return {};
+  return { ...sessionTimer, 'Session-Expires': expires.replace(/=uas$/, '=uac') };
 }
 
 /** drachtio-srf expands the one-letter names of RFC 3261 and not the `x` of RFC 4028 §4. */

@@ -1,3 +1,4 @@
+import type { NumberRecord, OutboundTrunk } from '../model/records.js';
 import type { AgentRecord } from '../model/agent-record.js';
 import type { E164 } from '../model/e164.js';
 import type { DialLedger } from '../ports/ports.js';
@@ -13,8 +14,7 @@ export interface PlaceContext {
   readonly orgId: string;
   readonly from: E164;
   readonly to: E164;
-  /** The trunk's `sip_endpoint`. */
-  readonly endpoint: string;
+  readonly trunk: OutboundTrunk;
   /** With the settings of this call; `null`: the operator's default. */
   readonly agent: AgentRecord | null;
   readonly facts: CallFacts;
@@ -26,15 +26,24 @@ export interface PlaceContext {
   readonly idempotencyKey?: string;
 }
 
+/** Why a trunk takes no calls now, for a person; `null`: it does, as far as is known. */
+export type TrunkDown = (number: Pick<NumberRecord, 'org_id' | 'outbound'>) => string | null;
+
 /** Whether the call may be placed; if so, it is counted and its cost reserved. Rejects with `StoreUnavailableError`. */
-export async function permission(context: PlaceContext, dials: DialLedger, log: Log): Promise<CallEvent> {
-  const { origin, orgId, from, to, endpoint, agent, facts, idempotencyKey } = context;
+export async function permission(
+  context: PlaceContext,
+  { dials, trunkDown }: { readonly dials: DialLedger; readonly trunkDown?: TrunkDown },
+  log: Log,
+): Promise<CallEvent> {
+  const { origin, orgId, from, to, trunk, agent, facts, idempotencyKey } = context;
+  const down = trunkDown?.({ org_id: orgId, outbound: trunk }) ?? null;
+  if (down !== null) return { type: 'not-permitted', reason: 'TRUNK_UNREACHABLE', detail: down };
   const longestMs = maxDurationMs({ facts, route: agent === null ? null : { agent } });
   const permitted = await dials.reserve({
     orgId,
     from,
     to,
-    endpoint,
+    endpoint: trunk.sip_endpoint,
     call: beginningOf(origin),
     maxDurationMs: longestMs,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),

@@ -23,6 +23,8 @@ export interface DialTarget {
   readonly headers: SrfHeaders;
   /** Id of the dialog that it makes; `null`: not known before. */
   readonly dialogId: string | null;
+  /** No session timer is agreed. */
+  readonly noReinvite?: boolean;
   /** Asked right before it leaves; left out: it may. Rejects with `StoreUnavailableError`. */
   readonly confirm?: () => Promise<boolean>;
 }
@@ -35,8 +37,8 @@ export interface PlacedInviteOwner {
   /** A provisional response above 100. @param sdp of its dialog, '' without one */
   onProceeding(status: number, sdp: string): void;
   onAnswered(dialog: SrfDialog, sdp: string, response: InviteResponse): void;
-  /** @param isLocal the SIP server's own status, in place of a response */
-  onRefused(status: number, isLocal: boolean): void;
+  /** @param unanswered why there is no response: the status is the SIP server's own, or ours; `null`: it is the trunk's */
+  onRefused(status: number, unanswered: string | null): void;
   /** Sends a request in the early dialog, and answers its challenges. */
   request(dialogId: string, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2]): void;
   readonly onUpdate: SrfHandler;
@@ -137,19 +139,20 @@ export class PlacedInvite {
       onFailed: (error) => {
         this.log.warn({ error: errorText(error) }, 'call.invite.failed');
         this.#settled();
-        this.owner.onRefused(error instanceof ConnectionLostError ? NO_RESPONSE : NOT_SENT, true);
+        this.owner.onRefused(error instanceof ConnectionLostError ? NO_RESPONSE : NOT_SENT, errorText(error));
       },
     });
   }
 
   #onResponse(response: InviteResponse): void {
-    const { status, isLocal } = response;
-    this.trace.sip('in', response.raw, `SIP/2.0 ${String(status)}`);
+    const { status, unanswered } = response;
+    if (unanswered === null) this.trace.sip('in', response.raw, `SIP/2.0 ${String(status)}`);
+    else this.trace.sip(null, response.raw, `no response to INVITE: ${unanswered}`);
     if (status < 200) return this.#onProvisional(response);
     if (status < 300) return this.#onSuccess(response);
     if (!this.#isCancelled && this.#sendsAgain(response)) return;
     this.#settled();
-    this.owner.onRefused(status, isLocal);
+    this.owner.onRefused(status, unanswered);
   }
 
   #onProvisional(response: InviteResponse): void {
@@ -181,7 +184,7 @@ export class PlacedInvite {
       this.log.warn({ error: errorText(error) }, 'call.invite.answer_unusable');
       this.acknowledge();
       this.srf.request(response.dialogId, { method: 'BYE' }, () => undefined);
-      return this.owner.onRefused(response.status, false);
+      return this.owner.onRefused(response.status, null);
     }
     this.owner.onAnswered(dialog, sdp, response);
   }
@@ -200,7 +203,7 @@ export class PlacedInvite {
   #lengthensSession(response: InviteResponse): boolean {
     const least = /^\s*(\d{1,6})\s*(?:;|$)/.exec(response.get('Min-SE') ?? '')?.[1];
     if (response.status !== 422 || least === undefined || Number(least) > MAX_MIN_SE_SECONDS) return false;
-    if (this.#sessionTimer['Min-SE'] !== undefined) return false;
+    if (this.#sessionTimer['Min-SE'] !== undefined || this.target.noReinvite === true) return false;
     this.#sessionTimer = { 'Session-Expires': String(Math.max(SESSION_SECONDS, Number(least))), 'Min-SE': least };
     return true;
   }

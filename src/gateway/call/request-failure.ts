@@ -11,9 +11,14 @@ const REQUEST_PENDING = 491;
 const FAILED_PINGS: readonly number[] = [408, 481, 503];
 
 /** What the record says of a request within the dialog; `null`: it did not fail, or is due again after the peer's own (RFC 3261 §14.1). */
-export function requestFailure(method: string, error: unknown, answer: Pick<SrfAnswer, 'status'> | undefined): string | null {
+export function requestFailure(
+  method: string,
+  error: unknown,
+  answer: Pick<SrfAnswer, 'status' | 'unanswered'> | undefined,
+): string | null {
   if (answer === undefined) return `${method}: ${errorText(error)}`;
-  const { status } = answer;
+  const { status, unanswered } = answer;
+  if (unanswered !== null) return `${method}: ${unanswered}`;
   const isFailed = method === 'OPTIONS' ? FAILED_PINGS.includes(status) : status >= 300 && status !== REQUEST_PENDING;
   return isFailed ? `${method}: answered with ${String(status)}` : null;
 }

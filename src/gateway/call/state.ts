@@ -269,13 +269,16 @@ export type RelayLossCause = 'node' | 'deaf-port' | 'sender-reports';
 
 export type ByeReason = Extract<Reason, 'CALLER_HANGUP' | 'ACK_TIMEOUT' | 'SESSION_EXPIRED'>;
 
+/** Why a call is not placed. */
+export type NotPermitted = Extract<Reason, 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL' | 'STORE_UNAVAILABLE' | 'TRUNK_UNREACHABLE'>;
+
 export type CallEvent =
   | { readonly type: 'invited' }
   /** We place the call. */
   | { readonly type: 'placed' }
   | { readonly type: 'permitted'; readonly route: Route; readonly permit: DialPermit }
   /** `detail`: a sentence. */
-  | { readonly type: 'not-permitted'; readonly reason: 'DIAL_NOT_ALLOWED' | 'DO_NOT_CALL' | 'STORE_UNAVAILABLE'; readonly detail: string }
+  | { readonly type: 'not-permitted'; readonly reason: NotPermitted; readonly detail: string }
   /** A provisional response to our INVITE; `sdp`: of its early dialog, '' without one. */
   | { readonly type: 'dial-proceeding'; readonly status: number; readonly sdp: string }
   /** A 2xx to our INVITE. */
@@ -324,13 +327,14 @@ export type CallEvent =
   | { readonly type: 'reoffered'; readonly requestId: number; readonly method: 'INVITE' | 'UPDATE'; readonly sdp: string }
   /** The session timer wants a re-INVITE. */
   | { readonly type: 'refresh-due' }
-  /** The final answer to a re-INVITE of ours; 408 when none came. */
+  /** The final answer to a re-INVITE of ours; 408 when none came. `refusal`: we did not send it, a sentence why. */
   | {
       readonly type: 'reinvite-answered';
       readonly status: number;
       readonly sdp: string;
       readonly retryAfterMs: number;
       readonly attempt: number;
+      readonly refusal?: string;
     }
   /** The agent transfers the caller to this target. `leg`: how we dial it where the carrier takes no REFER; left out: we do not. */
   | { readonly type: 'transfer-asked'; readonly requestId: string | null; readonly to: string; readonly leg?: LegRules }

@@ -5,7 +5,7 @@ import { NOBODY } from '../model/call-record.js';
 import { ownTlsOf, type OutboundTrunk } from '../model/records.js';
 import { trunkHeaders } from '../call/trunk-tls.js';
 import type { PlaceContext } from '../call/place-context.js';
-import { SUPPORTED_OPTIONS, ownContact, type ContactAddress } from '../call/invite.js';
+import { ownContact, supportedHeader, type ContactAddress } from '../call/invite.js';
 import { ALLOWED_METHODS } from '../../lib/sip-methods.js';
 import { maxDurationMs, type CallFacts, type JoinedCall } from '../call/state.js';
 import type { PlaceRequest } from '../ports/place-call.js';
@@ -73,7 +73,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
     orgId,
     from,
     to,
-    endpoint: trunk.sip_endpoint,
+    trunk,
     agent,
     ringTimeoutMs,
     detectAnswerer,
@@ -95,6 +95,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
     target: {
       uri,
       ...(confirm === undefined ? {} : { confirm }),
+      noReinvite: trunk.no_reinvite === true,
       dialogId: tag === null ? null : `${sipCallId};from-tag=${tag}`,
       headers: {
         // A trunk knows its customers by numbers in its own domain.
@@ -104,7 +105,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
         ...(tag === null ? {} : { CSeq: `${String(randomInt(1, MAX_FIRST_CSEQ))} INVITE` }),
         Contact: contact,
         Allow: ALLOWED_METHODS,
-        Supported: SUPPORTED_OPTIONS.join(', '),
+        Supported: supportedHeader(trunk.no_reinvite === true),
         ...(trunk.caller_id_header === 'P-Asserted-Identity' ? { 'P-Asserted-Identity': `<sip:${from}@${host}>` } : {}),
         ...trunkHeaders(trunk, own.trunksArePublic),
       },
@@ -124,4 +125,10 @@ export function trunkUri(
   const hostPort = port === undefined ? host : `${host}:${String(port)}`;
   const uri = isSips ? `sips:${to}@${hostPort}` : `sip:${to}@${hostPort};transport=tls`;
   return { uri, host, port: port ?? DEFAULT_SIPS_PORT, hostPort };
+}
+
+/** Without a user (RFC 3261 §10.2, §11.1). */
+export function registrarUri(registrar: string): { readonly uri: string; readonly host: string } {
+  const { host, hostPort } = trunkUri(registrar, '');
+  return { uri: `sip:${hostPort};transport=tls`, host };
 }

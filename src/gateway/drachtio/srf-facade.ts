@@ -188,7 +188,8 @@ export function createSrfApp(assertPublic = knowsNone): SrfApp {
     request: (dialogId, request, onAnswer, onUpdate, onMessage) => requests.send(dialogId, request, onAnswer, onUpdate, onMessage),
     forget: (dialog) => srf.removeDialog(dialog),
     place: (invite, listener) => requests.place(invite, listener),
-    register: (request, onAnswer) => requests.register(request, onAnswer),
+    register: (request, onAnswer) => requests.ask('REGISTER', request, onAnswer),
+    options: (request, onAnswer) => requests.ask('OPTIONS', request, onAnswer),
     snapshot: (dialog, invite) => {
       const { type, res } = dialog as RawDialog;
       const kept = { id: dialog.id, invite, localTag: dialog.sip.localTag, contact: dialog.local.contact };
@@ -310,7 +311,7 @@ class OwnRequests {
     });
   }
 
-  register({ uri, headers }: Omit<SrfInvite, 'body'>, onAnswer: Parameters<SrfApp['register']>[1]): void {
+  ask(method: 'REGISTER' | 'OPTIONS', { uri, headers }: Omit<SrfInvite, 'body'>, onAnswer: Parameters<SrfApp['register']>[1]): void {
     let isAnswered = false;
     const settle: typeof onAnswer = (error, answer) => {
       this.#waiting.delete(id);
@@ -320,10 +321,11 @@ class OwnRequests {
     const fail = (error: unknown): void => settle(error);
     const id = this.#wait(fail);
     this.#admit(id, { uri, headers }, fail, (admitted) => {
-      this.srf.request(uri, { method: 'REGISTER', headers: admitted }, (error, sent) => {
-        if (sent === undefined) return fail(error ?? new Error('the SIP server did not return the REGISTER that it sent'));
-        sent.on('response', ({ status, raw = '', source_address: source = '' }) => {
-          if (status >= 200) settle(null, { status, body: '', raw, isLocal: source === '' });
+      this.srf.request(uri, { method, headers: admitted }, (error, sent) => {
+        if (sent === undefined) return fail(error ?? new Error('the SIP server did not return the request that it sent'));
+        sent.on('response', (response) => {
+          const { status, raw = '' } = response;
+          if (status >= 200) settle(null, { status, body: '', raw, unanswered: unansweredBy(response) });
         });
       });
     });
@@ -388,7 +390,9 @@ function requestInDialog(
     onMessage?.('out', sent.raw, method);
     if (onUpdate !== undefined) sent.on('update', onUpdate);
     sent.on('response', (response, acknowledge) => {
-      onMessage?.('in', response.raw, `SIP/2.0 ${String(response.status)}`);
+      const unanswered = unansweredBy(response);
+      if (unanswered === null) onMessage?.('in', response.raw, `SIP/2.0 ${String(response.status)}`);
+      else onMessage?.(null, response.raw, `no response to ${method}: ${unanswered}`);
       if (response.status < 200) return;
       if (method === 'INVITE') {
         const onAck = (ack?: { readonly raw?: string }): void => onMessage?.('out', ack?.raw, 'ACK');
@@ -396,7 +400,7 @@ function requestInDialog(
         if (response.status < 300) acknowledge({ headers: credentialsOf(headers) }, (_error, ack) => onAck(ack));
         else onAck();
       }
-      onAnswer(null, { status: response.status, body: response.body ?? '', raw: response.raw ?? '' });
+      onAnswer(null, { status: response.status, body: response.body ?? '', raw: response.raw ?? '', unanswered });
     });
   });
 }
@@ -424,8 +428,15 @@ function cancelInvite(sent: RawRequest, headers: SrfHeaders): void {
  * Trunkline's SIP server says of the latter alone, nobody answered.
  */
 function inDoubt(response: RawMessage): RawMessage {
-  const isLocal = (response.source_address ?? '') === '';
-  return isLocal && response.status === 503 ? (Object.create(response, { status: { value: 408 } }) as RawMessage) : response;
+  return unansweredBy(response) !== null && response.status === 503
+    ? (Object.create(response, { status: { value: 408 } }) as RawMessage)
+    : response;
+}
+
+/** Trunkline's SIP server says why in the Warning of its own response; drachtio-server does not. */
+function unansweredBy(response: RawMessage): string | null {
+  if ((response.source_address ?? '') !== '') return null;
+  return /^399 \S+ "(.*)"$/.exec(response.get('Warning') ?? '')?.[1] ?? `the SIP server answered ${String(response.status)} itself`;
 }
 
 function inviteResponse(srf: RawSrf, sent: RawRequest, response: RawMessage, acknowledge: Acknowledge): InviteResponse {
@@ -434,7 +445,7 @@ function inviteResponse(srf: RawSrf, sent: RawRequest, response: RawMessage, ack
     body: response.body ?? '',
     raw: response.raw,
     get: (name) => response.get(name),
-    isLocal: (response.source_address ?? '') === '',
+    unanswered: unansweredBy(response),
     dialogId: response.stackDialogId ?? '',
     dialog: () => {
       const dialog = new Dialog(srf, 'uac', { req: sent, res: response });

@@ -8,8 +8,8 @@ import { trunkHeaders } from '../call/trunk-tls.js';
 import type { NumberRecord, OutboundTrunk, TrunkRegistration } from '../model/records.js';
 import { accountOf } from '../model/trunk-account.js';
 import type { RegistrationStore } from '../ports/registrations.js';
-import type { RegisterAnswer, SrfApp } from '../ports/signalling.js';
-import { trunkUri } from './outbound.js';
+import type { SrfAnswer, SrfApp } from '../ports/signalling.js';
+import { registrarUri } from './outbound.js';
 
 export interface RegistrarServices {
   readonly registrations: RegistrationStore;
@@ -158,7 +158,7 @@ export class TrunkRegistrar {
     send();
   }
 
-  #settled(own: Registration, error: unknown, answer: RegisterAnswer | undefined): void {
+  #settled(own: Registration, error: unknown, answer: SrfAnswer | undefined): void {
     const { clock, log } = this.services;
     const nowMs = clock.nowMs();
     const least = answer?.status === 423 ? secondsOf(headerValues(answer.raw, 'min-expires')[0]) : null;
@@ -175,7 +175,7 @@ export class TrunkRegistrar {
     const grantedMs = 1_000 * granted;
     if (own.isRegistered) own.dueMs = nowMs + Math.min(REFRESH_AT * grantedMs, MOST_REFRESH_MS);
     else own.dueMs = nowMs + Math.max(backOffMs(own.failures), askedToWaitMs(answer));
-    const isReached = answer !== undefined && !answer.isLocal;
+    const isReached = answer?.unanswered === null;
     const wallMs = clock.wallMs();
     this.#note(own, {
       state: own.isRegistered ? 'registered' : isReached ? 'refused' : 'unreachable',
@@ -185,7 +185,7 @@ export class TrunkRegistrar {
     });
     if (own.isRegistered) return;
     const { org_id: orgId } = own.number;
-    const why = isTaken ? `granted ${String(granted)} s` : (answer?.status ?? errorText(error));
+    const why = isTaken ? `granted ${String(granted)} s` : (answer?.unanswered ?? answer?.status ?? errorText(error));
     log.warn({ org_id: orgId, error: why, attempts: own.failures }, 'trunk.not_registered');
   }
 
@@ -208,12 +208,6 @@ export class TrunkRegistrar {
   }
 }
 
-/** Without a user (RFC 3261 §10.2). */
-function registrarUri(registrar: string): { readonly uri: string; readonly host: string } {
-  const { host, hostPort } = trunkUri(registrar, '');
-  return { uri: `sip:${hostPort};transport=tls`, host };
-}
-
 /** How long our binding lasts, of all that a 200 lists (RFC 3261 §10.2.4): by itself, by the header, or as asked for. @param contact as sent */
 function grantedSeconds(text: string, contact: string, asked: number): number {
   const bindings = [...headerValues(text, 'contact'), ...headerValues(text, 'm')].flatMap((value) =>
@@ -230,7 +224,7 @@ function backOffMs(failures: number): number {
 }
 
 /** RFC 3261 §20.33, up to a day. */
-function askedToWaitMs(answer: RegisterAnswer | undefined): number {
+function askedToWaitMs(answer: SrfAnswer | undefined): number {
   const seconds = /^\d{1,9}/.exec(headerValues(answer?.raw ?? '', 'retry-after')[0]?.trim() ?? '')?.[0];
   return 1_000 * Math.min(Number(seconds ?? 0), MAX_EXPIRES_SECONDS);
 }

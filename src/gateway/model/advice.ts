@@ -45,7 +45,7 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   ACK_TIMEOUT:
     'If the trace says that an ACK had another CSeq, the carrier must send the number of the INVITE. Otherwise our 200 or the ACK was lost: look for a firewall, or a Contact address that the carrier cannot reach.',
   MEDIA_MOVE_REFUSED:
-    "The trace has the trunk's answer to our re-INVITE. Ask the carrier to accept one that changes the media address, and the operator why the media had to move.",
+    "The trace has the trunk's answer to our re-INVITE, or says that the number has no_reinvite. Ask the carrier to accept one that changes the media address, and the operator why the media had to move.",
   MEDIA_LOST: 'Ask the operator what happened to rtpengine at that time.',
   API_STOPPED: 'Nothing: a user ended it with an API key or in the console; GET /v1/audit shows which.',
   DIAL_NOT_ALLOWED: 'See in the trace which rule refused it, and ask the operator to change it (trunkline org set-dialling).',
@@ -53,7 +53,8 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   NO_ANSWER: 'Call again later.',
   CALLEE_DECLINED: 'Nothing: whoever was called does not want the call.',
   TRUNK_REFUSED: "See the SIP status and the trace; check the number's sip_endpoint and credentials, and what the trunk allows.",
-  TRUNK_UNREACHABLE: "Check the number's sip_endpoint; the SIP server's log says whether name, connection or certificate failed.",
+  TRUNK_UNREACHABLE:
+    "See signalling_error of the record for what failed. A name that is not found, or a refused connection: check the number's sip_endpoint. No answer: look for a firewall. A certificate: set ca or tls_names of the trunk, or have the trunk renew it. A trunk that wants a certificate of ours: set client_certificate.",
   DIAL_AMBIGUOUS: 'Find out from the trunk whether it placed the call before you dial again.',
   REQUEST_PENDING: 'Nothing: the carrier retries.',
 };

@@ -163,7 +163,9 @@ export const callRecordSchema = z.object({
     .describe('Who or what answered a call that was placed with `detect_answerer`; null: not examined, or not answered'),
   legs: z.array(legSchema).describe('Calls of ours to which the caller was, or was to be, transferred; empty: none'),
   agent_error: text.describe('Last failure of the connection to the agent: URL (without the query), error, after how long; null: none'),
-  signalling_error: text.describe('Last request of ours within the dialog that failed: method, and the error or status; null: none'),
+  signalling_error: text.describe(
+    'Last request of ours that failed: its method, and the status, or why there was no answer, such as a refused connection or a certificate; null: none',
+  ),
   stale_route: z.boolean().describe('Whether the gateway used a cached route because the store was unavailable'),
   resumed: z.number().describe('How often the gateway was killed during the call and resumed it'),
   summed_calls: z

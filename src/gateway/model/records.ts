@@ -19,6 +19,8 @@ const optionsSchema = z.object({
   media_encryption: z.enum(['required', 'optional']),
   /** `false`: the carrier takes no REFER, and a transfer is a call of ours; left out: a REFER is tried first. */
   refer: z.boolean().optional(),
+  /** `true`: the carrier refuses re-INVITEs, UPDATEs and session timers: we send none, nor agree to one. */
+  no_reinvite: z.boolean().optional(),
   /** A server that answers each call with TwiML, in place of the agent. */
   voice_url: z.string().optional(),
   /** Asked when `voice_url` fails. */
@@ -49,6 +51,8 @@ const trunkSchema = z.object({
   client_certificate: z.object({ certificate: z.string() }).optional().describe('PEM: shown to the trunk'),
   caller_id_header: z.enum(CALLER_ID_HEADERS).optional(),
   registrar: z.string().optional().describe('Where the gateway registers `username`'),
+  options_interval_s: z.int().optional().describe('Seconds between two OPTIONS to the trunk; left out or 0: none'),
+  no_reinvite: z.boolean().optional().describe('true: we send no re-INVITE, UPDATE or session timer'),
 });
 
 type ShownTrunk = Readonly<z.output<typeof trunkSchema>>;
@@ -75,6 +79,14 @@ const registrationSchema = z.object({
 /** How a trunk's registration stands. */
 export type TrunkRegistration = Readonly<z.output<typeof registrationSchema>>;
 
+/** Whether a trunk answers OPTIONS. `error`: why not, for a person. */
+export interface TrunkState {
+  readonly state: 'up' | 'down';
+  readonly error: string | null;
+  /** ISO 8601. */
+  readonly changed_at: string;
+}
+
 /** The SIP configuration of one number, as it is stored and as `GET /sip` returns it. */
 export const sipConfigurationSchema = z
   .object({
@@ -83,7 +95,11 @@ export const sipConfigurationSchema = z
     org_id: z.string(),
     inbound: z.object({ agent_id: z.string().nullable(), options: optionsSchema }).nullable().describe('null: not attached inbound'),
     outbound: trunkSchema
-      .extend({ registration: registrationSchema.optional().describe('Of the last REGISTER; left out: there is none') })
+      .extend({
+        registration: registrationSchema.optional().describe('Of the last REGISTER; left out: there is none'),
+        trunk_state: z.enum(['up', 'down']).optional().describe('By OPTIONS; left out: not asked, or not known yet'),
+        trunk_error: z.string().optional().describe('Why the trunk is down'),
+      })
       .nullable()
       .describe('null: not attached outbound'),
     created_at: z.string().describe('ISO 8601'),
@@ -127,7 +143,11 @@ export interface NumberRecord extends Readonly<Omit<z.output<typeof sipConfigura
 }
 
 /** As the API shows it. */
-export function shownNumber(record: NumberRecord, registration: TrunkRegistration | null = null): z.output<typeof sipConfigurationSchema> {
+export function shownNumber(
+  record: NumberRecord,
+  registration: TrunkRegistration | null = null,
+  watched: TrunkState | null = null,
+): z.output<typeof sipConfigurationSchema> {
   if (record.outbound === null) return { ...record, outbound: null };
   const { password: _secret, client_certificate: own, ...outbound } = record.outbound;
   return {
@@ -136,6 +156,7 @@ export function shownNumber(record: NumberRecord, registration: TrunkRegistratio
       ...outbound,
       ...(own === undefined ? {} : { client_certificate: { certificate: own.certificate } }),
       ...(registration === null ? {} : { registration }),
+      ...(watched === null ? {} : { trunk_state: watched.state, ...(watched.error === null ? {} : { trunk_error: watched.error }) }),
     },
   };
 }

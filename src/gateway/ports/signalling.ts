@@ -58,6 +58,8 @@ export interface SrfAnswer {
   readonly body: string;
   /** The message; '' when it is not known. */
   readonly raw: string;
+  /** The SIP server's own, in place of one: why there is none, for a person; `null`: the peer's. */
+  readonly unanswered: string | null;
 }
 
 export interface RequestInDialog {
@@ -89,12 +91,6 @@ export interface SrfInvite {
   readonly body: string;
 }
 
-/** A final answer to a REGISTER. */
-export interface RegisterAnswer extends SrfAnswer {
-  /** The SIP server's own, in place of one. */
-  readonly isLocal: boolean;
-}
-
 /** The same, as the SIP server sent it. */
 export interface SentInvite extends Pick<SrfMessage, 'get'> {
   readonly raw: string | undefined;
@@ -107,8 +103,8 @@ export interface InviteResponse extends Pick<SrfMessage, 'get'> {
   readonly status: number;
   readonly body: string;
   readonly raw: string | undefined;
-  /** The SIP server's own, in place of one: nobody answered, or nobody could be reached. */
-  readonly isLocal: boolean;
+  /** The SIP server's own, in place of one: why nobody answered, or could be reached, for a person; `null`: the peer's. */
+  readonly unanswered: string | null;
   /** The SIP server's id of the dialog. */
   readonly dialogId: string;
   /** The dialog that a 2xx makes, with its listeners before anything that follows. Throws when the 2xx has no Contact. */
@@ -126,8 +122,8 @@ export interface InviteListener {
   onFailed(error: unknown): void;
 }
 
-/** Gets each message of our request: the request as sent, and its responses. */
-export type OnMessage = (direction: 'in' | 'out', text: string | undefined, summary: string) => void;
+/** Gets each message of our request: the request as sent, and its responses. `null`: the SIP server's own, in place of a response. */
+export type OnMessage = (direction: 'in' | 'out' | null, text: string | undefined, summary: string) => void;
 
 /** What the gateway uses of drachtio-srf. */
 export interface SrfApp {
@@ -162,7 +158,9 @@ export interface SrfApp {
   /** Sends an INVITE outside dialogs, over the connection to the SIP server that there is now. */
   place(invite: SrfInvite, listener: InviteListener): void;
   /** Sends a REGISTER. `onAnswer` runs once. */
-  register(request: Omit<SrfInvite, 'body'>, onAnswer: (error: unknown, answer?: RegisterAnswer) => void): void;
+  register(request: Omit<SrfInvite, 'body'>, onAnswer: (error: unknown, answer?: SrfAnswer) => void): void;
+  /** Sends an OPTIONS outside dialogs. `onAnswer` runs once. */
+  options(request: Omit<SrfInvite, 'body'>, onAnswer: (error: unknown, answer?: SrfAnswer) => void): void;
   /** Forgets the dialog: later requests in it are unknown. */
   forget(dialog: SrfDialog): void;
   /** @param invite as it came, or as we sent it */

@@ -1,3 +1,4 @@
+import type { TrunkWatch } from '../drachtio/trunk-watch.js';
 import type { EndpointCounters } from '../media/endpoint.js';
 import type { MediaService } from '../media-thread/media-service.js';
 import type { Inbound } from '../drachtio/inbound.js';
@@ -92,6 +93,7 @@ export interface GatewayParts {
   readonly relay: RelayPool;
   readonly endpoint: MediaService;
   readonly stores: RedisStores;
+  readonly trunks: Pick<TrunkWatch, 'count'>;
   /** Calls that there is still media for. */
   readonly headroom: () => number;
   /** The first process on a machine reports the shared metrics. */
@@ -99,7 +101,7 @@ export interface GatewayParts {
 }
 
 export function collectGateway(metrics: Metrics, parts: GatewayParts): void {
-  const { inbound, relay, endpoint, stores, headroom, isFirst } = parts;
+  const { inbound, trunks, relay, endpoint, stores, headroom, isFirst } = parts;
   metrics.collect((figures) => {
     figures.set('trunkline_calls_in_progress', {}, inbound.callCount);
     figures.set('trunkline_calls_begun_total', {}, inbound.begunCount);
@@ -114,6 +116,7 @@ export function collectGateway(metrics: Metrics, parts: GatewayParts): void {
     figures.set('trunkline_stored_calls_evicted_total', { kind: 'record' }, evicted.record);
     figures.set('trunkline_call_places', {}, slots);
     figures.set('trunkline_call_snapshots', {}, snapshots);
+    for (const state of ['up', 'down'] as const) if (isFirst) figures.set('trunkline_trunks', { state }, trunks.count(state));
     for (const { name: node, isAlive, calls, outstanding } of relay.nodes()) {
       figures.set('trunkline_relay_up', { node }, flag(isAlive));
       figures.set('trunkline_relay_sessions', { node }, calls);

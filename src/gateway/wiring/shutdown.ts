@@ -1,3 +1,4 @@
+import type { TrunkWatch } from '../drachtio/trunk-watch.js';
 import type { Config } from '../../config/schema.js';
 import { within, type Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
@@ -35,6 +36,7 @@ interface GatewayParts {
   readonly inbound: Inbound;
   readonly batches: BatchDialling;
   readonly registrar: Pick<TrunkRegistrar, 'stop'>;
+  readonly trunks: Pick<TrunkWatch, 'stop'>;
   readonly overload: OverloadDetector;
   readonly endpoint: MediaService;
   readonly relay: RelayPool;
@@ -63,8 +65,9 @@ export function running(config: Config, clock: Clock, facts: Gateway['facts'], m
   };
 }
 
-async function retireGateway(clock: Clock, { inbound, batches, registrar, api }: GatewayParts): Promise<void> {
+async function retireGateway(clock: Clock, { inbound, batches, registrar, trunks, api }: GatewayParts): Promise<void> {
   inbound.retire();
+  trunks.stop();
   // It listens no more; requests that take longer get their answers meanwhile.
   const closed = within(clock, API_CLOSE_MS, api.close());
   // The successor claims the registrations, which last until then.
@@ -76,6 +79,7 @@ async function shutdownGateway(how: 'drain' | 'park', config: Config, metrics: M
   const { gate, inbound, batches, registrar, api, overload, clients, identities, webhooks, endpoint, relay, stores, observers, log } =
     parts;
   parts.deafPorts.stop();
+  parts.trunks.stop();
   await batches.stop();
   await registrar.stop(how === 'drain');
   if (how === 'park') {

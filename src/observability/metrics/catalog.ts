@@ -77,6 +77,8 @@ export const METRICS = {
   trunkline_taking_calls: gauge('1 while the gateway accepts new calls, 0 while they get 503.'),
   trunkline_sip_server_connected: gauge('1 while the control connection to the SIP server is up.'),
 
+  trunkline_trunks: gauge('Trunks that get OPTIONS (`options_interval_s`), of all organizations on this Redis.', { state: ['up', 'down'] }),
+
   trunkline_relay_up: gauge('1 while the rtpengine answers.', NODE),
   trunkline_relay_sessions: gauge('Calls of this gateway on the rtpengine.', NODE),
   trunkline_relay_outstanding_commands: gauge('Commands that wait for an answer, or to be sent.', NODE),

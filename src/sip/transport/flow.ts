@@ -28,6 +28,8 @@ export interface Flow {
   readonly wasConnected?: boolean;
   /** For an outgoing connection: the peer refused it after the handshake, and has read nothing. `wasConnected` is false then. */
   readonly wasRefused?: boolean;
+  /** For a flow that we opened and that has failed: why, for a person; `null` or unset: it has not, or nothing is known. */
+  readonly failure?: string | null;
   /** Name in the peer's verified certificate; '' or unset: none verified. */
   readonly tlsIdentity?: string;
   /** `null` or unset: no TLS. */

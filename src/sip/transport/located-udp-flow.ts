@@ -15,6 +15,7 @@ export class LocatedUdpFlow implements Flow {
   #remote: Endpoint;
   #isLocated = false;
   #isOpen = true;
+  #failure: string | null = null;
   readonly #waiting: string[] = [];
 
   constructor(
@@ -33,6 +34,7 @@ export class LocatedUdpFlow implements Flow {
         this.#located(endpoint);
       })
       .catch((error: unknown) => {
+        this.#failure = `no server of ${target.host} was found: ${errorText(error)}`;
         log.warn({ host: target.host, transport: 'UDP', error: errorText(error) }, 'sip.locate.failed');
         this.close();
       });
@@ -40,6 +42,10 @@ export class LocatedUdpFlow implements Flow {
 
   get isOpen(): boolean {
     return this.#isOpen && this.owner.isOpen;
+  }
+
+  get failure(): string | null {
+    return this.#failure;
   }
 
   get remote(): Endpoint {

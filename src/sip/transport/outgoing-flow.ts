@@ -1,8 +1,10 @@
 import { randomInt } from 'node:crypto';
 import type { Socket } from 'node:net';
+import type { PeerCertificate } from 'node:tls';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
+import { connectionFailure, failuresOf } from './connection-failure.js';
 import { defaultPort } from './service-location.js';
 import type { Endpoint, FlowListener, PeerTls, Target, TlsFacts } from './flow.js';
 import type { RetiringFlow } from './retirement.js';
@@ -15,10 +17,17 @@ export interface OutgoingLimits extends StreamFlowLimits {
   readonly idleTimeoutMs: number;
 }
 
+export interface Connecting {
+  readonly socket: Socket;
+  /** The event after which it is writable. */
+  readonly ready: 'connect' | 'secureConnect';
+  /** The certificate that the peer has shown so far; left out: no TLS. */
+  readonly shown?: () => PeerCertificate | null;
+}
+
 export interface Dialing {
   locate(target: Target): Promise<readonly Endpoint[]>;
-  /** A connecting socket; it is writable after the event `ready`. */
-  connect(endpoint: Endpoint): { readonly socket: Socket; readonly ready: 'connect' | 'secureConnect' };
+  connect(endpoint: Endpoint): Connecting;
   readonly listener: FlowListener;
   readonly limits: OutgoingLimits;
   readonly clock: Clock;
@@ -48,6 +57,7 @@ export class OutgoingFlow implements RetiringFlow {
   #hasHeard = false;
   /** With TLS 1.3 a server refuses our certificate after the handshake (RFC 8446 §4.4.2.4): it has read nothing. */
   #isRefused = false;
+  #failure: string | null = null;
   #isKept = false;
   /** The peer has answered a ping: from then on it must (RFC 5626 §3.5.1, for peers that do not say whether they can). */
   #answersPings = false;
@@ -62,8 +72,9 @@ export class OutgoingFlow implements RetiringFlow {
     this.transport = target.transport;
     this.#remote = { address: target.address ?? target.host, port: target.port ?? defaultPort(target.transport) };
     dialing.locate(target).then(
-      (endpoints) => this.#tryEach(endpoints, 0),
+      (endpoints) => this.#tryEach(endpoints, []),
       (error: unknown) => {
+        this.#failure = `no server of ${target.host} was found: ${errorText(error)}`;
         this.dialing.log.warn({ host: target.host, transport: target.transport, error: errorText(error) }, 'sip.locate.failed');
         this.close();
       },
@@ -80,6 +91,10 @@ export class OutgoingFlow implements RetiringFlow {
 
   get wasRefused(): boolean {
     return this.#isRefused;
+  }
+
+  get failure(): string | null {
+    return this.#failure;
   }
 
   /** The target's host and port until connected, then the peer's address. */
@@ -138,22 +153,25 @@ export class OutgoingFlow implements RetiringFlow {
     this.#ended();
   }
 
-  #tryEach(endpoints: readonly Endpoint[], index: number): void {
+  #tryEach(endpoints: readonly Endpoint[], tried: Parameters<typeof failuresOf>[0]): void {
     if (!this.#isOpen) return;
-    const endpoint = endpoints[index];
-    if (endpoint === undefined) return this.close();
+    const endpoint = endpoints[tried.length];
+    if (endpoint === undefined) {
+      this.#failure = failuresOf(tried);
+      return this.close();
+    }
     const { clock, limits, log } = this.dialing;
-    const { socket, ready } = this.dialing.connect(endpoint);
+    const { socket, ready, shown } = this.dialing.connect(endpoint);
     this.#connecting = socket;
     const cancelTimer: CancelTimer = clock.setTimer(limits.connectTimeoutMs, () =>
       socket.destroy(new Error(`not connected within ${limits.connectTimeoutMs} ms`)),
     );
-    let problem = 'the peer closed the connection';
-    const onError = (error: Error): void => void (problem = error.message);
+    let failure = 'closed the connection';
+    const onError = (error: Error): void => void (failure = connectionFailure(error, shown?.() ?? null));
     const onClose = (): void => {
       cancelTimer();
-      log.warn({ host: this.target.host, ...endpoint, transport: this.transport, error: problem }, 'sip.connect.failed');
-      this.#tryEach(endpoints, index + 1);
+      log.warn({ host: this.target.host, ...endpoint, transport: this.transport, error: failure }, 'sip.connect.failed');
+      this.#tryEach(endpoints, [...tried, { endpoint, failure }]);
     };
     socket.on('error', onError);
     socket.once('close', onClose);
@@ -166,7 +184,8 @@ export class OutgoingFlow implements RetiringFlow {
   }
 
   #adopt(socket: Socket, endpoint: Endpoint): void {
-    const { listener, limits, clock } = this.dialing;
+    const { dialing } = this;
+    const { listener, limits, clock } = dialing;
     this.#connecting = undefined;
     this.#remote = endpoint;
     const own: FlowListener = {
@@ -180,7 +199,11 @@ export class OutgoingFlow implements RetiringFlow {
     };
     // Before the stream's own listener, which closes it.
     socket.once('error', (error: NodeJS.ErrnoException) => {
+      const failure = connectionFailure(error, null);
+      this.#failure = failuresOf([{ endpoint, failure }]);
       this.#isRefused = !this.#hasHeard && /^ERR_SSL_\w*ALERT/.test(error.code ?? '');
+      if (this.#isRefused)
+        dialing.log.warn({ host: this.target.host, ...endpoint, transport: this.transport, error: failure }, 'sip.connect.failed');
     });
     const stream = new StreamFlow(socket, this.transport, this.local, endpoint, own, limits, clock);
     socket.setTimeout(limits.idleTimeoutMs, () => stream.close());

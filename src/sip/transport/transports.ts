@@ -1,5 +1,5 @@
 import { connect as connectTcp, isIP } from 'node:net';
-import { checkServerIdentity, connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
+import { checkServerIdentity, connect as connectTls, createSecureContext, type PeerCertificate, type SecureContext } from 'node:tls';
 import { isPublicAddress } from '../../lib/address-scope.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
@@ -317,7 +317,10 @@ export class Transports {
         return problems.includes(undefined) ? undefined : problems[0];
       },
     });
-    return { socket, ready: 'secureConnect' };
+    let shown: PeerCertificate | null = null;
+    // Before Node.js checks it: afterwards the socket is destroyed, and its certificate gone.
+    socket.prependListener('secure', () => (shown = socket.getPeerCertificate()));
+    return { socket, ready: 'secureConnect', shown: () => shown };
   }
 
   /** `undefined`: the peer's settings are unusable. */

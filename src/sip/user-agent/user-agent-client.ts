@@ -148,7 +148,10 @@ export class UserAgentClient implements OutgoingOwner {
     // Only its ACK was lost: the user has the response.
     if (request.hasFinal || this.#fallBack(request)) return;
     const { flow, message } = request;
-    const unavailable = (): SipResponse => makeResponse(message, 503, 'Service Unavailable', newTag());
+    const limitMs = 64 * this.context.stack.timerSettings.t1Ms;
+    const cause = why === 'timeout' ? `no response within ${String(limitMs / 1_000)} s` : (flow.failure ?? 'the connection broke');
+    const ours = (status: number, phrase: string): SipResponse => makeResponse(message, status, phrase, newTag(), [warningOf(cause)]);
+    const unavailable = (): SipResponse => ours(503, 'Service Unavailable');
     // TLS 1.3: the first server may refuse our certificate after the handshake.
     const refusal = request.refusal ?? (flow.wasRefused === true ? { response: unavailable(), isOurs: true } : null);
     if (refusal !== null && flow.wasConnected === false) {
@@ -158,7 +161,7 @@ export class UserAgentClient implements OutgoingOwner {
     // The peer may have taken an INVITE whose connection is lost, on either side's connection: it must not go elsewhere.
     const wasWritten = flow.reliable && flow.wasConnected !== false;
     const isInDoubt = why === 'timeout' || (wasWritten && message.method === 'INVITE' && !request.isInDialog);
-    this.#receive(request, isInDoubt ? makeResponse(message, 408, 'Request Timeout', newTag()) : unavailable(), true);
+    this.#receive(request, isInDoubt ? ours(408, 'Request Timeout') : unavailable(), true);
   }
 
   onEnded(request: OutgoingRequest): void {
@@ -385,6 +388,17 @@ export class UserAgentClient implements OutgoingOwner {
     process.nextTick(() => request.transaction?.start());
     return request;
   }
+}
+
+const MAX_WARNING = 600;
+
+/** RFC 3261 §20.43, for the user: why there is no response. A peer's certificate may say anything. */
+function warningOf(cause: string): Header {
+  const text = cause
+    .slice(0, MAX_WARNING)
+    .replace(/["\\]/g, "'")
+    .replace(/[^\x20-\x7e]/g, '?');
+  return header('Warning', `399 sip-server "${text}"`);
 }
 
 function credentialsOf({ headers }: SipRequest): readonly Header[] {

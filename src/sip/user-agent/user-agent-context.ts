@@ -4,6 +4,7 @@ import type { OwnTransport } from './compose.js';
 import type { DialogEntry, DialogTable, PendingInvite } from '../dialog/dialog-table.js';
 import {
   getHeader,
+  getList,
   hasHeader,
   type SipMessage,
   type SipRequest,
@@ -51,7 +52,14 @@ export function settleSession(
 ): void {
   if (!setsSession(method, response.status)) return;
   dialog.describes(own);
+  // RFC 4028 §7.2: there is none for who says what it supports, and not timers, whatever the answer has.
+  if (own !== response && deniesTimers(own)) return;
   if (dialog.sessionTimer !== null || hasHeader(response, 'session-expires')) sessions.settled(dialog, response, own !== response);
+}
+
+function deniesTimers(request: SipMessage): boolean {
+  if (!hasHeader(request, 'supported') || hasHeader(request, 'session-expires')) return false;
+  return ![...getList(request, 'supported'), ...getList(request, 'require')].some((option) => option.toLowerCase() === 'timer');
 }
 
 /** RFC 4028: a 2xx to INVITE or UPDATE settles the session timer. */

@@ -3,7 +3,7 @@ import type { CallSnapshot } from '../../../src/gateway/model/call-snapshot.js';
 import type { E164 } from '../../../src/gateway/model/e164.js';
 import type { BeginningCall, CallAnswer } from '../../../src/gateway/model/live-calls.js';
 import { NO_PROVIDER_USAGE } from '../../../src/gateway/model/provider-usage.js';
-import type { NumberRecord, OrgRecord, Route, TrunkRegistration } from '../../../src/gateway/model/records.js';
+import type { NumberRecord, OrgRecord, Route, TrunkRegistration, TrunkState } from '../../../src/gateway/model/records.js';
 import type { RegistrationStore } from '../../../src/gateway/ports/registrations.js';
 import { brokenLimit } from '../../../src/gateway/admission/admission.js';
 import type { CallStore, EndedCall, Lookup, RouteStore, SnapshotStore } from '../../../src/gateway/ports/ports.js';
@@ -135,6 +135,7 @@ class MemoryPlacements implements PlacementStore {
 /** One gateway alone. */
 class MemoryRegistrations implements RegistrationStore {
   readonly #states = new Map<string, TrunkRegistration>();
+  readonly #trunks = new Map<string, TrunkState>();
 
   constructor(private readonly numbers: MemoryNumberStore) {}
 
@@ -144,6 +145,19 @@ class MemoryRegistrations implements RegistrationStore {
 
   claim(): Promise<boolean> {
     return Promise.resolve(true);
+  }
+
+  watching(): Promise<readonly NumberRecord[]> {
+    return Promise.resolve(this.numbers.all.filter(({ outbound }) => (outbound?.options_interval_s ?? 0) > 0));
+  }
+
+  noteTrunk(trunk: string, state: TrunkState): Promise<void> {
+    this.#trunks.set(trunk, state);
+    return Promise.resolve();
+  }
+
+  trunkStates(trunks: readonly string[]): Promise<readonly (TrunkState | null)[]> {
+    return Promise.resolve(trunks.map((trunk) => this.#trunks.get(trunk) ?? null));
   }
 
   release(): Promise<void> {

@@ -49,20 +49,41 @@ const update = (options: object): Promise<{ status: number; json: Record<string,
 
 const ownCertificate = (): object => ({ client_certificate: { certificate: pem.certificate, key: pem.key } });
 
-async function reasonOfCall(): Promise<string | null> {
+async function failedCall(): Promise<object> {
   const { json } = await site.place();
-  return (await site.ended(String(json['call_id']))).reason;
+  return await site.ended(String(json['call_id']));
 }
+
+const unreachable = (why: RegExp): object => ({
+  reason: 'TRUNK_UNREACHABLE',
+  signalling_error: expect.stringMatching(new RegExp(`^INVITE: 127\\.0\\.0\\.1:\\d+ .*${why.source}`)) as unknown,
+});
+const CERTIFICATE = /; its subject is .*carrier\.example.*, its issuer .+, valid until 20\d\d-/;
 
 describe('a trunk with a private CA', () => {
   it.each([
-    ['without its CA', () => ownCertificate()],
-    ['without the name in its certificate', () => ({ ca: pem.carrierCa, ...ownCertificate() })],
-    ['with another name', () => ({ ca: pem.carrierCa, tls_names: ['other.example'], ...ownCertificate() })],
-    ['without a certificate of ours', () => ({ ca: pem.carrierCa, tls_names: ['carrier.example'] })],
-  ])('[5922 §7] is not called %s', async (_what, options) => {
+    ['without its CA', /self-signed.*\(SELF_SIGNED_CERT_IN_CHAIN\)/, CERTIFICATE, () => ownCertificate()],
+    [
+      'without the name in its certificate',
+      /not match.*\(ERR_TLS_CERT_ALTNAME_INVALID\)/,
+      CERTIFICATE,
+      () => ({ ca: pem.carrierCa, ...ownCertificate() }),
+    ],
+    [
+      'with another name',
+      /other\.example.*\(ERR_TLS_CERT_ALTNAME_INVALID\)/,
+      CERTIFICATE,
+      () => ({ ca: pem.carrierCa, tls_names: ['other.example'], ...ownCertificate() }),
+    ],
+    [
+      'without a certificate of ours',
+      /ended TLS with alert 116/,
+      /: it wants a certificate of ours$/,
+      () => ({ ca: pem.carrierCa, tls_names: ['carrier.example'] }),
+    ],
+  ])('[5922 §7] is not called %s, and the record says what failed', async (_what, check, certificate, options) => {
     expect((await update({ ca: null, tls_names: null, client_certificate: null, ...options() })).status).toBe(200);
-    expect(await reasonOfCall()).toBe('TRUNK_UNREACHABLE');
+    expect(await failedCall()).toMatchObject(unreachable(new RegExp(check.source + '.*' + certificate.source)));
     expect(carrier.invited).toEqual([]);
   });
 
@@ -98,7 +119,7 @@ describe('a trunk with a private CA', () => {
     const { json } = await update({ username: 'acme', tls_names: null });
     expect(json['data']).toMatchObject({ outbound: { username: 'acme', ca: pem.carrierCa, client_certificate: {} } });
     expect((json['data'] as { outbound: object }).outbound).not.toHaveProperty('tls_names');
-    expect(await reasonOfCall()).toBe('TRUNK_UNREACHABLE');
+    expect(await failedCall()).toMatchObject(unreachable(CERTIFICATE));
   });
 
   it('does not take what is no certificate, nor the key of another', async () => {

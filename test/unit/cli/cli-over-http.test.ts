@@ -114,6 +114,7 @@ describe('trunkline number', () => {
       max_calls_per_second: ['--max-calls-per-second', 'none', null],
       media_encryption: ['--media-encryption', 'required', 'required'],
       refer: ['--refer', 'yes', true],
+      no_reinvite: ['--reinvite', 'yes', false],
       voice_url: ['--voice-url', 'https://other.example/', 'https://other.example/'],
       voice_fallback_url: ['--voice-fallback-url', 'none', undefined],
       status_callback: ['--status-callback', 'https://other.example/', 'https://other.example/'],
@@ -146,6 +147,8 @@ describe('trunkline number', () => {
         ],
         caller_id_header: [['--caller-id-header', 'From'], 'From'],
         registrar: [['--registrar', 'other.example'], 'other.example'],
+        options_interval_s: [['--options-interval', '30'], 30],
+        no_reinvite: [['--outbound-reinvite', 'yes'], false],
       };
       const [flags, value] = settings[name] ?? [[], ''];
       expect([await run('number', 'update', NUMBER, ...flags), errors]).toEqual([0, '']);

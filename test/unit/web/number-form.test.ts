@@ -62,6 +62,7 @@ describe('updating a number in the console', () => {
 
   const EDITED = {
     refer: true,
+    no_reinvite: false,
     voice_url: 'https://other.example/voice',
     voice_fallback_url: 'https://other.example/fallback',
     status_callback: 'https://other.example/status',
@@ -93,6 +94,8 @@ describe('updating a number in the console', () => {
     ['tls_names', ['other.example', 'sip.other.example']],
     ['caller_id_header', 'From'],
     ['registrar', 'other.example:5061'],
+    ['options_interval_s', 30],
+    ['no_reinvite', false],
     ['password', 'n3w'],
     ['ca', undefined],
     ['client_certificate', undefined],

@@ -224,7 +224,23 @@ describe('a trunk that cannot be used', () => {
   it('at a closed port is TRUNK_UNREACHABLE', async () => {
     await attach('127.0.0.1:9');
     const { json } = await place();
-    expect(await ended(String(json['call_id']))).toMatchObject({ reason: 'TRUNK_UNREACHABLE', sip_status: 504 });
+    const callId = String(json['call_id']);
+    const failure = 'INVITE: 127.0.0.1:9 refused the connection (ECONNREFUSED)';
+    expect(await ended(callId)).toMatchObject({ reason: 'TRUNK_UNREACHABLE', sip_status: 504, signalling_error: failure });
+    const { json: answer } = await gateway.api('GET', `/v1/calls/${callId}/trace`);
+    const trace = answer['trace'] as readonly { direction: string | null; summary: string }[];
+    expect(trace.filter(({ summary }) => /503|no response/.test(summary))).toMatchObject([
+      { source: 'gateway', direction: null, summary: `no response to ${failure}` },
+    ]);
+  });
+
+  it('since its name is not known has the name in signalling_error', async () => {
+    await attach('nowhere.invalid:5061');
+    const { json } = await place();
+    expect(await ended(String(json['call_id']))).toMatchObject({
+      reason: 'TRUNK_UNREACHABLE',
+      signalling_error: expect.stringMatching(/^INVITE: no server of nowhere\.invalid was found: /) as unknown,
+    });
   });
 
   it('since its connection is lost after the INVITE is DIAL_AMBIGUOUS', async () => {

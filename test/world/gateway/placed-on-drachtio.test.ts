@@ -90,8 +90,8 @@ function invite(password: string | null = null, confirm?: () => Promise<boolean>
       dialog = made;
       seen.push(`answered ${String(sdp.length)}`);
     },
-    onRefused: (status: number, isLocal: boolean) =>
-      void seen.push(`refused ${String(status)} ${isLocal ? 'by the server' : 'by the trunk'}`),
+    onRefused: (status: number, unanswered: string | null) =>
+      void seen.push(`refused ${String(status)} ${unanswered === null ? 'by the trunk' : 'by the server'}`),
     request: (id: string, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2]) => srf.request(id, request, onAnswer),
     onUpdate: () => undefined,
   };

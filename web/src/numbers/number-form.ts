@@ -127,7 +127,13 @@ function otherOptions(options: Options): object {
   return others;
 }
 
-function otherSettings({ sip_endpoint: _endpoint, registration: _state, ...others }: Trunk): object {
+function otherSettings({
+  sip_endpoint: _endpoint,
+  registration: _registration,
+  trunk_state: _state,
+  trunk_error: _error,
+  ...others
+}: Trunk): object {
   return others;
 }
 

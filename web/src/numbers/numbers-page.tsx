@@ -138,7 +138,7 @@ function NumberTable({ numbers, agents, isSearch, onOpen }: TableProps): JSX.Ele
               {number.inbound === null
                 ? 'Not attached inbound.'
                 : `Inbound to ${nameOf(number.inbound.agent_id)}. ${limitsOf(number.inbound)}`}
-              {number.outbound !== null && ` Outbound by ${number.outbound.sip_endpoint}.`}
+              {number.outbound !== null && ` Outbound by ${number.outbound.sip_endpoint}${trunkStateText(number.outbound)}.`}
             </p>
           </div>
           <div class="buttons">
@@ -160,6 +160,11 @@ function NumberTable({ numbers, agents, isSearch, onOpen }: TableProps): JSX.Ele
 }
 
 const NAMES = { check: 'Check', edit: 'Update', detach: 'Detach' } as const;
+
+function trunkStateText({ trunk_state: state, trunk_error: error }: NonNullable<NumberConfiguration['outbound']>): string {
+  if (state === undefined) return '';
+  return state === 'up' ? ', which answers OPTIONS' : `, which is down: ${error ?? ''}`;
+}
 
 function limitsOf({ options }: NonNullable<NumberConfiguration['inbound']>): string {
   const { allowed_sources: sources, max_concurrent_calls: calls, max_calls_per_second: rate, media_encryption: encryption } = options;

@@ -13,7 +13,7 @@ import {
 import { sipRequestSchemas, type AttachBody, type DetachBody, type SipQuery, type UpdateBody } from '../schemas/sip-api.js';
 import { checkBodySchema, checkResultSchema } from '../schemas/sip-check.js';
 import type { RecordRefusal } from '../../model/agent-update.js';
-import { accountOf } from '../../model/trunk-account.js';
+import { accountOf, watchedTrunkOf } from '../../model/trunk-account.js';
 import { attachNumber, updateNumber } from '../naming.js';
 import type { Scope, Stores, AttachChange, DirectionType, Page, TrunkChange, UpdateChange } from '../../ports/stores.js';
 import { dataAnswer, exampleOf, recordAnswer, success, successSchema } from '../answers.js';
@@ -149,7 +149,7 @@ export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy
   });
 }
 
-/** With how the registrations of their trunks stand. */
+/** With how the registrations of their trunks stand, and whether the trunks answer. */
 async function withRegistrations(
   { registrations }: Pick<Stores, 'registrations'>,
   records: readonly NumberRecord[],
@@ -158,7 +158,13 @@ async function withRegistrations(
   const known = accounts.filter((account) => account !== null);
   const states = known.length === 0 ? [] : await registrations.states(known);
   const byAccount = new Map(known.map((account, index) => [account, states[index] ?? null]));
-  return records.map((record, index) => shownNumber(record, byAccount.get(accounts[index] ?? '') ?? null));
+  const trunks = records.map(watchedTrunkOf);
+  const watched = trunks.filter((trunk) => trunk !== null);
+  const trunkStates = watched.length === 0 ? [] : await registrations.trunkStates(watched);
+  const byTrunk = new Map(watched.map((trunk, index) => [trunk, trunkStates[index] ?? null]));
+  return records.map((record, index) =>
+    shownNumber(record, byAccount.get(accounts[index] ?? '') ?? null, byTrunk.get(trunks[index] ?? '') ?? null),
+  );
 }
 
 function numberTaken(): ApiFailure {

@@ -50,6 +50,9 @@ const pem = (most: number) => z.string().max(most);
 
 const certificates = pem(MAX_PEM).refine(areCertificates, 'must be certificates in PEM');
 
+const noReinvite = (peer: string): string =>
+  `true: this ${peer} gets no re-INVITE, UPDATE or session timer of ours; a call whose media has to move ends, and its record says why. Default: false`;
+
 /** What a trunk needs besides its endpoint; passwords and keys are never shown again. */
 const trunkOptions = {
   username: credential.nullable().optional().describe('With `password`, answers challenges of the trunk (RFC 8760: SHA-256 or MD5)'),
@@ -78,6 +81,12 @@ const trunkOptions = {
     .nullable()
     .optional()
     .describe('Registers `username` there, over TLS; a gateway of the fleet refreshes it. null: no registration'),
+  options_interval_s: z
+    .union([z.literal(0), z.int().min(10).max(3_600)], 'must be 0, or an integer from 10 to 3600')
+    .nullable()
+    .optional()
+    .describe('Seconds between two OPTIONS to the trunk; a trunk that does not answer gets no calls. Default: 0, none'),
+  no_reinvite: z.boolean().nullable().optional().describe(noReinvite('trunk')),
 };
 
 const direction = z.enum(['inbound', 'outbound'], 'must be "inbound" or "outbound"');
@@ -125,6 +134,7 @@ function inboundOptions(policy: SipApiPolicy) {
         .default(DEFAULT_INBOUND_OPTIONS.media_encryption)
         .describe('"optional" also accepts calls without SRTP, if the operator allows it'),
       refer: z.boolean().optional().describe('false: this carrier takes no REFER, and transfers are placed calls. Left out: REFER first'),
+      no_reinvite: z.boolean().optional().describe(noReinvite('carrier')),
       voice_url: webhookUrl(policy).describe('Answers each call with TwiML, in place of the agent'),
       voice_fallback_url: webhookUrl(policy).describe('Requested when voice_url fails'),
       status_callback: webhookUrl(policy).describe('Gets a form at each of status_callback_events'),

@@ -70,7 +70,13 @@ export const orgPlacementKey = (orgId: string, digest: string): string => `org:{
 /** Sorted set, all scores 0: numbers whose trunk has a registrar. */
 export const REGISTERING_KEY = 'trunks:{registering}';
 
-/** String, expires: the gateway that registers the account. @param account digest */
+/** Sorted set, all scores 0: numbers whose trunk gets OPTIONS. */
+export const WATCHED_KEY = 'trunks:{watched}';
+
+/** String, JSON, expires: whether the trunk answers them. @param trunk digest */
+export const trunkStateKey = (trunk: string): string => `trunk:{${trunk}}:state`;
+
+/** String, expires: the gateway that registers the account, or asks the trunk. @param account digest */
 export const registrarKey = (account: string): string => `trunk:{${account}}:registrar`;
 
 /** String, JSON, expires: how its registration stands. */

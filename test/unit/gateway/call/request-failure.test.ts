@@ -16,7 +16,12 @@ describe('a request of ours within the dialog', () => {
     ['OPTIONS', 405, null],
     ['OPTIONS', 501, null],
   ])('%s, answered with %d', (method, status, told) => {
-    expect(requestFailure(method, null, { status })).toBe(told);
+    expect(requestFailure(method, null, { status, unanswered: null })).toBe(told);
+  });
+
+  it('that nobody answered says why', () => {
+    const unanswered = '192.0.2.1:5061 refused the connection (ECONNREFUSED)';
+    expect(requestFailure('BYE', null, { status: 503, unanswered })).toBe(`BYE: ${unanswered}`);
   });
 
   it('that was not sent', () => {

@@ -33,7 +33,7 @@ beforeEach(() => {
 });
 
 const answered = (status: number, ...headers: string[]): void =>
-  answer({ status, body: '', raw: [`SIP/2.0 ${String(status)} X`, ...headers, '', ''].join('\r\n') });
+  answer({ status, body: '', unanswered: null, raw: [`SIP/2.0 ${String(status)} X`, ...headers, '', ''].join('\r\n') });
 
 describe('a session of a placed call', () => {
   it('[4028 §7.4] that we refresh gets an UPDATE before half the interval, each time', () => {
@@ -81,7 +81,7 @@ describe('a session of a placed call', () => {
     expect([begins.length, sent.length]).toEqual([3, 0]);
     const [late] = begins;
     refresh.settled('100;refresher=uac', undefined, true);
-    late?.()({ status: 422, body: '', raw: 'SIP/2.0 422 X\r\nMin-SE: 300\r\n\r\n' });
+    late?.()({ status: 422, body: '', unanswered: null, raw: 'SIP/2.0 422 X\r\nMin-SE: 300\r\n\r\n' });
     isBusy = false;
     clock.advance(39_999);
     expect(sent).toEqual([]);

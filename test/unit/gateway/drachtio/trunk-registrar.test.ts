@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { TrunkRegistrar, type RegistrarServices } from '../../../../src/gateway/drachtio/trunk-registrar.js';
 import { parseE164 } from '../../../../src/gateway/model/e164.js';
 import type { NumberRecord, OutboundTrunk, TrunkRegistration } from '../../../../src/gateway/model/records.js';
-import type { RegisterAnswer, SrfHeaders } from '../../../../src/gateway/ports/signalling.js';
+import type { SrfAnswer, SrfHeaders } from '../../../../src/gateway/ports/signalling.js';
 import { silentLog } from '../../../../src/lib/log.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
@@ -15,7 +15,7 @@ let owners: Map<string, string>;
 let states: TrunkRegistration[];
 let clock: VirtualClock;
 let sent: { by: string; uri: string; headers: SrfHeaders }[];
-let answer: (count: number) => Partial<RegisterAnswer> | Error;
+let answer: (count: number) => Partial<SrfAnswer> | Error;
 
 function numberOf(trunk: Partial<OutboundTrunk>, phone = '+15550100555'): NumberRecord {
   return {
@@ -43,6 +43,9 @@ function registrarOf(gateway: string, more: Partial<RegistrarServices> = {}): Tr
         return Promise.resolve();
       },
       states: () => Promise.resolve([]),
+      watching: () => Promise.resolve([]),
+      noteTrunk: () => Promise.resolve(),
+      trunkStates: () => Promise.resolve([]),
     },
     srf: {
       register: ({ uri, headers }, onAnswer) => {
@@ -50,7 +53,7 @@ function registrarOf(gateway: string, more: Partial<RegistrarServices> = {}): Tr
         const given = answer(sent.length);
         if (given instanceof Error) return onAnswer(given);
         const status = given.status ?? 200;
-        onAnswer(null, { status, body: '', isLocal: false, raw: `SIP/2.0 ${String(status)} X\r\n\r\n`, ...given });
+        onAnswer(null, { status, body: '', unanswered: null, raw: `SIP/2.0 ${String(status)} X\r\n\r\n`, ...given });
       },
     },
     refusal: () => Promise.resolve(null),
@@ -136,7 +139,7 @@ describe('a trunk with a registrar', () => {
 
   it.each([
     ['refused', { status: 403 }, { state: 'refused', status: 403, expires_at: null }],
-    ['not reached', { status: 503, isLocal: true }, { state: 'unreachable', status: null, expires_at: null }],
+    ['not reached', { status: 503, unanswered: 'no route' }, { state: 'unreachable', status: null, expires_at: null }],
     ['not sent', new Error('no connection'), { state: 'unreachable', status: null, expires_at: null }],
   ] as const)('[5626 §4.5] is tried again ever later when it is %s', async (_what, given, state) => {
     answer = () => given;

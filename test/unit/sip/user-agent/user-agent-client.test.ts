@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Flow, PeerTls, Target } from '../../../../src/sip/transport/flow.js';
 import type { DialogEntry } from '../../../../src/sip/dialog/dialog-table.js';
+import { getHeader, type SipResponse } from '../../../../src/sip/message/message.js';
 import type { OutgoingRequest } from '../../../../src/sip/user-agent/user-agent-context.js';
 import { headersOf, OWN, PeerFlow, UserAgentBench, valueOf } from '../../../support/user-agent-bench.js';
 
@@ -105,6 +106,20 @@ describe('a request outside dialogs', () => {
     await bench.send(method, URI);
     await bench.breaks(peer, { wasConnected });
     expect(bench.heard).toEqual([{ status, isOurs: true }]);
+  });
+
+  it('[3261 §20.43] says in the Warning of our own response why nobody answered, whatever a peer wrote into its certificate', async () => {
+    const responses: SipResponse[] = [];
+    bench = new UserAgentBench({ open: (target) => open(target) }, { onResponse: (_request, response) => responses.push(response) });
+    await bench.send('INVITE', URI);
+    await bench.breaks(peer, { wasConnected: false, failure: 'its subject is "Ä\r\nVia: x' });
+    peer.isOpen = true;
+    await bench.send('OPTIONS', URI);
+    bench.clock.advance(32_000);
+    expect(responses.map((response) => getHeader(response, 'warning'))).toEqual([
+      `399 sip-server "its subject is '???Via: x"`,
+      '399 sip-server "no response within 32 s"',
+    ]);
   });
 
   it('without an answer gets our own 408', async () => {

@@ -4,7 +4,7 @@ import type { Clock } from '../../../../lib/clock.js';
 import type { Log } from '../../../../lib/log.js';
 import type { Result } from '../../../../lib/result.js';
 import { StoreUnavailableError } from '../../../ports/ports.js';
-import { agentNumbersKey, inboundIdKey, numberKey, orgNumbersKey, REGISTERING_KEY } from '../keys.js';
+import { agentNumbersKey, inboundIdKey, numberKey, orgNumbersKey, REGISTERING_KEY, WATCHED_KEY } from '../keys.js';
 import { newInboundId } from '../../new-records.js';
 import type { RecordRefusal } from '../../../model/agent-update.js';
 import type { IfMatch } from '../../../model/revision.js';
@@ -149,6 +149,7 @@ export class RedisNumberStore implements NumberStore {
     try {
       await this.#settleUse(record ?? previous, previous, agentNumbersKey, agentsOf);
       await this.#settleUse(record ?? previous, previous, () => REGISTERING_KEY, registrarsOf);
+      await this.#settleUse(record ?? previous, previous, () => WATCHED_KEY, watchedOf);
       if (record !== null) {
         await this.redis.run((client) => client.set(inboundIdKey(record.inbound_id), record.phone_number));
         await this.#settleNumber(record.phone_number, record.org_id);
@@ -195,6 +196,11 @@ export class RedisNumberStore implements NumberStore {
 /** Whether its trunk has a registrar: there is one index of all. */
 function registrarsOf(record: NumberRecord | null): readonly string[] {
   return record?.outbound?.registrar === undefined ? [] : ['registrar'];
+}
+
+/** Whether its trunk gets OPTIONS: the same. */
+function watchedOf(record: NumberRecord | null): readonly string[] {
+  return (record?.outbound?.options_interval_s ?? 0) === 0 ? [] : ['watched'];
 }
 
 /** The agent that takes the calls of a number, if there is one. */
