@@ -70,13 +70,13 @@ const text = fc.oneof(
   },
 );
 
-describe('messages of an agent', () => {
-  it('each kind is taken', () => {
+describe('the reader of agent messages', () => {
+  it('takes one valid message of each kind', () => {
     for (const message of VALID)
       expect([faultsFromAgent(message), readMessage(JSON.stringify(message)).ok, message]).toEqual(['', true, message]);
   });
 
-  it('are taken when the published schema has them, else refused with a reason, whatever they are', () => {
+  it('takes any message that the published schema allows, and refuses every other one with a reason', () => {
     fc.assert(
       fc.property(text, (message) => {
         const read = readMessage(message);
@@ -236,7 +236,7 @@ class Played {
 }
 
 describe('an agent on its leg', () => {
-  it('bears messages and events of any kind in any order: bounded, marks once and in order, and all that it sends fits the schema', () => {
+  it('handles messages and events of any kind in any order: within its bounds, marks once and in order, and messages of the schema', () => {
     const script = fc.record({
       actions: fc.array(action, { minLength: 20, maxLength: 100, size: 'max' }),
       format: fc.constantFrom(...STREAM_FORMATS),
@@ -304,7 +304,7 @@ const EVENTS: readonly ConnectionEvent[] = [
 ];
 
 describe('the connection of an agent', () => {
-  it('with events in any order: one end at most, no timer outlives it, never two dials at once, and pauses between them', () => {
+  it('under any order of events ends at most once, leaves no timer, never dials twice at once, and pauses between the attempts', () => {
     const graces = fc.constantFrom(0, LIMITS.reconnectGraceMs);
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...EVENTS), { maxLength: 60 }), graces, (events, reconnectGraceMs) => {

@@ -40,8 +40,8 @@ const changed = fc
 const RUNS = { numRuns: 5_000 };
 const CORPUS = corpus('sip-message');
 
-describe('the quick reader', () => {
-  it('takes what is plain', () => {
+describe('the fast parser', () => {
+  it('reads a plain request', () => {
     expect(parseFast(text(PLAIN), PEER, RECEPTION)?.core).toMatchObject({
       fromTag: 'from1',
       toTag: undefined,
@@ -50,12 +50,12 @@ describe('the quick reader', () => {
     expect(parseFast(text(RESPONSE), PEER, RECEPTION)?.message).toMatchObject({ kind: 'response', status: 200, reason: 'OK' });
   });
 
-  it.each(['\n', '\r', '\0'])('leaves a status line with %j in it to the whole reader', (bad) => {
+  it.each(['\n', '\r', '\0'])('leaves a status line with %j in it to the full parser', (bad) => {
     const [, ...others] = RESPONSE;
     expect(parseFast(text([`SIP/2.0 200 O${bad}K`, ...others]), PEER, RECEPTION)).toBeUndefined();
   });
 
-  it('says what the whole reader says, or nothing', () => {
+  it('reads what the full parser reads, or nothing', () => {
     fc.assert(
       fc.property(changed, fc.constantFrom(...PEERS), (whole, peer) => {
         isQuick(whole, peer);
@@ -64,7 +64,7 @@ describe('the quick reader', () => {
     );
   });
 
-  it('finds the length that the whole search finds, or none', () => {
+  it('finds the length that the full search finds, or none', () => {
     fc.assert(
       fc.property(changed, (whole) => {
         const head = whole.slice(0, whole.indexOf('\r\n\r\n') + 4);

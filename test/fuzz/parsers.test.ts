@@ -62,8 +62,8 @@ const hostileStream = fc
 
 const MESSAGES = corpus('sip-message');
 
-describe('whatever comes from outside', () => {
-  it('never makes the SIP parser throw, and what it takes it writes back', () => {
+describe('a random text from outside', () => {
+  it('never makes the SIP parser throw, and can be written and parsed again with the same body when the parser takes it', () => {
     fc.assert(
       fc.property(hostile(INVITE), (text) => {
         const parsed = parseMessage(text, LIMITS);
@@ -76,7 +76,7 @@ describe('whatever comes from outside', () => {
     );
   });
 
-  it('[3261 §18.3] makes the same items of a stream wherever the reads fall', () => {
+  it('[3261 §18.3] gives the same items of a stream wherever the reads end', () => {
     fc.assert(
       fc.property(hostileStream, fc.array(fc.integer({ min: 1, max: 120 }), { minLength: 1, maxLength: 30 }), (stream, sizes) => {
         const whole = new StreamFramer(SMALL).push(stream);
@@ -93,7 +93,7 @@ describe('whatever comes from outside', () => {
     );
   });
 
-  it('never makes the framer throw or yield a message that it was not sent', () => {
+  it('never makes the framer throw or give a message that was not sent', () => {
     fc.assert(
       fc.property(hostile(INVITE + INVITE), fc.integer({ min: 1, max: 200 }), (stream, size) => {
         const framer = new StreamFramer(LIMITS);
@@ -144,7 +144,7 @@ describe('whatever comes from outside', () => {
     );
   });
 
-  it('never makes the SDP policy throw, and what it takes is canonical: one line, one key of the one suite', () => {
+  it('never makes the SDP policy throw, and gives a canonical SDP (one m= line, at most one key) when the policy takes it', () => {
     fc.assert(
       fc.property(hostile(offerSdp()), fc.constantFrom<MediaEncryption[]>('required', 'optional'), (sdp, encryption) => {
         readRelaySdp(sdp);

@@ -64,8 +64,8 @@ const valid = fc.record({
   body: fc.uint8Array({ maxLength: 60 }).map((data) => Buffer.from(data).toString('latin1')),
 });
 
-describe('whatever is valid', () => {
-  it('[3261 §7] is read, written back to the letter, cut out of a stream, and its parts are what was meant', () => {
+describe('the parsers', () => {
+  it('[3261 §7] read a valid SIP message, write it back unchanged, cut it out of a stream, and give the parts that were meant', () => {
     fc.assert(
       fc.property(valid, (parts) => {
         const text = [
@@ -95,7 +95,7 @@ describe('whatever is valid', () => {
     );
   });
 
-  it('[3261 §19.1] [3261 §20.10] [3261 §20.42] URIs, name-addrs, Vias and lists of them are read as they were meant', () => {
+  it('[3261 §19.1] [3261 §20.10] [3261 §20.42] read valid URIs, name-addrs, Vias and lists of them as they were meant', () => {
     fc.assert(
       fc.property(uri, fc.array(address, { minLength: 1, maxLength: 4 }), via, (one, addresses, hop) => {
         expect(parseSipUri(one.text)).toMatchObject({ user: one.user, host: one.host, port: one.port });
@@ -113,7 +113,7 @@ describe('whatever is valid', () => {
     );
   });
 
-  it('frames come back, wherever the reads fall, and what they hold is read', () => {
+  it('give valid frames back wherever the reads end, and read what the frames hold', () => {
     const payload = fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 80 });
     fc.assert(
       fc.property(fc.array(payload, { maxLength: 6 }), fc.integer({ min: 1, max: 40 }), (payloads, size) => {
@@ -127,7 +127,7 @@ describe('whatever is valid', () => {
     );
   });
 
-  it('commands and applications’ messages keep their parts', () => {
+  it('keep the parts of a valid command and of an application’s message', () => {
     const field = fc.string({ unit: fc.constantFrom(...Array.from('abc019-;=@')), minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(
@@ -157,12 +157,12 @@ describe('whatever is valid', () => {
 // Work that grows as the text does is through with this in milliseconds. Work that grows with its square takes minutes, and the test hangs.
 const LONG = 500_000;
 
-describe('work', () => {
+describe('the work of the parser', () => {
   const wide = { maxHeaderBytes: 2 * LONG, maxHeaders: 2 * LONG, maxHeadBytes: 2 * LONG, maxBodyBytes: 2 * LONG };
   const line = (name: string, filler: string): string => `${name}${filler.repeat(LONG / filler.length)}x`;
   const FILLERS = [' ', '\t', ';', ',', '"', '<', '\\', 'a', '-', '.', ':', '@', '=', '%', '/', '[', '\r\n ', ';"', 'a.', '\\"', ';tag='];
 
-  it.each(FILLERS)('on headers full of %j grows no faster than they do', (filler) => {
+  it.each(FILLERS)('grows no faster than the headers when they are full of %j', (filler) => {
     const names = ['Via: SIP/2.0/TLS h', 'Via: SIP', 'From: ', 'To: <sip:a@b>', 'CSeq: 1', 'Content-Length: 5', 'X'];
     for (const name of names) {
       const text = `OPTIONS sip:a@b SIP/2.0\r\n${line(name, filler)}\r\n\r\n`;
@@ -172,18 +172,15 @@ describe('work', () => {
     }
   });
 
-  it.each(['X: ', `Content-Length: ${String(LONG)}\r\n\r\n`])(
-    'on a message that comes byte by byte grows no faster than it does: %j',
-    (head) => {
-      const framer = new StreamFramer(wide);
-      const text = `OPTIONS sip:a@b SIP/2.0\r\n${head}${'a\r\nb:'.repeat(LONG / 5)}`;
-      for (const byte of text) framer.push(byte);
-    },
-  );
+  it.each(['X: ', `Content-Length: ${String(LONG)}\r\n\r\n`])('grows no faster than a message that comes byte by byte: %j', (head) => {
+    const framer = new StreamFramer(wide);
+    const text = `OPTIONS sip:a@b SIP/2.0\r\n${head}${'a\r\nb:'.repeat(LONG / 5)}`;
+    for (const byte of text) framer.push(byte);
+  });
 });
 
-describe('memory', () => {
-  it('a framer keeps no more than one message of the limits, however much it is sent', () => {
+describe('a framer', () => {
+  it('keeps no more than one message of the limits, however much it is sent', () => {
     const framer = new StreamFramer({ maxHeadBytes: 500, maxBodyBytes: 100 });
     const message = `OPTIONS sip:a@b SIP/2.0\r\nl: 100\r\n\r\n${'b'.repeat(100)}`;
     let taken = 0;

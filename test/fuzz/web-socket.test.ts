@@ -95,8 +95,8 @@ const stream = fc
     return chunks;
   });
 
-describe('what a WebSocket server sends', () => {
-  it('is read as ws reads it', async () => {
+describe('our WebSocket client', () => {
+  it('reads what a server sends as ws reads it', async () => {
     await fc.assert(
       fc.asyncProperty(stream, async (chunks) => {
         expect(ours(chunks)).toEqual(await theirs(chunks));
@@ -105,7 +105,7 @@ describe('what a WebSocket server sends', () => {
     );
   });
 
-  it('is no answer to an upgrade, or one that is told why', () => {
+  it('names the upgrade in the error when it refuses an answer to its upgrade', () => {
     const part = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 30 }),
       fc.constantFrom(

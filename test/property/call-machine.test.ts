@@ -70,7 +70,7 @@ describe('the call machine under any order of events', () => {
     ['without one', LATE_CALL, LATE_FACTS],
     ['that may get the test line', CALL, { ...FACTS, standIn: 'test-line' as const }],
     ['that may get a second provider', CALL, { ...FACTS, standIn: 'second-provider' as const }],
-  ])('of an INVITE %s finishes once, answers everything once, sends BYE only after the ACK', (_what, usual, facts) => {
+  ])('of an INVITE %s ends once, answers every request once, and sends BYE only after the ACK', (_what, usual, facts) => {
     fc.assert(
       fc.property(schedule(usual), (events) => {
         let state = startCall(facts);
@@ -180,7 +180,7 @@ const action: fc.Arbitrary<{ readonly name: string; readonly run: Action }> = fc
 describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts and stops', () => {
   // A busy machine has the time limit of a test for each quarter.
   it.each(['first', 'second', 'third', 'last'])(
-    'ends each call once, with one reason and one record, and leaves nothing open: %s quarter',
+    'ends each call once, with one reason and one record, and leaves nothing open (%s quarter of the schedules)',
     async () => {
       await fc.assert(
         fc.asyncProperty(
@@ -224,7 +224,7 @@ describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts 
     },
   );
 
-  it('a call whose gateway is killed at any moment of its end has one record, of this process or of the next', async () => {
+  it('writes one record of a call whose gateway is killed at any moment of its end, in this process or in the next', async () => {
     // What is under way when it is killed never comes to its end.
     for (let steps = 0; ; steps += 1) {
       const bench = new RunnerBench(false);
@@ -248,7 +248,7 @@ describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts 
   it.each([
     ['goes on when its agent is reached again', true],
     ['ends with AGENT_LOST when it is not', false],
-  ])('a call that a killed gateway had %s', async (_what, isReached) => {
+  ])('takes up a call of a killed gateway, which %s', async (_what, isReached) => {
     const bench = new RunnerBench(false);
     await bench.connect('');
     const runner = bench.restart();
@@ -267,7 +267,7 @@ describe('the call runner under any schedule of CANCEL, BYE, failures, timeouts 
     expect([bench.byes, bench.open.agents.size, bench.open.legs.size]).toEqual([1, 0, 0]);
   });
 
-  it('a call is kept before its 200 leaves, and goes on from there in the next process', async () => {
+  it('stores a call before its 200 leaves, and takes it up in the next process', async () => {
     const bench = new RunnerBench(false);
     while (!bench.pending.some(({ name }) => name === '200')) await bench.settle(0, true);
     expect(bench.open.snapshots.size).toBe(1);

@@ -489,8 +489,8 @@ const LATE_ANSWER: [string, number, boolean][] = [
   ['a re-INVITE of the application’s', 0, true],
 ];
 
-describe('kill -9 of the SIP server between any two steps', () => {
-  it.each(['TLS', 'UDP'] as const)('over %s: no call is lost, doubled or stuck', async (transport) => {
+describe('a SIP server that gets SIGKILL between any two steps', () => {
+  it.each(['TLS', 'UDP'] as const)('over %s loses no call, doubles none and leaves none stuck', async (transport) => {
     await fc.assert(
       fc.asyncProperty(steps, (each) => holds(transport, each)),
       { numRuns: 150, examples: [[LATE_ANSWER]] },

@@ -59,24 +59,27 @@ const schedules = fc.record({
   isBriefed: fc.constantFrom(false, true, 'by-agent' as const),
 });
 
-describe('a transfer by a second leg, whatever comes when', () => {
-  it.each(['end', 'go-on'] as const)('is joined or over, never stuck; and leaves nothing open (%s)', (afterwards) => {
-    fc.assert(
-      fc.property(schedules, ({ moments, isRekeyed, isBriefed }) => {
-        const world = new JoinedWorld(afterwards, isRekeyed, isBriefed);
-        world.transfer();
-        for (const { run } of moments) run(world);
-        world.drain();
-        world.expectSettled();
-        world.bye(CALLER);
-        world.drain();
-        world.expectNothingLeft();
-      }),
-      { numRuns: 1_000 },
-    );
-  });
+describe('a call that is transferred by a second leg', () => {
+  it.each(['end', 'go-on'] as const)(
+    'is joined or over after any order of events, and leaves nothing open (after the transfer: %s)',
+    (afterwards) => {
+      fc.assert(
+        fc.property(schedules, ({ moments, isRekeyed, isBriefed }) => {
+          const world = new JoinedWorld(afterwards, isRekeyed, isBriefed);
+          world.transfer();
+          for (const { run } of moments) run(world);
+          world.drain();
+          world.expectSettled();
+          world.bye(CALLER);
+          world.drain();
+          world.expectNothingLeft();
+        }),
+        { numRuns: 1_000 },
+      );
+    },
+  );
 
-  it.each(RACES)('once joined, $name: settled, and nothing is left', ({ run }) => {
+  it.each(RACES)('is settled and leaves nothing open when, once joined, $name', ({ run }) => {
     for (const [afterwards, isBriefed] of [
       ['end', false],
       ['go-on', false],

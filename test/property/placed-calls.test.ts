@@ -47,8 +47,8 @@ const courses = fc
     return { events, standIn };
   });
 
-describe('a call that is placed, whatever comes in whatever order', () => {
-  it('is dialled and cancelled once at most, acknowledged before its BYE, and ends once', () => {
+describe('a call that is placed', () => {
+  it('is dialled and cancelled at most once, acknowledged before its BYE, and ended once, in any order of events', () => {
     fc.assert(
       fc.property(courses, ({ events, standIn }) => {
         let state = startCall({ ...LATE_FACTS, standIn }, 60_000);

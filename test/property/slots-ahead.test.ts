@@ -111,8 +111,8 @@ const step = (gateways: number) =>
     fc.record({ do: fc.constant('forget' as const), gateway: fc.nat(gateways - 1) }),
   );
 
-describe('slots that are taken ahead', () => {
-  it('let a limit be exceeded by one call of a gateway at most, however late Redis is told', () => {
+describe('the slots that a gateway takes ahead', () => {
+  it('let a limit be exceeded by at most one call of each gateway, however late Redis is told', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 40 }),
@@ -132,7 +132,7 @@ describe('slots that are taken ahead', () => {
     );
   });
 
-  it('are used up again and again without a wait while less than half of the limit is in use', () => {
+  it('are used again and again without a wait while less than half of the limit is in use', () => {
     const world = new World(100, 1);
     world.arrive(0, 1);
     world.advance(2);
@@ -145,7 +145,7 @@ describe('slots that are taken ahead', () => {
     }
   });
 
-  it('are not there at half of the limit', () => {
+  it('are none when half of the limit is in use', () => {
     const world = new World(4, 1);
     const [gateway] = world.gateways;
     const has = () => gateway?.has(KEY, world.nowMs);
@@ -157,7 +157,7 @@ describe('slots that are taken ahead', () => {
     }
   });
 
-  it('are leased for 0.25 s; after that there is one until Redis answers', () => {
+  it('are leased for 0.25 s; after that the gateway has one until Redis answers', () => {
     const world = new World(100, 1);
     const [gateway] = world.gateways;
     const admitted = (): number => {

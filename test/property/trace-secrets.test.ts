@@ -20,7 +20,7 @@ const head = fc.array(fc.constantFrom('v=0\r\n', 'm=audio 4000 RTP/SAVP 0\r\n', 
 });
 
 describe('a trace', () => {
-  it('never has a key of an SDP, wherever its texts are cut', () => {
+  it('never contains a key of an SDP, wherever its texts are cut', () => {
     fc.assert(
       fc.property(
         head,

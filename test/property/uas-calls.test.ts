@@ -304,9 +304,9 @@ function checkCall(call: Call, real: Real): void {
   expect(asked).toBeLessThanOrEqual(call.invites.length);
 }
 
-describe('calls that come in', () => {
+describe('a SIP server that gets calls', () => {
   it.each(['UDP', 'TLS'] as const)(
-    '[3261 §13.3] over %s are what the model says at every step, and leave nothing behind',
+    '[3261 §13.3] over %s has the calls that the model has after every step, and keeps nothing of them at the end',
     async (transport) => {
       const deeds = DEEDS.map((deed) => fc.nat(2).map((index) => new DeedCommand(deed, index)));
       const commands = fc.commands(

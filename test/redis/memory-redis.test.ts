@@ -110,7 +110,7 @@ function readsOf(key: string, type: string): Commands {
   return read === undefined ? [] : [read];
 }
 
-it.each(['2', '3'])('any commands are answered as by a redis-server, in RESP%s', async (protocol) => {
+it.each(['2', '3'])('the Redis in memory answers any commands as a redis-server does, in RESP%s', async (protocol) => {
   await fc.assert(
     fc.asyncProperty(redisCommands, async (commands) => {
       const comparison = await Comparison.begin(wire, protocol);
@@ -121,7 +121,7 @@ it.each(['2', '3'])('any commands are answered as by a redis-server, in RESP%s',
   );
 });
 
-describe('what the stores ask', () => {
+describe('the commands of the stores', () => {
   /** Their answers say nothing of the data. */
   const LEFT_OUT = new Set(['HELLO', 'CLIENT', 'INFO', 'SUBSCRIBE', 'PING', 'TIME']);
   type Step = readonly [name: string, a: number, b: number];
@@ -161,7 +161,7 @@ describe('what the stores ask', () => {
     return [commands, [...redis.keys.keys()].map(([key]) => key)];
   }
 
-  it('is answered as by a redis-server', async () => {
+  it('get the answers of a redis-server', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (operations) => {
         const [commands, keys] = await record(operations);
@@ -174,7 +174,7 @@ describe('what the stores ask', () => {
     );
   });
 
-  it('is all of their scripts, too', async () => {
+  it('include all of their scripts', async () => {
     const run = new Set<string>();
     await record(everything, (script) => run.add(script));
     const folder = new URL('../../src/gateway/store/redis/', import.meta.url);

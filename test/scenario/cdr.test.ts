@@ -18,8 +18,8 @@ const events = (): string[] =>
       return [verb, source, ...detail, start].join(' ');
     });
 
-describe('call detail events', () => {
-  it('an answered call that the caller ends', async () => {
+describe('the SIP server', () => {
+  it('sends the events attempt, start and stop of an answered call that the caller ends', async () => {
     const to = await call.connected();
     await call.receive(call.request('BYE', { to, cseq: 2 }));
     expect(events()).toEqual([
@@ -29,24 +29,24 @@ describe('call detail events', () => {
     ]);
   });
 
-  it('an answered call that the application ends', async () => {
+  it('names the application as the source of the stop event when the application ends an answered call', async () => {
     await call.connected();
     await call.send('BYE sip:placeholder', call.dialogId);
     expect(events().at(-1)).toBe('cdr:stop application normal-release BYE sip:a@caller:6000;transport=tls SIP/2.0');
   });
 
-  it('a call that is refused', async () => {
+  it('sends a stop event with call-rejected and the final response for a call that is refused', async () => {
     await call.respond(await call.offered(), '486 Busy Here');
     expect(events().at(-1)).toBe('cdr:stop application call-rejected SIP/2.0 486 Busy Here');
   });
 
-  it('a call that is cancelled', async () => {
+  it('sends a stop event with call-canceled, from the network, for a call that the caller cancels', async () => {
     await call.offered();
     await call.receive(call.request('CANCEL', { branch: 'z9hG4bKinvite' }));
     expect(events().at(-1)).toBe('cdr:stop network call-canceled INVITE sip:b@server SIP/2.0');
   });
 
-  it('a call of the application', async () => {
+  it('sends the events attempt and start of a call that the application places', async () => {
     await call.send('INVITE sip:peer@10.0.0.9', '', '', SDP);
     const invite = call.lastSent('INVITE ');
     await call.answer(invite, '200 OK', { tag: 'x', extra: ['Contact: <sip:peer@10.0.0.9>'] });
@@ -54,13 +54,13 @@ describe('call detail events', () => {
     expect(headerOf(invite, 'Contact')).not.toBe('');
   });
 
-  it('a call that ends because its ACK never came', async () => {
+  it('sends a stop event with ackbye for a call that it ends because the ACK never came', async () => {
     await call.respond(await call.offered(), '200 OK', '', SDP);
     await call.bench.pass(32_000);
     expect(events().at(-1)).toMatch(/^cdr:stop application ackbye BYE /);
   });
 
-  it('are not made when nobody asked for them, and are no method of the Allow of a 405', async () => {
+  it('sends no call detail event that nobody asked for, and does not name these events in the Allow of a 405', async () => {
     const other = await Scenario.start(['options', 'cdr:stop']);
     await other.receive(other.invite());
     expect(headerOf(other.bench.toCaller.at(-1) ?? '', 'Allow')).toBe('OPTIONS, ACK, BYE, CANCEL');

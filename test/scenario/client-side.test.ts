@@ -21,8 +21,8 @@ const transactionOf = (): string =>
 const dialogOf = (invite: string): string =>
   `${headerOf(invite, 'Call-ID')};from-tag=${/tag=(.*)$/.exec(headerOf(invite, 'From'))?.[1] ?? ''}`;
 
-describe('an INVITE of the application', () => {
-  it('[3261 §13.2.2.4] a repeated 2xx is acknowledged again and not shown again', async () => {
+describe('a SIP server that has sent an INVITE of the application', () => {
+  it('[3261 §13.2.2.4] acknowledges a repeated 2xx again and does not show it again', async () => {
     const invite = await invited();
     await call.answer(invite, '200 OK', { tag: 'one', ...CONTACT });
     await call.send('ACK sip:placeholder', dialogOf(invite));
@@ -32,7 +32,7 @@ describe('an INVITE of the application', () => {
     expect(call.shown).toEqual([]);
   });
 
-  it('[3261 §13.2.2.4] [3261 §15] is acknowledged when the BYE comes before the ACK of the application, and again when the 2xx comes again', async () => {
+  it('[3261 §13.2.2.4] [3261 §15] acknowledges the 2xx when the BYE comes before the ACK of the application, and again when the 2xx comes again', async () => {
     const invite = await invited();
     await call.answer(invite, '200 OK', { tag: 'one', ...CONTACT });
     call.forget();
@@ -52,7 +52,7 @@ describe('an INVITE of the application', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('[3261 §13.2.2.4] the 2xx of another fork gets ACK and BYE, and the call goes on', async () => {
+  it('[3261 §13.2.2.4] answers the 2xx of another fork with ACK and BYE, and keeps the call', async () => {
     const invite = await invited();
     await call.answer(invite, '200 OK', { tag: 'one', ...CONTACT });
     await call.send('ACK sip:placeholder', dialogOf(invite));
@@ -63,7 +63,7 @@ describe('an INVITE of the application', () => {
     expect(await call.send('INFO sip:placeholder', dialogOf(invite))).toBe('OK');
   });
 
-  it('[3261 §12.1.2] early dialogs of forks that did not win are gone with the transaction', async () => {
+  it('[3261 §12.1.2] forgets the early dialogs of forks that did not win when the transaction ends', async () => {
     const invite = await invited();
     await call.answer(invite, '180 Ringing', { tag: 'one', ...CONTACT });
     await call.answer(invite, '180 Ringing', { tag: 'two', ...CONTACT });
@@ -73,7 +73,7 @@ describe('an INVITE of the application', () => {
     expect(call.bench.dialogCount).toBe(1);
   });
 
-  it('[3261 §9.1] the CANCEL waits for a provisional response', async () => {
+  it('[3261 §9.1] sends the CANCEL only after a provisional response', async () => {
     const invite = await invited();
     expect(await call.command(`c|sip|${transactionOf()}|\r\nCANCEL sip:peer@10.0.0.9 SIP/2.0\r\n\r\n`)).toBe('OK');
     expect(call.sent).not.toContain('CANCEL sip:peer@10.0.0.9:5060 SIP/2.0');
@@ -83,7 +83,7 @@ describe('an INVITE of the application', () => {
     expect(call.shown.at(-1)).toBe('SIP/2.0 487 Request Terminated');
   });
 
-  it('a 200 that crosses the CANCEL: the ACK of the application is followed by BYE, and it is told', async () => {
+  it('tells the application of a 200 that crosses the CANCEL, and sends BYE after the ACK of the application', async () => {
     const invite = await invited();
     await call.answer(invite, '180 Ringing', { tag: 'one', ...CONTACT });
     await call.command(`c|sip|${transactionOf()}|\r\nCANCEL sip:peer@10.0.0.9 SIP/2.0\r\n\r\n`);
@@ -97,7 +97,7 @@ describe('an INVITE of the application', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('[3261 §9.1] a cancelled INVITE that never gets its final answer is given up after 64·T1', async () => {
+  it('[3261 §9.1] gives up a cancelled INVITE that gets no final response after 64·T1', async () => {
     const invite = await invited();
     await call.answer(invite, '180 Ringing', { tag: 'one', ...CONTACT });
     await call.command(`c|sip|${transactionOf()}|\r\nCANCEL sip:peer@10.0.0.9 SIP/2.0\r\n\r\n`);
@@ -109,7 +109,7 @@ describe('an INVITE of the application', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('a connection that is lost before the answer: 408, once, for the peer may have taken it', async () => {
+  it('tells the application 408 once when the connection is lost before the answer, for the peer may have taken the INVITE', async () => {
     await invited();
     call.bench.dropCaller();
     await call.bench.settle();
@@ -117,7 +117,7 @@ describe('an INVITE of the application', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('has nobody to tell when its application is gone: it is cancelled', async () => {
+  it('cancels the INVITE when the application is gone', async () => {
     const invite = await invited();
     await call.answer(invite, '180 Ringing', { tag: 'one', ...CONTACT });
     call.bench.dropApp();
@@ -129,7 +129,7 @@ describe('an INVITE of the application', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('[3261 §9.1] is cancelled once, and not after its final answer', async () => {
+  it('[3261 §9.1] cancels the INVITE once, and not after its final response', async () => {
     const cancel = (): Promise<string> => call.command(`c|sip|${transactionOf()}|\r\nCANCEL sip:peer@10.0.0.9 SIP/2.0\r\n\r\n`);
     const cancels = (): number => call.sent.filter((line) => line.startsWith('CANCEL ')).length;
     const invite = await invited();
@@ -145,7 +145,7 @@ describe('an INVITE of the application', () => {
     expect(cancels()).toBe(1);
   });
 
-  it('[3262 §4] a reliable provisional response that is repeated, or out of order, is not shown', async () => {
+  it('[3262 §4] does not show a reliable provisional response that is repeated or out of order', async () => {
     const invite = await invited();
     for (const rseq of [7, 7, 9, 8]) {
       await call.answer(invite, `183 ${String(rseq)}`, {
@@ -158,7 +158,7 @@ describe('an INVITE of the application', () => {
     expect(call.shown).toEqual(['SIP/2.0 183 7', 'SIP/2.0 183 8', 'SIP/2.0 183 two']);
   });
 
-  it('[3261 §22.3] the ACK of another fork has the credentials of the INVITE, the BYE none', async () => {
+  it('[3261 §22.3] puts the credentials of the INVITE into the ACK of another fork, and not into its BYE', async () => {
     const credentials = ['Authorization: Digest username="a"', 'Proxy-Authorization: Digest username="b"'];
     await call.send('INVITE sip:peer@10.0.0.9:5060', '', `${credentials.join('\r\n')}\r\nX-Other: y\r\n`, SDP);
     const invite = call.lastSent('INVITE ');
@@ -172,7 +172,7 @@ describe('an INVITE of the application', () => {
   });
 });
 
-describe('what ends a call that the application placed', () => {
+describe('a call that the application placed', () => {
   let dialog: string;
 
   beforeEach(async () => {
@@ -188,14 +188,14 @@ describe('what ends a call that the application placed', () => {
     ['OPTIONS', 0],
     ['INFO', 1],
     ['REFER', 1],
-  ])('[5057 §5.1] a 481 to %s leaves %i of it', async (method, dialogs) => {
+  ])('[5057 §5.1] after a 481 to its %s has %i dialogs', async (method, dialogs) => {
     await call.send(`${method} sip:placeholder`, dialog, '', method === 'INVITE' ? SDP : '');
     await call.answer(call.lastSent(`${method} `), '481 Call/Transaction Does Not Exist');
     expect(call.bench.dialogCount).toBe(dialogs);
   });
 
   it.each(['200 OK', '481 Call/Transaction Does Not Exist', '500 Server Internal Error'])(
-    '[3261 §15.1.1] a BYE, whatever its answer: %s',
+    '[3261 §15.1.1] ends with a BYE that gets %s',
     async (status) => {
       await call.send('BYE sip:placeholder', dialog);
       expect(call.bench.dialogCount).toBe(1);
@@ -205,7 +205,7 @@ describe('what ends a call that the application placed', () => {
   );
 
   it.each(['401 Unauthorized', '407 Proxy Authentication Required'])(
-    '[3261 §22] a BYE that gets %s may go again with credentials, within 64·T1',
+    '[3261 §22] lasts 64·T1 after a BYE that gets %s, so that the BYE can go again with credentials',
     async (status) => {
       await call.send('BYE sip:placeholder', dialog);
       await call.answer(call.lastSent('BYE '), status);
@@ -216,7 +216,7 @@ describe('what ends a call that the application placed', () => {
     },
   );
 
-  it('and without credentials it is forgotten then', async () => {
+  it('ends after 64·T1 when a BYE that got 401 does not go again', async () => {
     await call.send('BYE sip:placeholder', dialog);
     await call.answer(call.lastSent('BYE '), '401 Unauthorized');
     await call.bench.pass(31_999);
@@ -225,11 +225,14 @@ describe('what ends a call that the application placed', () => {
     expect(call.bench.dialogCount).toBe(0);
   });
 
-  it.each(['401 Unauthorized', '488 Not Acceptable Here', '491 Request Pending'])('not a re-INVITE that gets %s', async (status) => {
-    await call.send('INVITE sip:placeholder', dialog, '', SDP);
-    await call.answer(call.lastSent('INVITE '), status);
-    expect(call.bench.dialogCount).toBe(1);
-  });
+  it.each(['401 Unauthorized', '488 Not Acceptable Here', '491 Request Pending'])(
+    'does not end with a re-INVITE that gets %s',
+    async (status) => {
+      await call.send('INVITE sip:placeholder', dialog, '', SDP);
+      await call.answer(call.lastSent('INVITE '), status);
+      expect(call.bench.dialogCount).toBe(1);
+    },
+  );
 });
 
 describe('the session timer of a call that the application placed', () => {
@@ -263,7 +266,7 @@ describe('the session timer of a call that the application placed', () => {
     first = '';
   });
 
-  it('[4028 §7.2] [4028 §10] refresher=uac: we refresh at half the interval, by a re-INVITE with our SDP', async () => {
+  it('[4028 §7.2] [4028 §10] makes us refresh at half the interval, by a re-INVITE with our SDP, when refresher is uac', async () => {
     await answered('90;refresher=uac');
     await call.bench.pass(44_999);
     expect(call.sent).toEqual([]);
@@ -278,7 +281,7 @@ describe('the session timer of a call that the application placed', () => {
     expect(call.sent.at(-1)).toMatch(/^INVITE /);
   });
 
-  it('[4028 §10] refresher=uas: without a refresh of the callee the call ends before the interval is over', async () => {
+  it('[4028 §10] ends the call before the interval is over when refresher is uas and the callee does not refresh', async () => {
     await answered('90;refresher=uas');
     await call.bench.pass(59_999);
     expect(call.sent).toEqual([]);
@@ -286,7 +289,7 @@ describe('the session timer of a call that the application placed', () => {
     expect(headerOf(call.lastSent('BYE '), 'Reason')).toBe('SIP;cause=200;text="Session timer expired"');
   });
 
-  it.each(['UPDATE', 'INVITE'])('[4028 §10] refresher=uas: an %s of the callee begins the interval anew', async (method) => {
+  it.each(['UPDATE', 'INVITE'])('[4028 §10] begins anew at an %s of the callee when refresher is uas', async (method) => {
     first = await invited();
     await call.answer(first, '200 OK', sessionOf('90;refresher=uas'));
     await call.send('ACK sip:placeholder', dialogOf(first));
@@ -300,7 +303,7 @@ describe('the session timer of a call that the application placed', () => {
     expect(call.bench.left.calls).toBe(0);
   });
 
-  it('[4028 §7.4] a 422 to our refresh: again at once with the interval that it asks for, one time', async () => {
+  it('[4028 §7.4] sends a refresh that gets 422 again at once, one time, with the interval that the 422 asks for', async () => {
     await answered('90;refresher=uac');
     await call.bench.pass(45_001);
     await call.answer(call.lastSent('INVITE '), '422 Session Interval Too Small', { extra: ['Min-SE: 600'] });
@@ -317,26 +320,32 @@ describe('the session timer of a call that the application placed', () => {
     ['481 Call/Transaction Does Not Exist', 0],
     ['500 Server Internal Error', 15_000],
     ['488 Not Acceptable Here', 15_000],
-  ])('[4028 §10] %s to our refresh ends the call after %i ms: at once, or when the interval is all but over', async (status, afterMs) => {
-    await answered('90;refresher=uac');
-    await call.bench.pass(45_001);
-    await call.answer(call.lastSent('INVITE '), status);
-    if (afterMs > 0) await call.bench.pass(afterMs - 1);
-    if (afterMs > 0) expect(call.bench.left.calls).toBe(1);
-    await call.bench.pass(1);
-    expect(call.bench.left.calls).toBe(0);
-    expect(headerOf(call.lastSent('BYE '), 'Reason')).toBe('SIP;cause=200;text="Session timer expired"');
-  });
+  ])(
+    '[4028 §10] when our refresh gets %s, ends the call after %i ms (at once, or shortly before the interval is over)',
+    async (status, afterMs) => {
+      await answered('90;refresher=uac');
+      await call.bench.pass(45_001);
+      await call.answer(call.lastSent('INVITE '), status);
+      if (afterMs > 0) await call.bench.pass(afterMs - 1);
+      if (afterMs > 0) expect(call.bench.left.calls).toBe(1);
+      await call.bench.pass(1);
+      expect(call.bench.left.calls).toBe(0);
+      expect(headerOf(call.lastSent('BYE '), 'Reason')).toBe('SIP;cause=200;text="Session timer expired"');
+    },
+  );
 
-  it.each(['Min-SE: 90', 'Min-SE: 600 seconds', 'X-Other: y'])('[4028 §7.4] a 422 with "%s" does not ask for more', async (line) => {
-    await answered('90;refresher=uac');
-    await call.bench.pass(45_001);
-    const count = call.sent.length;
-    await call.answer(call.lastSent('INVITE '), '422 Session Interval Too Small', { extra: [line] });
-    expect(call.sent.slice(count)).toEqual([expect.stringMatching(/^ACK /)]);
-  });
+  it.each(['Min-SE: 90', 'Min-SE: 600 seconds', 'X-Other: y'])(
+    '[4028 §7.4] sends no second refresh after a 422 with "%s", which does not ask for a longer interval',
+    async (line) => {
+      await answered('90;refresher=uac');
+      await call.bench.pass(45_001);
+      const count = call.sent.length;
+      await call.answer(call.lastSent('INVITE '), '422 Session Interval Too Small', { extra: [line] });
+      expect(call.sent.slice(count)).toEqual([expect.stringMatching(/^ACK /)]);
+    },
+  );
 
-  it('[3261 §14.1] after glare we, who made the Call-ID, wait 2.1 to 4 s', async () => {
+  it('[3261 §14.1] waits 2.1 to 4 s after glare, because we made the Call-ID', async () => {
     await answered('90;refresher=uac');
     await call.bench.pass(45_001);
     await call.answer(call.lastSent('INVITE '), '491 Request Pending');
@@ -363,7 +372,7 @@ describe('the session timer of a call that the application placed', () => {
     expect(call.sent).toEqual([expect.stringMatching(/^ACK /), expect.stringMatching(/^INVITE /)]);
   });
 
-  it('[4028 §10] our UPDATE before half the interval is a refresh, too', async () => {
+  it('[4028 §10] takes our own UPDATE before half the interval for a refresh', async () => {
     const invite = await invited();
     await call.answer(invite, '200 OK', sessionOf('90;refresher=uac'));
     await call.send('ACK sip:placeholder', dialogOf(invite));
@@ -378,8 +387,8 @@ describe('the session timer of a call that the application placed', () => {
   });
 });
 
-describe('non-INVITE requests', () => {
-  it('[3261 §8.1.3.5] one that goes again keeps Call-ID and From tag and has the CSeq that the application states', async () => {
+describe('the SIP server', () => {
+  it('[3261 §8.1.3.5] sends a non-INVITE request again with the same Call-ID and From tag and the CSeq that the application states', async () => {
     const stated = (callId: string): string => `${callId}From: <sip:us@here>;tag=mine\r\nCSeq: 42 REGISTER\r\n`;
     await call.send('REGISTER sip:peer@10.0.0.9', '', stated('Call-ID: one\r\n'));
     const again = call.lastSent('REGISTER ');
@@ -390,14 +399,14 @@ describe('non-INVITE requests', () => {
     expect(headerOf(fresh, 'CSeq')).not.toBe('42 REGISTER');
   });
 
-  it.each(['OPTIONS', 'MESSAGE', 'REGISTER', 'PUBLISH'])('%s out of a dialog gets its answer', async (method) => {
+  it.each(['OPTIONS', 'MESSAGE', 'REGISTER', 'PUBLISH'])('gives the application the answer to its %s out of a dialog', async (method) => {
     expect(await call.send(`${method} sip:peer@10.0.0.9`)).toBe('OK');
     await call.answer(call.lastSent(`${method} `), '200 OK', { tag: 'x' });
     expect(call.shown).toEqual(['SIP/2.0 200 OK']);
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('[3261 §17.1.2.2] nobody answers: 408 made here after 64·T1', async () => {
+  it('[3261 §17.1.2.2] makes a 408 for the application after 64·T1 when nobody answers its request', async () => {
     await call.send('OPTIONS sip:peer@10.0.0.9');
     await call.bench.pass(32_000);
     expect(call.shown).toEqual(['SIP/2.0 408 Request Timeout']);
@@ -405,7 +414,7 @@ describe('non-INVITE requests', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('[4320 §4.1] an incoming one that the application leaves waiting gets 100 when timer E has reached T2, and no other provisional', async () => {
+  it('[4320 §4.1] answers a waiting non-INVITE request with 100 when timer E has reached T2, and with no other provisional response', async () => {
     call = await Scenario.start(['message']);
     await call.receive(call.request('MESSAGE'));
     const id = call.transactionId;
@@ -417,7 +426,7 @@ describe('non-INVITE requests', () => {
     expect(await call.respond(id, '200 OK')).toBe('OK');
   });
 
-  it('[4320 §4.2] no 408 goes to a non-INVITE request', async () => {
+  it('[4320 §4.2] sends no 408 to a non-INVITE request', async () => {
     call = await Scenario.start(['message']);
     await call.receive(call.request('MESSAGE'));
     expect(await call.respond(call.transactionId, '408 Request Timeout')).toMatch(/^NOK\|/);
@@ -425,7 +434,7 @@ describe('non-INVITE requests', () => {
   });
 });
 
-describe('requests to a client that registered over its connection', () => {
+describe('a request to a client that registered over its connection', () => {
   const register = (expires: number): string =>
     call.request('REGISTER', { to: '<sip:phone@server>', extra: [`Expires: ${String(expires)}`], cseq: 1 + expires });
 
@@ -440,7 +449,7 @@ describe('requests to a client that registered over its connection', () => {
     call.bench.refuseToOpen();
   });
 
-  it('[5626] go back over it, as long as was granted', async () => {
+  it('[5626] goes back over that connection for as long as the registration lasts', async () => {
     await registered(60);
     expect(await call.send('OPTIONS sip:a@caller:6000')).toBe('OK');
     expect(call.sent).toEqual(['OPTIONS sip:a@caller:6000 SIP/2.0']);
@@ -448,7 +457,7 @@ describe('requests to a client that registered over its connection', () => {
     expect(await call.send('OPTIONS sip:a@caller:6000')).toBe('NOK|requested protocol/transport not available');
   });
 
-  it('not after Expires: 0, nor when the connection is gone', async () => {
+  it('is refused after a REGISTER with Expires: 0, and when the connection is gone', async () => {
     await registered(60);
     await registered(0);
     expect(await call.send('OPTIONS sip:a@caller:6000')).toMatch(/^NOK/);
@@ -470,7 +479,7 @@ describe('a dialog whose TLS connection is gone', () => {
   }
 
   it.each(['sip:a@caller:6000;transport=tcp', 'sip:a@caller:6000;transport=udp'])(
-    'does not go on in clear, though the Contact is %s: a re-INVITE holds keys',
+    'does not go on in clear when the Contact is %s, because a re-INVITE holds keys',
     async (contact) => {
       await lost(contact);
       expect(await call.send('INVITE sip:placeholder', call.dialogId, '', SDP)).toBe('NOK|requested protocol/transport not available');
@@ -478,7 +487,7 @@ describe('a dialog whose TLS connection is gone', () => {
     },
   );
 
-  it('[5923] is gone on with over a new one', async () => {
+  it('[5923] goes on over a new connection', async () => {
     await lost('sip:a@caller:6000;transport=tls');
     expect(await call.send('INFO sip:placeholder', call.dialogId)).toBe('OK');
   });

@@ -73,7 +73,7 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect(call.sent).toEqual([`ACK ${TO_CALLER} SIP/2.0`, `ACK ${TO_CALLER} SIP/2.0`]);
   });
 
-  it('[3261 §13.2.2.4] acknowledges it as the other one did: with the answer to its offer', async () => {
+  it('[3261 §13.2.2.4] acknowledges that 2xx as the other one did, with the answer to its offer', async () => {
     await call.connected();
     await call.send('INVITE sip:placeholder', call.dialogId);
     const reinvite = call.lastSent('INVITE ');
@@ -84,7 +84,7 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect(call.lastSent('ACK ').endsWith(SDP)).toBe(true);
   });
 
-  it('[3261 §13.2.2.4] acknowledges it even after a re-INVITE of its own', async () => {
+  it('[3261 §13.2.2.4] acknowledges that 2xx even after a re-INVITE of its own', async () => {
     await call.connected();
     await call.send('INVITE sip:placeholder', call.dialogId, '', SDP);
     const reinvite = call.lastSent('INVITE ');
@@ -98,7 +98,7 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect(cseqOf(call.lastSent('ACK '))).toBe(cseqOf(next));
   });
 
-  it('[3261 §13.2.2.4] acknowledges it without the answer that went with the ACK to an earlier one', async () => {
+  it('[3261 §13.2.2.4] acknowledges that 2xx without the answer that went with the ACK to an earlier 2xx', async () => {
     await call.connected();
     await call.send('INVITE sip:placeholder', call.dialogId);
     await call.answer(call.lastSent('INVITE '), '200 OK', { body: SDP });
@@ -111,7 +111,7 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect([cseqOf(ack), ack.endsWith('Content-Length: 0\r\n\r\n')]).toEqual([cseqOf(reinvite), true]);
   });
 
-  describe('[3261 §13.2.2.4] and gets the 2xx to an INVITE that the other one sent', () => {
+  describe('[3261 §13.2.2.4] when it gets the 2xx to an INVITE that the other one sent,', () => {
     const ELSEWHERE = 'sip:peer@elsewhere.example:5061;transport=tls';
     const answered = async (change: (invite: string) => string, contact = `Contact: <${ELSEWHERE}>`): Promise<string> => {
       await call.send('INVITE sip:peer@10.0.0.9:5060', '', '', SDP);
@@ -121,7 +121,7 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
       return invite;
     };
 
-    it('ends the call: ACK and BYE, over the connection that the answer came by', async () => {
+    it('ends the call with ACK and BYE over the connection that the answer came by', async () => {
       const invite = await answered((text) => text);
       expect(call.sent).toEqual([`ACK ${ELSEWHERE} SIP/2.0`, `BYE ${ELSEWHERE} SIP/2.0`]);
       const [ack, bye] = [call.lastSent('ACK '), call.lastSent('BYE ')];
@@ -137,18 +137,18 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     it.each([
       ['another’s Via', (text: string) => text.replace(/^Via: SIP\/2.0\/TLS [^;]+/m, 'Via: SIP/2.0/TLS other.example:5061')],
       ['a second Via', (text: string) => text.replace(/^(Via: .*)\r$/m, '$1\r\nVia: SIP/2.0/TLS other.example:5061;branch=z9hG4bKx\r')],
-    ])('sends nothing to one with %s', async (_what, change) => {
+    ])('sends nothing to a 2xx with %s', async (_what, change) => {
       await answered(change);
       expect(call.sent).toEqual([]);
     });
 
-    it('sends nothing to one without a Contact', async () => {
+    it('sends nothing to a 2xx without a Contact', async () => {
       await answered((text) => text, 'Server: x');
       expect(call.sent).toEqual([]);
     });
   });
 
-  it('[3261 §13.3.1.4] retransmits the 200 until its ACK, which the application gets', async () => {
+  it('[3261 §13.3.1.4] retransmits the 200 until its ACK comes, and gives the ACK to the application', async () => {
     await call.respond(await call.offered(), '200 OK', '', SDP);
     const ok = call.lastSent('SIP/2.0 200');
     await crash();
@@ -164,7 +164,7 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect(call.sent).toEqual([]);
   });
 
-  it('[3261 §13.3.1.4] gives that ACK its full time again, then says BYE', async () => {
+  it('[3261 §13.3.1.4] waits the full 64·T1 again for that ACK, then sends BYE', async () => {
     await call.respond(await call.offered(), '200 OK', '', SDP);
     await call.bench.pass(31_000);
     await crash();
@@ -176,7 +176,7 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect(headerOf(call.lastSent('BYE '), 'Reason')).toContain('ACK timeout');
   });
 
-  it('[3261 §17.2.1] answers the INVITE that is repeated with the same 200, and takes one with another branch as a new call', async () => {
+  it('[3261 §17.2.1] answers a repeated INVITE with the same 200, and takes an INVITE with another branch as a new call', async () => {
     await call.respond(await call.offered(), '200 OK', '', SDP);
     const ok = call.lastSent('SIP/2.0 200');
     await crash();
@@ -185,7 +185,7 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     for (const branch of ['z9hG4bKanother', 'z9hG4bK']) expect(await call.receive(call.invite({ branch }))).not.toMatch(/200|482/);
   });
 
-  it('[3261 §17.2.1] answers a re-INVITE that is repeated with the same 200', async () => {
+  it('[3261 §17.2.1] answers a repeated re-INVITE with the same 200', async () => {
     const to = await call.connected();
     const reinvite = call.invite({ to, cseq: 2, branch: 'z9hG4bKre' });
     await call.receive(reinvite);
@@ -200,7 +200,7 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
   const prack = (to: string, rseq: string, branch = 'z9hG4bKprack'): string =>
     call.request('PRACK', { to, cseq: 2, branch, extra: [`RAck: ${rseq} 1 INVITE`] });
 
-  it('[3262 §3] ends an INVITE without a final answer: the PRACK of its reliable 18x gets 481, its CANCEL too, and nothing is left', async () => {
+  it('[3262 §3] answers 481 to the PRACK and the CANCEL of an INVITE without a final response, and leaves nothing of it', async () => {
     await call.respond(await call.offered({ extra: ['Supported: 100rel'] }), '183 Session Progress', RELIABLE, SDP);
     const progress = call.lastSent('SIP/2.0 183');
     await crash();
@@ -211,7 +211,7 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect([call.sent, call.shown, call.bench.left]).toEqual([[gone, gone], [], NOTHING_LEFT]);
   });
 
-  it('[3262 §3] a PRACK that is repeated, because its 200 was lost, ends no answered call', async () => {
+  it('[3262 §3] keeps an answered call when a PRACK is repeated because its 200 was lost', async () => {
     const id = await call.offered({ extra: ['Supported: 100rel'] });
     await call.respond(id, '183 Session Progress', RELIABLE, SDP);
     const progress = call.lastSent('SIP/2.0 183');
@@ -225,14 +225,14 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect(call.bench.dialogCount).toBe(1);
   });
 
-  it('shows the 200 to nobody else', async () => {
+  it('shows the 200 to no other address', async () => {
     await call.respond(await call.offered(), '200 OK', '', SDP);
     await crash();
     call.bench.callAgainFrom('192.0.2.66');
     expect(await call.receive(call.invite())).not.toContain('200');
   });
 
-  it('refuses whoever comes from elsewhere', async () => {
+  it('answers 403 to a request in the dialog from another address', async () => {
     const to = await call.connected();
     await crash();
     call.bench.callAgainFrom('192.0.2.66');
@@ -253,7 +253,7 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
     expect(call.bench.dialogCount).toBe(0);
   });
 
-  it('[3261 §12.2.1.2] forgets a dialog that its OPTIONS finds gone', async () => {
+  it('[3261 §12.2.1.2] forgets a dialog when its OPTIONS gets 481', async () => {
     await call.connected();
     await crash();
     await call.send('OPTIONS sip:placeholder', call.dialogId);
@@ -262,8 +262,8 @@ describe('a SIP server that took over the dialogs of one that was killed', () =>
   });
 });
 
-describe('a call that nobody takes up', () => {
-  it('within calls.park_ms ends when its application is there: BYE', async () => {
+describe('a call whose SIP server was killed', () => {
+  it('ends with BYE when its application comes back after more than calls.park_ms', async () => {
     await call.connected();
     await crash(300_001);
     expect(call.sent).toEqual([`BYE ${TO_CALLER} SIP/2.0`]);
@@ -273,7 +273,7 @@ describe('a call that nobody takes up', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('a little earlier goes on', async () => {
+  it('goes on when its application comes back a little before calls.park_ms is over', async () => {
     await call.connected();
     await crash(290_000);
     expect(await call.send('OPTIONS sip:placeholder', call.dialogId)).toBe('OK');
@@ -296,7 +296,7 @@ describe('the session timer of a call whose SIP server was killed', () => {
     call.forget();
   }
 
-  it('goes on: ours is refreshed when it is due', async () => {
+  it('goes on, and sends a refresh that is ours when it is due', async () => {
     await connected('uas');
     await call.bench.pass(20_000);
     await crash();
@@ -308,7 +308,7 @@ describe('the session timer of a call whose SIP server was killed', () => {
     expect(call.lastSent('INVITE ').endsWith(SDP)).toBe(true);
   });
 
-  it('ours that fell due meanwhile is refreshed within 10 s', async () => {
+  it('sends a refresh of ours that fell due meanwhile within 10 s', async () => {
     await connected('uas');
     await call.bench.settle();
     call.bench.crash(60_000);
@@ -319,7 +319,7 @@ describe('the session timer of a call whose SIP server was killed', () => {
     expect(call.sent).toEqual([`INVITE ${TO_CALLER} SIP/2.0`]);
   });
 
-  it("the caller's that fell due meanwhile gets 32 s", async () => {
+  it('gives the caller 32 s for a refresh that fell due meanwhile', async () => {
     await connected('uac');
     await call.bench.settle();
     call.bench.crash(120_000);
@@ -332,7 +332,7 @@ describe('the session timer of a call whose SIP server was killed', () => {
     expect(headerOf(call.lastSent('BYE '), 'Reason')).toContain('Session timer expired');
   });
 
-  it("the caller's goes on where it was", async () => {
+  it('waits for a refresh of the caller until the time that was set before', async () => {
     await connected('uac');
     await call.bench.pass(10_000);
     await crash();
@@ -345,7 +345,7 @@ describe('the session timer of a call whose SIP server was killed', () => {
 });
 
 describe('a SIP server whose dialogs another host may have', () => {
-  it('sends no request in them but BYE, and waits with the refresh', async () => {
+  it('sends no request in them but BYE, and puts off the refresh', async () => {
     await call.connected({ extra: ['Supported: timer', 'Session-Expires: 90;refresher=uas'] });
     call.forget();
     call.bench.isOwner = false;
@@ -365,7 +365,7 @@ describe('a SIP server whose dialogs another host may have', () => {
 });
 
 describe('a SIP server that stood still while another host may have taken its dialogs', () => {
-  it('says no BYE, its own or of the application, before it knows', async () => {
+  it('sends no BYE, neither its own nor one of the application, before it knows who has them', async () => {
     await call.respond(await call.offered(), '200 OK', '', SDP);
     call.bench.isAwake = false;
     call.forget();
@@ -377,7 +377,7 @@ describe('a SIP server that stood still while another host may have taken its di
     expect(headerOf(call.lastSent('BYE '), 'Reason')).toContain('ACK timeout');
   });
 
-  it('keeps the calls of an application that is gone until it knows', async () => {
+  it('keeps the calls of an application that is gone until it knows who has them', async () => {
     await call.connected();
     call.bench.isAwake = false;
     call.bench.dropApp();

@@ -44,8 +44,8 @@ beforeEach(async () => {
   call = await Scenario.start(['invite', 'message']);
 });
 
-describe('a proxied INVITE', () => {
-  it('[3261 §16.6] goes to the target with our Via, one hop less, and what the application adds; the rest is as it came', async () => {
+describe('a SIP server that proxies an INVITE', () => {
+  it('[3261 §16.6] forwards it with its Via, one hop less, the headers of the application, and the rest unchanged', async () => {
     await proxied({ headers: 'X-Added: yes\r\nFrom: <sip:forged@x>\r\n' }, { extra: ['X-Caller: hello', 'Max-Forwards: 70'] });
     const forwarded = invitesTo(ONE);
     expect(forwarded.split('\r\n').filter((line) => line.startsWith('Via: '))).toEqual([
@@ -64,7 +64,7 @@ describe('a proxied INVITE', () => {
     ['<sip:127.0.0.1:25061;lr>', ''],
     ['<sip:127.0.0.1:25061;lr>, <sip:127.0.0.1:25060>, <sip:next@10.0.0.9;lr>', '<sip:next@10.0.0.9;lr>'],
     ['<sip:next@10.0.0.9;lr>, <sip:127.0.0.1:25061;lr>', '<sip:next@10.0.0.9;lr>, <sip:127.0.0.1:25061;lr>'],
-  ])('[3261 §16.4] of Route %s the topmost values that name the server are taken off', async (route, left) => {
+  ])('[3261 §16.4] takes the topmost values that name the server off the Route %s', async (route, left) => {
     await proxied({}, { extra: [`Route: ${route}`] });
     expect(
       invitesTo(ONE)
@@ -73,7 +73,7 @@ describe('a proxied INVITE', () => {
     ).toBe(left);
   });
 
-  it('[3261 §16.7] 180 and 200 go back without our Via; the application hears of the 200 and that it is over', async () => {
+  it('[3261 §16.7] returns 180 and 200 without its own Via, and tells the application of the 200 and of the end', async () => {
     await proxied();
     await call.answer(invitesTo(ONE), '100 Trying');
     await call.answer(invitesTo(ONE), '180 Ringing', { tag: 'x' });
@@ -89,19 +89,19 @@ describe('a proxied INVITE', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('without fullResponse the application hears `done` at once, and no more', async () => {
+  it('tells the application `done` at once, and no more, when fullResponse is not asked for', async () => {
     await proxied({ fullResponse: false });
     await call.answer(invitesTo(ONE), '486 Busy Here', { tag: 'x' });
     expect(answersToApp()).toEqual(['OK|done']);
   });
 
-  it('[3261 §16.7] every 2xx goes through, repeated ones too', async () => {
+  it('[3261 §16.7] returns every 2xx, repeated ones too', async () => {
     await proxied();
     for (const _ of [1, 2]) await call.answer(invitesTo(ONE), '200 OK', { tag: 'x', ...CONTACT });
     expect(call.sent.filter((line) => line === 'SIP/2.0 200 OK')).toHaveLength(2);
   });
 
-  it('serial: the next target is tried when one has refused', async () => {
+  it('tries the targets one after another in serial mode: the next one when one has refused', async () => {
     await proxied({ targets: [ONE, TWO] });
     expect(invitesTo(TWO)).toBe('');
     await call.answer(invitesTo(ONE), '486 Busy Here', { tag: 'x' });
@@ -115,7 +115,7 @@ describe('a proxied INVITE', () => {
     ]);
   });
 
-  it('[3261 §16.7] simultaneous: one answers, the other is cancelled', async () => {
+  it('[3261 §16.7] cancels the other target when one answers in simultaneous mode', async () => {
     await proxied({ targets: [ONE, TWO], mode: 'simultaneous' });
     await call.answer(invitesTo(TWO), '180 Ringing', { tag: 'y' });
     await call.answer(invitesTo(ONE), '200 OK', { tag: 'x', ...CONTACT });
@@ -133,14 +133,14 @@ describe('a proxied INVITE', () => {
     [['500 Oh', '404 Not Found'], 'SIP/2.0 404 Not Found'],
     [['404 Not Found', '484 Incomplete'], 'SIP/2.0 484 Incomplete'],
     [['503 Busy', '503 Busy'], 'SIP/2.0 500 Server Internal Error'],
-  ])('[3261 §16.7] of %j the caller gets %s', async ([first = '', second = ''], best) => {
+  ])('[3261 §16.7] chooses among %j and returns %s', async ([first = '', second = ''], best) => {
     await proxied({ targets: [ONE, TWO], mode: 'simultaneous' });
     await call.answer(invitesTo(ONE), first, { tag: 'x' });
     await call.answer(invitesTo(TWO), second, { tag: 'y' });
     expect(call.sent.findLast((line) => line.startsWith('SIP/2.0'))).toBe(best);
   });
 
-  it('[3261 §16.7] the challenges of all targets go back together', async () => {
+  it('[3261 §16.7] returns the challenges of all targets in one response', async () => {
     await proxied({ targets: [ONE, TWO], mode: 'simultaneous' });
     await call.answer(invitesTo(ONE), '401 Unauthorized', { tag: 'x', extra: ['WWW-Authenticate: Digest realm="one"'] });
     await call.answer(invitesTo(TWO), '407 Proxy Authentication Required', { tag: 'y', extra: ['Proxy-Authenticate: Digest realm="two"'] });
@@ -151,7 +151,7 @@ describe('a proxied INVITE', () => {
     ]);
   });
 
-  it('[3261 §16.10] the CANCEL of the caller reaches the target; its 487 comes back', async () => {
+  it('[3261 §16.10] forwards the CANCEL of the caller to the target, and returns the 487', async () => {
     await proxied();
     await call.answer(invitesTo(ONE), '180 Ringing', { tag: 'x' });
     await call.receive(call.request('CANCEL', { branch: 'z9hG4bKinvite' }));
@@ -161,7 +161,7 @@ describe('a proxied INVITE', () => {
     expect(call.sent.at(-1)).toBe('SIP/2.0 487 Request Terminated');
   });
 
-  it('followRedirects: the Contacts of a 3xx are tried, the best first', async () => {
+  it('tries the Contacts of a 3xx, the one with the highest q first, when followRedirects is set', async () => {
     await proxied({ followRedirects: true });
     await call.answer(invitesTo(ONE), '302 Moved', {
       tag: 'x',
@@ -173,7 +173,7 @@ describe('a proxied INVITE', () => {
     expect(invitesTo('sip:worse@10.0.0.3')).not.toBe('');
   });
 
-  it('provisionalTimeout: a target that says nothing is passed over', async () => {
+  it('tries the next target when one sends nothing for provisionalTimeout', async () => {
     await proxied({ targets: [ONE, TWO], provisional: '2s' });
     await call.bench.pass(2_000);
     expect(invitesTo(TWO)).not.toBe('');
@@ -183,7 +183,7 @@ describe('a proxied INVITE', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('an abandoned target gets no INVITE any more: it may be lost, or be cancelled once it answers', async () => {
+  it('repeats no INVITE to a target that it has passed over', async () => {
     call = await Scenario.start(['invite'], 'UDP');
     await proxied({ targets: [ONE, TWO], provisional: '2s' });
     await call.bench.pass(2_000);
@@ -193,7 +193,7 @@ describe('a proxied INVITE', () => {
     expect(call.sent.filter((line) => line.startsWith('INVITE '))).toEqual([]);
   });
 
-  it('finalTimeout: a target that rings for too long is cancelled', async () => {
+  it('cancels a target that rings for longer than finalTimeout', async () => {
     await proxied({ targets: [ONE, TWO], final: '1500ms' });
     await call.answer(invitesTo(ONE), '180 Ringing', { tag: 'x' });
     await call.bench.pass(1_500);
@@ -201,7 +201,7 @@ describe('a proxied INVITE', () => {
     expect(invitesTo(TWO)).not.toBe('');
   });
 
-  it('finalTimeout is not begun anew by a provisional response, timer C is', async () => {
+  it('starts timer C anew at a provisional response, and finalTimeout not', async () => {
     await proxied({ targets: [ONE], final: '1500ms' });
     await call.bench.pass(1_000);
     await call.answer(invitesTo(ONE), '180 Ringing', { tag: 'x' });
@@ -217,7 +217,7 @@ describe('a proxied INVITE', () => {
     expect(call.sent).toContain(`CANCEL ${TWO} SIP/2.0`);
   });
 
-  it('[3261 §16.8] the 487 of a target that was given up counts as 408: the caller has not cancelled', async () => {
+  it('[3261 §16.8] counts the 487 of a target that it gave up as 408, because the caller has not cancelled', async () => {
     await proxied({ targets: [ONE, TWO], final: '1500ms' });
     await call.answer(invitesTo(ONE), '180 Ringing', { tag: 'x' });
     await call.bench.pass(1_500);
@@ -226,23 +226,23 @@ describe('a proxied INVITE', () => {
     expect(call.sent.at(-1)).toBe('SIP/2.0 486 Busy Here');
   });
 
-  it('[3261 §16.6] Max-Forwards 0: 483, and the application is told', async () => {
+  it('[3261 §16.6] answers 483 to an INVITE with Max-Forwards 0, and tells the application', async () => {
     expect(await proxied({}, { extra: ['Max-Forwards: 0'] })).toBe('NOK|Rejected with 483 Too Many Hops due to Max-Forwards value of 0');
     expect(call.sent.at(-1)).toBe('SIP/2.0 483 Too Many Hops');
   });
 
-  it('a target that is no URI: the caller gets 500', async () => {
+  it('answers 500 when the target is not a URI', async () => {
     await proxied({ targets: ['nonsense'] });
     expect(call.sent.at(-1)).toBe('SIP/2.0 500 Server Internal Error');
   });
 
-  it('no target at all, and a transaction that nobody knows, are refused', async () => {
+  it('refuses an order without a target, and one for an unknown transaction', async () => {
     expect(await proxied({ targets: [] })).toBe('NOK|error proxying request to ');
     expect(call.sent.at(-1)).toBe('SIP/2.0 500 Server Internal Error');
     expect(await call.command(order('nobody'))).toContain('NOK|Unknown transaction id: nobody');
   });
 
-  it('[4320 §4.2] a non-INVITE request that no target answers is not answered with 408', async () => {
+  it('[4320 §4.2] sends no 408 for a non-INVITE request that no target answers', async () => {
     await call.receive(call.request('MESSAGE'));
     await call.command(order(call.transactionId));
     await call.bench.pass(32_000);
@@ -251,7 +251,7 @@ describe('a proxied INVITE', () => {
   });
 });
 
-describe('a dialog that the proxy stays in the way of', () => {
+describe('a SIP server that has put itself into the Record-Route of a dialog', () => {
   async function established(): Promise<string> {
     await proxied({ remainInDialog: true });
     const recordRoute = headerOf(invitesTo(ONE), 'Record-Route');
@@ -263,7 +263,7 @@ describe('a dialog that the proxy stays in the way of', () => {
   const inDialog = (method: string, route: string, parts: Parts = {}): string =>
     call.request(method, { uri: 'sip:peer@10.0.0.1', to: '<sip:b@server>;tag=x', cseq: 2, extra: [`Route: ${route}`], ...parts });
 
-  it('[3261 §16.11] the ACK goes on to the target, without our Route', async () => {
+  it('[3261 §16.11] forwards the ACK to the target, without its own Route', async () => {
     const route = await established();
     await call.receive(inDialog('ACK', route, { cseq: 1 }));
     expect(call.sent).toEqual(['ACK sip:peer@10.0.0.1 SIP/2.0']);
@@ -271,7 +271,7 @@ describe('a dialog that the proxy stays in the way of', () => {
     expect(call.lastSent('ACK ').match(/^Via: /gm)).toHaveLength(2);
   });
 
-  it('[3261 §16.4] BYE and its answer pass, and the application sees neither', async () => {
+  it('[3261 §16.4] forwards BYE and its answer, and shows the application neither', async () => {
     const route = await established();
     await call.receive(inDialog('BYE', route));
     await call.answer(call.lastSent('BYE sip:peer@10.0.0.1'), '200 OK');
@@ -281,21 +281,21 @@ describe('a dialog that the proxy stays in the way of', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('[3261 §16.4] a strict router before us has put our URI into the Request-URI', async () => {
+  it('[3261 §16.4] forwards a request whose Request-URI is its own URI, put there by a strict router', async () => {
     const route = await established();
     const uri = route.slice(1, -1);
     await call.receive(inDialog('BYE', '', { uri, extra: ['Route: <sip:peer@10.0.0.1>'] }));
     expect(call.sent).toEqual(['BYE sip:peer@10.0.0.1 SIP/2.0']);
   });
 
-  it('[3261 §16.4] a client that puts its outbound proxy, the server, before our Record-Route gets through', async () => {
+  it('[3261 §16.4] forwards a request whose Route names it twice: as the outbound proxy of the client, and from its Record-Route', async () => {
     const route = await established();
     await call.receive(inDialog('BYE', `<sip:127.0.0.1:25061;lr>, ${route}`));
     expect(call.sent).toEqual(['BYE sip:peer@10.0.0.1 SIP/2.0']);
     expect(headerOf(call.lastSent('BYE '), 'Route')).toBe('');
   });
 
-  it('a Route that names us without the token of this dialog forwards nothing', async () => {
+  it('forwards nothing by a Route that names it without the token of this dialog', async () => {
     const route = await established();
     for (const forged of ['<sip:127.0.0.1:25061;lr>', '<sip:127.0.0.1:25061;lr;tk=000000000000000000000000>']) {
       expect(await call.receive(inDialog('BYE', forged))).toBe('SIP/2.0 481 Call/Transaction Does Not Exist');

@@ -17,8 +17,8 @@ beforeEach(async () => {
   to = await call.connected();
 });
 
-describe('the calls of an application that is gone and said who it is', () => {
-  it('wait for it, and are its own again: its BYE reaches the caller', async () => {
+describe('a SIP server whose application said who it is and is gone', () => {
+  it('keeps the calls and lets the application end them with BYE when it is back', async () => {
     await applicationGone();
     await call.bench.pass(9_999);
     expect(call.sent).toEqual([]);
@@ -29,14 +29,14 @@ describe('the calls of an application that is gone and said who it is', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('show it what the caller does next', async () => {
+  it('shows the application, when it is back, what the caller does next', async () => {
     await applicationGone();
     await call.bench.connectAgain(['gw:a']);
     await call.receive(call.request('INFO', { to, cseq: 2 }));
     expect(call.shown).toEqual(['INFO sip:b@server SIP/2.0']);
   });
 
-  it('end when the grace is over', async () => {
+  it('ends the calls when the grace period is over', async () => {
     await applicationGone();
     await call.bench.pass(10_000);
     expect(call.sent).toEqual(['BYE sip:a@caller:6000;transport=tls SIP/2.0']);
@@ -46,7 +46,7 @@ describe('the calls of an application that is gone and said who it is', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('are not given to another one', async () => {
+  it('does not give the calls to another application', async () => {
     await applicationGone();
     await call.bench.connectAgain(['gw:b']);
     await call.receive(call.request('INFO', { to, cseq: 2 }));
@@ -57,7 +57,7 @@ describe('the calls of an application that is gone and said who it is', () => {
     expect(call.sent).toEqual(['BYE sip:a@caller:6000;transport=tls SIP/2.0']);
   });
 
-  it('end by the caller when it does not come within 2 s; anything else is to be tried again', async () => {
+  it('answers 200 to a BYE, and 500 with Retry-After to any other request, when the application is not back within 2 s', async () => {
     await applicationGone();
     await call.receive(call.request('INFO', { to, cseq: 2 }));
     await call.bench.pass(1_999);
@@ -72,7 +72,7 @@ describe('the calls of an application that is gone and said who it is', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('show it what the caller did in the last 2 s, a BYE too', async () => {
+  it('shows the application, when it is back, what the caller sent in the last 2 s, a BYE too', async () => {
     await applicationGone();
     await call.receive(call.request('INFO', { to, cseq: 2 }));
     await call.receive(call.request('BYE', { to, cseq: 3 }));
@@ -81,7 +81,7 @@ describe('the calls of an application that is gone and said who it is', () => {
     expect([call.shown, call.sent]).toEqual([['INFO sip:b@server SIP/2.0', 'BYE sip:b@server SIP/2.0'], []]);
   });
 
-  it('end when it comes back and does nothing in them within 32 s: it does not have them any more', async () => {
+  it('ends the calls when the application is back and sends nothing in them within 32 s, for it does not have them any more', async () => {
     await applicationGone();
     await call.bench.connectAgain(['gw:a']);
     await call.bench.pass(31_999);
@@ -90,7 +90,7 @@ describe('the calls of an application that is gone and said who it is', () => {
     expect(call.sent).toEqual(['BYE sip:a@caller:6000;transport=tls SIP/2.0']);
   });
 
-  it('go on when it acts in them', async () => {
+  it('keeps the calls when the application is back and sends a request in them', async () => {
     await applicationGone();
     await call.bench.connectAgain(['gw:a']);
     await call.send('OPTIONS sip:placeholder', call.dialogId);
@@ -100,14 +100,14 @@ describe('the calls of an application that is gone and said who it is', () => {
     expect(call.sent).toEqual([]);
   });
 
-  it('an INVITE that it had not answered gets 503 at once: another application may take it', async () => {
+  it('answers 503 at once to an INVITE that the application had not answered, so that another one can take it', async () => {
     await call.offered({ callId: 'call2', branch: 'z9hG4bKother' });
     call.bench.dropApp();
     await call.bench.settle();
     expect(call.sent.at(-1)).toBe('SIP/2.0 503 Service Unavailable');
   });
 
-  it('a re-INVITE that it had not answered gets 500: no other application has the call', async () => {
+  it('answers 500 to a re-INVITE that the application had not answered, because no other one has the call', async () => {
     await call.receive(call.request('INVITE', { to, cseq: 2 }));
     call.forget();
     call.bench.dropApp();
@@ -115,7 +115,7 @@ describe('the calls of an application that is gone and said who it is', () => {
     expect(call.sent).toEqual(['SIP/2.0 500 Server Internal Error']);
   });
 
-  it('[3261 §15.1.2] a BYE that it had not answered gets 200: the call has ended', async () => {
+  it('[3261 §15.1.2] answers 200 to a BYE that the application had not answered, because the call has ended', async () => {
     await call.receive(call.request('BYE', { to, cseq: 2 }));
     call.forget();
     call.bench.dropApp();
@@ -123,7 +123,7 @@ describe('the calls of an application that is gone and said who it is', () => {
     expect(call.sent).toEqual(['SIP/2.0 200 OK']);
   });
 
-  it('one that did not say who it is loses its calls at once', async () => {
+  it('ends the calls at once when the application did not say who it is', async () => {
     call.bench.identify([]);
     call.forget();
     call.bench.dropApp();
@@ -132,11 +132,11 @@ describe('the calls of an application that is gone and said who it is', () => {
   });
 });
 
-describe('a new call while the only application that said who it is', () => {
+describe('when the only application that had said who it is', () => {
   const next = { callId: 'call2', branch: 'z9hG4bKother' };
   const UNAVAILABLE = 'SIP/2.0 503 Service Unavailable';
 
-  it('is gone waits for it, for 4 s', async () => {
+  it('is gone, a new call waits 4 s for it', async () => {
     await applicationGone();
     await call.receive(call.invite(next));
     await call.bench.pass(3_900);
@@ -147,7 +147,7 @@ describe('a new call while the only application that said who it is', () => {
     expect([call.shown, call.sent]).toEqual([['INVITE sip:b@server SIP/2.0'], ['SIP/2.0 100 Trying']]);
   });
 
-  it('is gone for longer gets 503, and from then on at once', async () => {
+  it('is gone for longer, a new call gets 503, and every later one gets it at once', async () => {
     await applicationGone();
     await call.receive(call.invite(next));
     await call.bench.pass(4_000);
@@ -156,7 +156,7 @@ describe('a new call while the only application that said who it is', () => {
     expect(call.sent.at(-1)).toBe(UNAVAILABLE);
   });
 
-  it('is replaced, and so withdrew from INVITE alone, waits; where it drains, and withdrew from OPTIONS too, it does not', async () => {
+  it('withdraws from INVITE alone, to be replaced, a new call waits; when it withdraws from OPTIONS too, to drain, it does not', async () => {
     call.bench.fromApp('o|route|options');
     call.bench.fromApp('w|remove_route|invite');
     await call.bench.settle();
@@ -171,7 +171,7 @@ describe('a new call while the only application that said who it is', () => {
     expect(call.sent.at(-1)).toBe(UNAVAILABLE);
   });
 
-  it('that is cancelled meanwhile is not shown to it', async () => {
+  it('is gone and the caller cancels meanwhile, the application is not shown the call', async () => {
     await applicationGone();
     await call.receive(call.invite(next));
     await call.receive(call.request('CANCEL', { ...next, cseq: 1 }));

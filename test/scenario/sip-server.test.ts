@@ -21,7 +21,7 @@ async function answered(parts: Parts = {}): Promise<string> {
 }
 
 describe('a re-INVITE', () => {
-  it.each([488, 491, 500])('[3261 §12.2.2] that gets %i has no Contact in the answer, and that of a 200 has one', async (status) => {
+  it.each([488, 491, 500])('[3261 §12.2.2] gets no Contact in a %i, and one in a 200', async (status) => {
     const to = await call.connected();
     await call.receive(call.invite({ to, cseq: 2, branch: 'z9hG4bKre' }));
     await call.respond(call.transactionId, `${String(status)} No`);
@@ -34,24 +34,27 @@ describe('a re-INVITE', () => {
 });
 
 describe('a request whose connection closes at once', () => {
-  it.each(['BYE', 'INFO', 'OPTIONS'])('[3261 §18.4] %s is shown to the application, and nothing waits for the answer', async (method) => {
-    call = await Scenario.start(['invite', 'options']);
-    const to = await call.connected();
-    await call.bench.pass(32_000);
-    const before = call.bench.left;
-    call.bench.refuseToOpen();
-    call.bench.fromCaller(call.request(method, { to, cseq: 2 }));
-    call.bench.dropCaller();
-    await call.bench.settle();
-    expect(call.shown.at(-1)).toBe(`${method} sip:b@server SIP/2.0`);
-    const left = method === 'BYE' ? { ...before, calls: 0 } : before;
-    expect(call.bench.left).toEqual(left);
-    expect(await call.respond(call.transactionId, '200 OK')).toBe('NOK|Response not sent due to unknown transaction');
-    expect(call.bench.left).toEqual(left);
-  });
+  it.each(['BYE', 'INFO', 'OPTIONS'])(
+    '[3261 §18.4] reaches the application as %s and leaves nothing that waits for the answer',
+    async (method) => {
+      call = await Scenario.start(['invite', 'options']);
+      const to = await call.connected();
+      await call.bench.pass(32_000);
+      const before = call.bench.left;
+      call.bench.refuseToOpen();
+      call.bench.fromCaller(call.request(method, { to, cseq: 2 }));
+      call.bench.dropCaller();
+      await call.bench.settle();
+      expect(call.shown.at(-1)).toBe(`${method} sip:b@server SIP/2.0`);
+      const left = method === 'BYE' ? { ...before, calls: 0 } : before;
+      expect(call.bench.left).toEqual(left);
+      expect(await call.respond(call.transactionId, '200 OK')).toBe('NOK|Response not sent due to unknown transaction');
+      expect(call.bench.left).toEqual(left);
+    },
+  );
 });
 
-describe('an answered INVITE', () => {
+describe('a SIP server that takes an INVITE', () => {
   it('[3261 §13.3.1.4] repeats the 200 on TLS too, at 0.5, 1, 2, 4, 4 s, until the ACK', async () => {
     const to = await answered();
     call.bench.toCaller.length = 0;
@@ -91,7 +94,7 @@ describe('an answered INVITE', () => {
     expect([call.sent, call.bench.opened]).toEqual([['SIP/2.0 200 OK'], []]);
   });
 
-  it('[3261 §13.3.1.4] ends with our BYE when no ACK came in 64·T1, and tells the application', async () => {
+  it('[3261 §13.3.1.4] ends the call with BYE and tells the application when no ACK came in 64·T1', async () => {
     await answered();
     await call.bench.pass(32_000);
     const bye = call.bench.toCaller.at(-1) ?? '';
@@ -102,7 +105,7 @@ describe('an answered INVITE', () => {
     expect(frame.split('|').slice(8, 10)).toEqual(['unsolicited', call.dialogId]);
   });
 
-  it('is read once, on the fast path: a call from INVITE to BYE parses no header a second time', async () => {
+  it('reads a call from INVITE to BYE once, on the fast path: it parses no header a second time', async () => {
     const { message } = parseFast(call.invite(), { remote: { address: '192.0.2.1', port: 6_000 } }, RECEPTION) ?? {};
     const reads = vi.spyOn(Object.getPrototypeOf(message) as { headers: unknown }, 'headers', 'get');
     const to = await answered();
@@ -131,7 +134,7 @@ describe('an answered INVITE', () => {
     expect(call.bench.toApp.filter((payload) => payload.includes('\r\nINVITE '))).toHaveLength(1);
   });
 
-  it('[3261 §8.2.2.2] answers a copy by another way with 482, while the call lives', async () => {
+  it('[3261 §8.2.2.2] answers a copy that came by another way with 482 while the call lives', async () => {
     const to = await call.connected();
     await call.receive(call.invite({ branch: 'z9hG4bKother' }));
     expect(call.sent.at(-1)).toBe('SIP/2.0 482 Loop Detected');
@@ -141,7 +144,7 @@ describe('an answered INVITE', () => {
     expect(call.shown.at(-1)).toMatch(/^INVITE /);
   });
 
-  it('leaves nothing behind after BYE and the timers of RFC 6026', async () => {
+  it('keeps nothing after BYE and the timers of RFC 6026', async () => {
     const to = await call.connected();
     await call.receive(call.request('BYE', { to, cseq: 2 }));
     await call.respond(call.transactionId, '200 OK');
@@ -150,10 +153,10 @@ describe('an answered INVITE', () => {
   });
 });
 
-describe('CANCEL', () => {
+describe('a SIP server that gets a CANCEL', () => {
   const cancel = (): string => call.request('CANCEL', { branch: 'z9hG4bKinvite' });
 
-  it('[3261 §9.2] answers 200 and 487 with one To-tag, tells the application, refuses its late answer', async () => {
+  it('[3261 §9.2] answers 200 and 487 with one To-tag, tells the application, and refuses its late answer', async () => {
     const id = await call.offered();
     await call.receive(cancel());
     expect(call.sent).toEqual(['SIP/2.0 100 Trying', 'SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated']);
@@ -164,7 +167,7 @@ describe('CANCEL', () => {
     expect(call.bench.toApp.at(-1)).toContain('|NOK|Response not sent due to unknown transaction');
   });
 
-  it('[3261 §9.2] answers 200 after our 200 and leaves the call alone', async () => {
+  it('[3261 §9.2] answers 200 after the 200 to the INVITE, and keeps the call', async () => {
     const to = await answered();
     await call.receive(cancel());
     expect(call.sent.at(-1)).toBe('SIP/2.0 200 OK');
@@ -173,14 +176,14 @@ describe('CANCEL', () => {
     expect(call.shown.some((line) => line.startsWith('CANCEL'))).toBe(false);
   });
 
-  it('names the dialog when a provisional answer went out', async () => {
+  it('names the dialog to the application when a provisional response went out', async () => {
     const id = await call.offered();
     await call.respond(id, '180 Ringing');
     await call.receive(cancel());
     expect(call.bench.toApp.at(-1)?.split('|').slice(8, 10)).toEqual([id, call.dialogId]);
   });
 
-  it('is made up for the application when the caller’s connection is gone before the answer', async () => {
+  it('makes up a CANCEL for the application when the caller’s connection is gone before the answer', async () => {
     await call.offered();
     call.bench.dropCaller();
     await call.bench.settle();
@@ -189,8 +192,8 @@ describe('CANCEL', () => {
   });
 });
 
-describe('in a dialog', () => {
-  it('[3261 §14.2] refuses a second INVITE before the first is answered: 500 with Retry-After', async () => {
+describe('a SIP server in a dialog', () => {
+  it('[3261 §14.2] answers a second INVITE before the first is answered with 500 and Retry-After', async () => {
     const to = await call.connected();
     await call.receive(call.request('INVITE', { to, cseq: 2 }));
     expect(await call.receive(call.request('INVITE', { to, cseq: 3 }))).toBe('SIP/2.0 500 Server Internal Error');
@@ -208,12 +211,12 @@ describe('in a dialog', () => {
     expect(await call.receive(call.request('UPDATE', { to, cseq: 3 }))).toBe('SIP/2.0 500 Server Internal Error');
   });
 
-  it('[3261 §12.2.2] refuses a CSeq that does not grow', async () => {
+  it('[3261 §12.2.2] refuses a request whose CSeq is not greater than the last one', async () => {
     const to = await call.connected();
     expect(await call.receive(call.request('INFO', { to, cseq: 1 }))).toBe('SIP/2.0 500 CSeq Out Of Order');
   });
 
-  it('[3261 §15.1.2] ends an early dialog at BYE: the INVITE gets 487', async () => {
+  it('[3261 §15.1.2] ends an early dialog at a BYE, and answers the INVITE with 487', async () => {
     const id = await call.offered();
     await call.respond(id, '180 Ringing');
     const to = headerOf(call.bench.toCaller.at(-1) ?? '', 'To');
@@ -221,7 +224,7 @@ describe('in a dialog', () => {
     expect(call.sent).toContain('SIP/2.0 487 Request Terminated');
   });
 
-  it('[3311 §5.2] answers an UPDATE on an early dialog with 500 and Retry-After: a 481 would end the call', async () => {
+  it('[3311 §5.2] answers an UPDATE on an early dialog with 500 and Retry-After, for a 481 would end the call', async () => {
     const id = await call.offered();
     await call.respond(id, '180 Ringing');
     const to = headerOf(call.bench.toCaller.at(-1) ?? '', 'To');
@@ -255,7 +258,7 @@ describe('in a dialog', () => {
   });
 
   it.each(['INVITE', 'UPDATE'])(
-    '[3261 §12.2.1.1] sends where the Contact of the newest %s says, and the Contact of an INFO says nothing',
+    '[3261 §12.2.1.1] sends its requests to the Contact of the newest %s, and ignores the Contact of an INFO',
     async (method) => {
       const to = await call.connected();
       const from = (host: string, name: string, cseq: number): string =>
@@ -288,7 +291,7 @@ describe('in a dialog', () => {
     expect(await call.respond(call.transactionId, '200 OK', '', SDP)).toBe('OK');
   });
 
-  it('[3261 §12.1.1] the answer to a re-INVITE has our Contact and no Record-Route', async () => {
+  it('[3261 §12.1.1] answers a re-INVITE with its Contact and without Record-Route', async () => {
     const to = await call.connected();
     await call.receive(call.request('INVITE', { to, cseq: 2, extra: ['Record-Route: <sip:p1;lr>'] }));
     for (const status of ['180 Ringing', '200 OK']) {
@@ -298,7 +301,7 @@ describe('in a dialog', () => {
     }
   });
 
-  it('[3261 §12.1.1] [4320 §4.1] a 18x and a 200 to INVITE begin a dialog, a 100 and a refusal none', async () => {
+  it('[3261 §12.1.1] [4320 §4.1] begins a dialog with a 18x and a 200 to INVITE, and none with a 100 or a refusal', async () => {
     for (const [status, dialogs] of [
       ['100 Trying', 0],
       ['180 Ringing', 1],
@@ -312,44 +315,47 @@ describe('in a dialog', () => {
   });
 });
 
-describe('a request for a dialog that is not there', () => {
-  it.each(['BYE', 'UPDATE', 'PRACK'])('[3261 §12.2.2] a %s without a tag of ours gets 481, and is shown to nobody', async (method) => {
-    call = await Scenario.start([method.toLowerCase()]);
-    expect(await call.receive(call.request(method))).toBe('SIP/2.0 481 Call/Transaction Does Not Exist');
-    expect(call.shown).toEqual([]);
-  });
+describe('a SIP server that gets a request outside of a dialog', () => {
+  it.each(['BYE', 'UPDATE', 'PRACK'])(
+    '[3261 §12.2.2] answers 481 to a %s without a tag of ours, and shows it to nobody',
+    async (method) => {
+      call = await Scenario.start([method.toLowerCase()]);
+      expect(await call.receive(call.request(method))).toBe('SIP/2.0 481 Call/Transaction Does Not Exist');
+      expect(call.shown).toEqual([]);
+    },
+  );
 
-  it.each(['INFO', 'MESSAGE', 'OPTIONS'])('[3261 §8.2] a %s without one is no request of a dialog', async (method) => {
+  it.each(['INFO', 'MESSAGE', 'OPTIONS'])('[3261 §8.2] shows a %s without a To-tag to the application as a new request', async (method) => {
     call = await Scenario.start([method.toLowerCase()]);
     await call.receive(call.request(method));
     expect(call.shown).toEqual([`${method} sip:b@server SIP/2.0`]);
   });
 });
 
-describe('what a request may look like', () => {
-  it('[3261 §8.2.2.1] a Request-URI of another scheme gets 416, whose Warning tells which are taken', async () => {
+describe('the SIP server', () => {
+  it('[3261 §8.2.2.1] answers 416 to a Request-URI of an unknown scheme, with a Warning that names the known ones', async () => {
     await call.receive(call.invite({ uri: 'nobodyKnowsThis:b@server' }));
     expect(headerOf(call.lastSent('SIP/2.0 416'), 'Warning')).toBe('399 127.0.0.1:25061 "The Request-URI is neither sip, sips nor tel."');
   });
 
-  it.each(['sips:b@server', 'tel:+15550100100', 'SIP:b@server'])('[3261 §8.2.2.1] %s is taken', async (uri) => {
+  it.each(['sips:b@server', 'tel:+15550100100', 'SIP:b@server'])('[3261 §8.2.2.1] takes the Request-URI %s', async (uri) => {
     await call.receive(call.invite({ uri }));
     expect(call.shown).toEqual([`INVITE ${uri} SIP/2.0`]);
   });
 
-  it('[3261 §8.2.6.1] the 100 repeats the Timestamp, other responses do not', async () => {
+  it('[3261 §8.2.6.1] repeats the Timestamp in the 100, and in no other response', async () => {
     const id = await call.offered({ extra: ['Timestamp: 54.2'] });
     await call.respond(id, '180 Ringing');
     expect(headerOf(call.lastSent('SIP/2.0 100'), 'Timestamp')).toBe('54.2');
     expect(headerOf(call.lastSent('SIP/2.0 180'), 'Timestamp')).toBe('');
   });
 
-  it('[3261 §7.1] sip/2.0 in lower case is the same version; the application gets it as everybody writes it', async () => {
+  it('[3261 §7.1] takes sip/2.0 in lower case for the same version, and gives it to the application in capitals', async () => {
     await call.receive(call.invite().replace(' SIP/2.0\r', ' sip/2.0\r'));
     expect(call.shown.at(-1)).toBe('INVITE sip:b@server SIP/2.0');
   });
 
-  it('[3261 §7.3.1] the application gets folded headers on one line', async () => {
+  it('[3261 §7.3.1] gives folded headers to the application on one line', async () => {
     const folded = call.invite({ extra: ['Subject: one', '\t two'] }).replace('CSeq: 1 INVITE', 'CSeq:\t 1\r\n INVITE');
     await call.receive(folded);
     const frame = call.sipFrames.at(-1) ?? '';
@@ -358,11 +364,11 @@ describe('what a request may look like', () => {
   });
 });
 
-describe('OPTIONS by User-Agent', () => {
+describe('OPTIONS requests', () => {
   const probe = (userAgent: string, method = 'OPTIONS'): string =>
     call.request(method, { callId: `${userAgent}-${method}`, extra: [`User-Agent: ${userAgent}`] });
 
-  it('are answered by the server itself when the User-Agent is one of those set, and shown to nobody', async () => {
+  it('get their answer from the server itself, unseen by the applications, when the User-Agent is one of those set', async () => {
     call = await Scenario.start(['options', 'message']);
     expect(await call.receive(probe('probe/1.0'))).toBe('SIP/2.0 200 OK');
     expect(call.shown).toEqual([]);
@@ -377,14 +383,14 @@ describe('OPTIONS by User-Agent', () => {
     }
   });
 
-  it('are answered without any application', async () => {
+  it('get their answer without any application when the User-Agent is one of those set', async () => {
     call = await Scenario.start([]);
     expect(await call.receive(probe('probe/1.0'))).toBe('SIP/2.0 200 OK');
     expect(await call.receive(probe('other/1.0'))).toBe('SIP/2.0 503 Service Unavailable');
   });
 });
 
-describe('session timers', () => {
+describe('the session timer of an incoming call', () => {
   const settled = async (value: string): Promise<string> => {
     const id = await call.offered();
     await call.respond(id, '200 OK', `Session-Expires: ${value}\r\nContact: <sip:us@server;transport=tls>\r\n`, SDP);
@@ -397,7 +403,7 @@ describe('session timers', () => {
   const answerLast = (status: string, ...extra: string[]): Promise<void> =>
     call.answer(call.bench.toCaller.at(-1) ?? '', status, { extra: [...extra, 'Contact: <sip:a@caller:6000;transport=tls>'] });
 
-  it('[4028 §10] refreshes at half the interval with the last SDP and Contact, acknowledges, and goes on', async () => {
+  it('[4028 §10] sends a refresh at half the interval with the last SDP and Contact, acknowledges, and goes on', async () => {
     await settled('1800;refresher=uas');
     const frames = call.bench.toApp.length;
     await call.bench.pass(899_000);
@@ -416,7 +422,7 @@ describe('session timers', () => {
     expect(call.bench.toApp).toHaveLength(frames);
   });
 
-  it('[4028 §7.4] refreshes with the SDP of our own last re-INVITE, which another media relay may have made', async () => {
+  it('[4028 §7.4] sends the refresh with the SDP of our own last re-INVITE, which another media relay may have made', async () => {
     await settled('1800;refresher=uas');
     const moved = SDP.replace(/^m=audio \d+/m, 'm=audio 40004');
     await call.send('INVITE sip:placeholder', call.dialogId, 'Contact: <sip:us@server;transport=tls>\r\nSupported: timer\r\n', moved);
@@ -426,7 +432,7 @@ describe('session timers', () => {
     expect(moved).not.toBe(SDP);
   });
 
-  it('[4028 §10] ends the call when the peer does not refresh, a little before the interval is over', async () => {
+  it('[4028 §10] ends the call a little before the interval is over when the peer does not refresh', async () => {
     await settled('90;refresher=uac');
     await call.bench.pass(59_000);
     expect(call.bench.toCaller).toEqual([]);
@@ -447,7 +453,7 @@ describe('session timers', () => {
     expect(call.bench.left.calls).toBe(0);
   });
 
-  it('[4028 §10] ends the call when the peer does not know it any more, and tries again after glare', async () => {
+  it('[4028 §10] ends the call when the peer does not know it any more, and sends the refresh again after glare', async () => {
     await settled('90;refresher=uas');
     await call.bench.pass(45_001);
     await answerLast('491 Request Pending');
@@ -464,56 +470,59 @@ describe('session timers', () => {
     ['60;refresher=uac', '90;refresher=uac'],
     ['1800', ''],
     ['abc;refresher=uac', ''],
-  ])('[4028 §9] an application that leaves timers to the server: %s gets "%s", in a re-INVITE and an UPDATE too', async (asked, agreed) => {
-    const extra = ['Supported: timer', `Session-Expires: ${asked}`];
-    await call.respond(await call.offered({ extra }), '200 OK', '', SDP);
-    const answer = call.bench.toCaller.at(-1) ?? '';
-    expect(headerOf(answer, 'Session-Expires')).toBe(agreed);
-    const to = headerOf(answer, 'To');
-    await call.receive(call.request('ACK', { to }));
-    for (const [cseq, method] of [
-      [2, 'UPDATE'],
-      [3, 'INVITE'],
-    ] as const) {
-      await call.receive(call.request(method, { to, cseq, extra }));
-      await call.respond(call.transactionId, '200 OK');
-      expect([method, headerOf(call.bench.toCaller.at(-1) ?? '', 'Session-Expires')]).toEqual([method, agreed]);
-    }
-  });
+  ])(
+    '[4028 §9] turns "%s" into "%s" for an application that leaves timers to the server, in a re-INVITE and an UPDATE too',
+    async (asked, agreed) => {
+      const extra = ['Supported: timer', `Session-Expires: ${asked}`];
+      await call.respond(await call.offered({ extra }), '200 OK', '', SDP);
+      const answer = call.bench.toCaller.at(-1) ?? '';
+      expect(headerOf(answer, 'Session-Expires')).toBe(agreed);
+      const to = headerOf(answer, 'To');
+      await call.receive(call.request('ACK', { to }));
+      for (const [cseq, method] of [
+        [2, 'UPDATE'],
+        [3, 'INVITE'],
+      ] as const) {
+        await call.receive(call.request(method, { to, cseq, extra }));
+        await call.respond(call.transactionId, '200 OK');
+        expect([method, headerOf(call.bench.toCaller.at(-1) ?? '', 'Session-Expires')]).toEqual([method, agreed]);
+      }
+    },
+  );
 
-  it('[4028 §9] what the application says of the timer goes out as it says it', async () => {
+  it('[4028 §9] leaves the Session-Expires of the application as it is', async () => {
     const id = await call.offered({ extra: ['Session-Expires: 1800;refresher=uac'] });
     await call.respond(id, '200 OK', 'Session-Expires: 600;refresher=uas\r\n', SDP);
     expect(call.lastSent('SIP/2.0 200').match(/^Session-Expires: .*(?=\r)/gm)).toEqual(['Session-Expires: 600;refresher=uas']);
   });
 
-  it('[4028 §9] a refusal has no Session-Expires', async () => {
+  it('[4028 §9] puts no Session-Expires into a refusal', async () => {
     await call.respond(await call.offered({ extra: ['Session-Expires: 1800;refresher=uac'] }), '486 Busy Here');
     expect(headerOf(call.lastSent('SIP/2.0 486'), 'Session-Expires')).toBe('');
   });
 
-  it('[4028 §9] holds nobody to a refresh that nobody has promised', async () => {
+  it('[4028 §9] expects no refresh that nobody has promised', async () => {
     await settled('90');
     await call.bench.pass(200_000);
     expect(call.bench.left.calls).toBe(1);
   });
 });
 
-describe('applications that fail', () => {
-  it('answers 500 for one that stays silent, before the caller gives up', async () => {
+describe('a SIP server whose applications fail', () => {
+  it('answers 500 for an application that stays silent, before the caller gives up', async () => {
     await call.offered();
     await call.bench.pass(20_000);
     expect(call.sent.at(-1)).toBe('SIP/2.0 500 Server Internal Error');
     expect(call.bench.left.pending).toBe(0);
   });
 
-  it('gives one that has answered provisionally all the time it wants', async () => {
+  it('waits without a limit for an application that has answered provisionally', async () => {
     await call.respond(await call.offered(), '180 Ringing');
     await call.bench.pass(120_000);
     expect(call.sent.at(-1)).toBe('SIP/2.0 180 Ringing');
   });
 
-  it('answers 503 to the INVITEs of one that is gone, and ends its calls with BYE', async () => {
+  it('answers 503 to the INVITEs of an application that is gone, and ends its calls with BYE', async () => {
     await call.connected();
     await call.receive(call.invite({ branch: 'z9hG4bKsecond', cseq: 7 }).replaceAll('call1', 'call2'));
     call.bench.dropApp();
@@ -523,7 +532,7 @@ describe('applications that fail', () => {
     expect(call.bench.left).toMatchObject({ pending: 0, calls: 0 });
   });
 
-  it('answers 503 with Retry-After to INVITEs that all have withdrawn from, whatever else they still serve', async () => {
+  it('answers 503 with Retry-After to an INVITE when all applications have withdrawn from INVITE, whatever else they serve', async () => {
     call.bench.fromApp('o|route|register');
     call.bench.fromApp('w|remove_route|invite');
     await call.bench.settle();
@@ -532,7 +541,7 @@ describe('applications that fail', () => {
     expect(Number(headerOf(call.bench.toCaller.at(-1) ?? '', 'Retry-After'))).toBeGreaterThan(0);
   });
 
-  it('sends no second BYE for an application that goes while its own is under way', async () => {
+  it('sends no second BYE for an application that goes while the BYE of the application is under way', async () => {
     await call.connected();
     call.bench.fromApp(`b|sip||${call.dialogId}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`);
     await call.bench.settle();
@@ -541,7 +550,7 @@ describe('applications that fail', () => {
     expect(call.sent.filter((line) => line.startsWith('BYE '))).toHaveLength(1);
   });
 
-  it('[3261 §15.1.1] keeps the dialog of a BYE that was answered 401 or 407 for 64·T1, for another one with credentials', async () => {
+  it('[3261 §15.1.1] keeps the dialog of a BYE that got 401 or 407 for 64·T1, so that the BYE can go again with credentials', async () => {
     await call.connected();
     call.bench.fromApp(`b|sip||${call.dialogId}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`);
     await call.bench.settle();
@@ -552,7 +561,7 @@ describe('applications that fail', () => {
     expect(call.bench.dialogCount).toBe(0);
   });
 
-  it('answers 503 when nobody has asked for INVITE', async () => {
+  it('answers 503 when no application has asked for INVITE', async () => {
     call = await Scenario.start([]);
     await call.receive(call.invite());
     expect(call.sent).toEqual(['SIP/2.0 100 Trying', 'SIP/2.0 503 Service Unavailable']);

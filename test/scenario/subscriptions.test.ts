@@ -24,7 +24,7 @@ describe('a SUBSCRIBE from the network', () => {
     expect(call.sipFrames.at(-1)?.split('|')[9]).toBe(call.dialogId);
   });
 
-  it('[6665 §4.4.1] ends with the NOTIFY that says terminated, once that is answered', async () => {
+  it('[6665 §4.4.1] ends with a NOTIFY that says terminated, once that is answered', async () => {
     await subscribed();
     await call.send('NOTIFY sip:placeholder', call.dialogId, 'Subscription-State: terminated;reason=timeout\r\n');
     await call.answer(call.lastSent('NOTIFY '), '200 OK');
@@ -34,7 +34,7 @@ describe('a SUBSCRIBE from the network', () => {
     expect(call.bench.left).toEqual(NOTHING_LEFT);
   });
 
-  it('lives on with a refresh, and ends in silence when nobody refreshes it', async () => {
+  it('goes on when it is refreshed, and ends without a message when nobody refreshes it', async () => {
     const to = await subscribed(60);
     await call.bench.pass(50_000);
     await call.receive(call.request('SUBSCRIBE', { to, cseq: 2, extra: ['Expires: 60'] }));
@@ -56,7 +56,7 @@ describe('a SUBSCRIBE from the network', () => {
     expect(call.bench.dialogCount).toBe(0);
   });
 
-  it.each(['x', '-1', '1.5'])('an Expires of %s stands for the default', async (expires) => {
+  it.each(['x', '-1', '1.5'])('lasts for the default time when its Expires is %s', async (expires) => {
     await call.receive(call.request('SUBSCRIBE', { extra: [`Expires: ${expires}`] }));
     await call.respond(call.transactionId, '200 OK');
     await call.bench.pass(3_600_000);
@@ -72,7 +72,7 @@ describe('a SUBSCRIBE of the application', () => {
     await call.send('SUBSCRIBE sip:peer@10.0.0.9', '', 'Event: presence\r\nExpires: 60\r\n');
   });
 
-  it('[6665 §4.1] its dialog takes the NOTIFYs of the peer, the last one ends it', async () => {
+  it('[6665 §4.1] makes a dialog that takes the NOTIFYs of the peer until the last one ends it', async () => {
     const subscribe = call.lastSent('SUBSCRIBE ');
     await call.answer(subscribe, '200 OK', { tag: 'peer', extra: ['Expires: 60', 'Contact: <sip:peer@10.0.0.9>'] });
     const callId = headerOf(subscribe, 'Call-ID');
@@ -104,7 +104,7 @@ describe('a SUBSCRIBE of the application', () => {
   it.each([
     ['200 OK', 'NOTIFY sip:b@server SIP/2.0'],
     ['403 Forbidden', 'SIP/2.0 403 Forbidden'],
-  ])('[6665 §4.1.2.4] a NOTIFY that overtakes the %s waits for it', async (status, last) => {
+  ])('[6665 §4.1.2.4] keeps a NOTIFY that overtakes the %s until that comes', async (status, last) => {
     const subscribe = call.lastSent('SUBSCRIBE ');
     const from = `${headerOf(subscribe, 'To')};tag=peer`;
     const early = { callId: headerOf(subscribe, 'Call-ID'), from, to: headerOf(subscribe, 'From'), extra: ['Subscription-State: active'] };

@@ -9,8 +9,8 @@ import type { RelaySite } from './relay-site.js';
 
 /** Replies to commands, and the figures of a call. */
 export function describeRelayCommands(relay: RelaySite): void {
-  describe('the commands of rtpengine', () => {
-    it('count what each side sent', async () => {
+  describe('rtpengine, by its commands,', () => {
+    it('counts what each side sent', async () => {
       const { pool } = relay;
       const call = { relayId: relay.newRelayId(), agentSideSrtp: false, carrierSideSrtp: true };
       const [carrier, agent] = [await relay.newEnd(true), await relay.newEnd(false)];
@@ -24,7 +24,7 @@ export function describeRelayCommands(relay: RelaySite): void {
       expect(await pool.delete(call.relayId)).toBeNull();
     });
 
-    it('count as errors what was not encrypted with the key of the carrier, and pass none of it on', async () => {
+    it('counts as errors what was not encrypted with the key of the carrier, and passes none of it on', async () => {
       const { pool } = relay;
       const call = { relayId: relay.newRelayId(), agentSideSrtp: false, carrierSideSrtp: true };
       const [carrier, stranger, agent] = [await relay.newEnd(true), await relay.newEnd(true), await relay.newEnd(false)];
@@ -37,13 +37,13 @@ export function describeRelayCommands(relay: RelaySite): void {
       expect(await pool.delete(call.relayId)).toMatchObject({ fromCarrier: { packets: 10, errors: 10 } });
     });
 
-    it('name the reason of a refusal', async () => {
+    it('names the reason of a refusal', async () => {
       const node = relay.node();
       await expect(node.command('query', { 'call-id': 'nobody' })).rejects.toMatchObject({ kind: 'refused', message: 'Unknown call-id' });
       node.close();
     });
 
-    it('list the sessions, of which a gateway frees those that it does not know', async () => {
+    it('lists the sessions, of which a gateway frees those that it does not have', async () => {
       const node = relay.node();
       const [kept, left] = [relay.newRelayId(), relay.newRelayId()];
       for (const relayId of [kept, left])
@@ -69,7 +69,7 @@ export function describeOffers(relay: RelaySite): void {
   });
 
   describe('an offer towards the carrier', () => {
-    it('[3264 §5] is the first of a call whose INVITE had none: one key of rtpengine’s, plain RTP inside, both hear each other', async () => {
+    it('[3264 §5] may be the first of a call whose INVITE had none: one key of rtpengine’s, plain RTP inside, both hear each other', async () => {
       const offered = (await pool.offerToCarrier(call, sdpOf(agent))).sdp;
       expect(offered).toMatch(/^m=audio \d+ RTP\/SAVP 0 101\r$/m);
       expect(offered.match(/^a=crypto:.*/gm)).toHaveLength(1);
@@ -80,7 +80,7 @@ export function describeOffers(relay: RelaySite): void {
       expect(await hearEachOther(carrier, agent)).toBe(true);
     });
 
-    it('[3264 §8] within a call that the carrier offered: the same ports and key, and the carrier goes on at a new address with a new key', async () => {
+    it('[3264 §8] within a call that the carrier offered keeps ports and key, and the carrier continues at a new address with a new key', async () => {
       const first = await negotiate(pool, 'carrier', call, carrier, agent);
       expect(await hearEachOther(carrier, agent)).toBe(true);
       const moved = await relay.newEnd(true);
@@ -89,7 +89,7 @@ export function describeOffers(relay: RelaySite): void {
       expect(await hearEachOther(moved, agent)).toBe(true);
     });
 
-    it('[3264 §8] then the carrier’s own, after a first offer of ours: the same ports and key, whoever offers', async () => {
+    it('[3264 §8] keeps ports and key when the carrier’s own follows a first offer of ours', async () => {
       const first = await negotiate(pool, 'agent', call, carrier, agent);
       expect(await hearEachOther(carrier, agent)).toBe(true);
       const moved = await relay.newEnd(true);
@@ -99,7 +99,7 @@ export function describeOffers(relay: RelaySite): void {
       expect(await hearEachOther(moved, agent)).toBe(true);
     });
 
-    it('moves a call to another session, as after the loss of a relay: other ports, another key, and it goes on', async () => {
+    it('moves a call to another session, as after the loss of a relay, with other ports and another key', async () => {
       const first = await negotiate(pool, 'carrier', call, carrier, agent);
       pool.leave(call.relayId);
       const second = await negotiate(pool, 'agent', call, carrier, agent);
@@ -115,7 +115,7 @@ export function describeOffers(relay: RelaySite): void {
     });
   });
 
-  describe('with SRTP on the inside leg', () => {
+  describe('an rtpengine with SRTP on the inside leg', () => {
     it('passes the keys through in an offer towards the carrier too: each end has the other’s', async () => {
       const secured = await relay.newEnd(true);
       const { inside, outside } = await negotiate(pool, 'agent', { ...call, agentSideSrtp: true }, carrier, secured);
@@ -168,14 +168,14 @@ export function describeJoinedCalls(relay: RelaySite): void {
   }
 
   describe('a call that is joined with another one', () => {
-    it('keeps its address, ports and key; both carriers hear each other, and the agent neither', async () => {
+    it('keeps its address, ports and key; both carriers hear each other, and the agent hears neither', async () => {
       expect(await join(await dial())).toEqual(sides);
       const before = agent.peer.received.length;
       expect(await hearEachOther(caller, callee)).toBe(true);
       expect(agent.peer.received.length).toBe(before);
     });
 
-    it('keeps them when rtpengine has long learnt where the agent is', async () => {
+    it('keeps them when rtpengine has long learnt the agent’s address', async () => {
       for (let round = 0; round < 20; round += 1) expect(await hearEachOther(caller, agent)).toBe(true);
       expect(await join(await dial())).toEqual(sides);
       expect(await hearEachOther(caller, callee)).toBe(true);
@@ -191,7 +191,7 @@ export function describeJoinedCalls(relay: RelaySite): void {
       expect(await saysTo(caller, callee)).toBe(true);
     });
 
-    it('follows its carrier to another address, and comes back to the endpoint at another port', async () => {
+    it('follows its carrier to another address, and returns to the endpoint at another port', async () => {
       const inside = await dial();
       await join(inside);
       expect(await hearEachOther(caller, callee)).toBe(true);
@@ -206,7 +206,7 @@ export function describeJoinedCalls(relay: RelaySite): void {
       expect(await hearEachOther(moved, other)).toBe(true);
     });
 
-    it('goes on alone when the other one is deleted', async () => {
+    it('continues alone when the other one is deleted', async () => {
       await join(await dial());
       await pool.delete(second.relayId);
       expect(await negotiate(pool, 'agent', first, caller, agent)).toEqual(sides);

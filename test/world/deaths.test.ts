@@ -6,7 +6,7 @@ import { startWorld } from './world.js';
 const NUMBER = '+15550100100';
 
 describe('a call in progress', () => {
-  it('goes on in the next gateway after its gateway was killed', async () => {
+  it('continues in the next gateway after its gateway was killed', async () => {
     const world = await startWorld();
     const call = new HandMadeCall(await world.carrier(), NUMBER);
     const ok = await call.answered(offerSdp());
@@ -19,7 +19,7 @@ describe('a call in progress', () => {
     expect(world.rtpengine.sessions.size).toBe(0);
   });
 
-  it('goes on over a new connection after the SIP server was killed', async () => {
+  it('continues over a new connection after the SIP server was killed', async () => {
     const world = await startWorld();
     const call = new HandMadeCall(await world.carrier(), NUMBER);
     const ok = await call.answered(offerSdp());
@@ -44,7 +44,7 @@ describe('a call in progress', () => {
     expect(await world.record(call.callId)).toMatchObject({ reason: 'CALLER_HANGUP' });
   });
 
-  it('does not notice that Redis is away, and its record is written when Redis is back', async () => {
+  it('continues while Redis is away, and leaves its record when Redis is back', async () => {
     const world = await startWorld();
     const call = new HandMadeCall(await world.carrier(), NUMBER);
     const ok = await call.answered(offerSdp());

@@ -32,8 +32,8 @@ const DIFFERENCES: Readonly<Record<string, string>> = {
 const sentBy = (name: string): string[] =>
   readPeer(`${name}.sip.txt`).flatMap(({ direction, text }) => (direction === 'sent' ? [text] : []));
 
-describe('[control protocol] recorded sessions', () => {
-  it('are all replayed, or have a row in the table of differences', () => {
+describe('[control protocol] a recorded session', () => {
+  it('is replayed, or has a row in the table of differences', () => {
     const replayed = readRecordedTitles();
     const names = new Set(recordingFiles().map((file) => file.replace(/(-ua[cs])?(\.sip)?\.txt$/, '')));
     const missing = [...names].filter((name) => DIFFERENCES[name] === undefined && !replayed.includes(name));
@@ -46,8 +46,8 @@ function readRecordedTitles(): string[] {
   return [...text.matchAll(/\['(\d\d-[\w-]+)'/g)].map((match) => match[1] ?? '');
 }
 
-describe('[control protocol] where our server differs on purpose', () => {
-  it('13: the application is gone: BYE to the caller, and its own BYE finds no call', async () => {
+describe('[control protocol] the SIP server, which differs from the recorded one on purpose,', () => {
+  it('13: sends BYE to the caller when the application is gone, and answers 481 to the BYE of the caller', async () => {
     const replay = new Replay('13-app-disconnect-midcall', [], false);
     await replay.play();
     const { bench } = replay;
@@ -64,7 +64,7 @@ describe('[control protocol] where our server differs on purpose', () => {
     expect(startOf(bench.toCaller.at(-1) ?? '')).toBe('SIP/2.0 481 Call/Transaction Does Not Exist');
   });
 
-  it.each(['14-no-client-invite', '14-no-client-options'])('%s: 503 with Retry-After', async (name) => {
+  it.each(['14-no-client-invite', '14-no-client-options'])('%s: answers 503 with Retry-After', async (name) => {
     const bench = new Bench('UDP', 25_213);
     bench.fromCaller(sentBy(name)[0] ?? '');
     await bench.settle();
@@ -74,7 +74,7 @@ describe('[control protocol] where our server differs on purpose', () => {
     expect(headerOf(answer, 'To')).toMatch(/;tag=\w{13}$/);
   });
 
-  it('30: a caller whose application stays silent gets 500 after 20 s, and its repetitions the same', async () => {
+  it('30: answers 500 after 20 s when the application stays silent, and takes a repetition after 64·T1 for a new request', async () => {
     const [invite = '', , later = ''] = sentBy('30-app-never-answers');
     const bench = new Bench('UDP', 35_200);
     bench.fromApp('r|route|invite');
@@ -92,7 +92,7 @@ describe('[control protocol] where our server differs on purpose', () => {
     expect(bench.toCaller.map(startOf)).toEqual(['SIP/2.0 100 Trying']);
   });
 
-  it('33-tls-close-before-answer: the application gets a CANCEL; its late answer the same NOK as theirs', async () => {
+  it('33-tls-close-before-answer: sends the application a CANCEL, and answers its late response with the same NOK', async () => {
     const replay = new Replay('33-tls-close-before-answer', [[/\b35061\b/g, '25061']]);
     const { bench } = replay;
     const late = replay.frames.findIndex(({ payload }) => payload.includes('\r\nSIP/2.0 200'));
@@ -109,7 +109,7 @@ describe('[control protocol] where our server differs on purpose', () => {
     expect(bench.toApp.at(-1)?.split('|').slice(3)).toEqual(theirs);
   });
 
-  it('37: the INVITE of an application that is gone gets 503 at once; the CANCEL that comes later gets its 200', async () => {
+  it('37: answers 503 at once to the INVITE of an application that is gone, and 200 to the CANCEL that comes later', async () => {
     const replay = new Replay('37-disconnect-with-pending-invite', [], false);
     await replay.play();
     const { bench } = replay;
@@ -124,7 +124,7 @@ describe('[control protocol] where our server differs on purpose', () => {
   });
 });
 
-describe('[control protocol] 32: malformed and strange requests', () => {
+describe('[control protocol] 32: the SIP server', () => {
   it.each([
     ['mal1', 'INVITE with an unknown To-tag', '481 Call/Transaction Does Not Exist', 'as theirs'],
     ['mal2', 'BYE with an unknown To-tag', '481 Call/Transaction Does Not Exist', 'as theirs'],
@@ -139,7 +139,7 @@ describe('[control protocol] 32: malformed and strange requests', () => {
     ['malc', 'a body shorter than its Content-Length', '400', 'as theirs'],
     ['mald', 'no branch', '405 Method Not Allowed', 'theirs 503; RFC 3261 §8.2.1'],
     ['male', 'SUBSCRIBE that nobody routed', '405 Method Not Allowed', 'theirs 503; RFC 3261 §8.2.1'],
-  ])('%s, %s: %s (%s)', async (id, _what, expected) => {
+  ])('%s: answers the malformed or unusual request "%s" with "%s" (%s)', async (id, _what, expected) => {
     const bench = new Bench('UDP', 35_201);
     bench.fromApp('r|route|invite');
     await bench.settle();
@@ -159,7 +159,7 @@ describe('[control protocol] 32: malformed and strange requests', () => {
   it.each([
     ['mal5', 'no From-tag'],
     ['mal6', 'no Contact'],
-  ])('%s, INVITE with %s: the application may answer it, as with theirs', async (id) => {
+  ])('%s: lets the application answer an INVITE with %s, as the recorded one does', async (id) => {
     const bench = new Bench('UDP', 35_201);
     bench.fromApp('r|route|invite');
     await bench.settle();
@@ -172,8 +172,8 @@ describe('[control protocol] 32: malformed and strange requests', () => {
   });
 });
 
-describe('[control protocol] 21: proxy', () => {
-  it('the order, the forwarded INVITE, both answer frames, and ACK and BYE by the Route', async () => {
+describe('[control protocol] 21: the SIP server', () => {
+  it('proxies as the recorded one does: the order, the forwarded INVITE, both answer frames, and ACK and BYE by the Route', async () => {
     const replay = new Replay('21-proxy-verb');
     const { bench } = replay;
     const order = replay.frames.findIndex(({ payload }) => payload.includes('|proxy|'));
@@ -219,14 +219,14 @@ describe('[control protocol] 21: proxy', () => {
   });
 });
 
-describe('[control protocol] 38: one recording of four things', () => {
+describe('[control protocol] 38: the SIP server', () => {
   const firstLine = (text: string): string => (text.startsWith('SIP/2.0') ? `${startOf(text)} (${headerOf(text, 'CSeq')})` : startOf(text));
   const kindOf = (payload: string): string => {
     const [meta = '', start = ''] = payload.split('\r\n');
     return [...meta.split('|').slice(1, 2), ...(start === '' ? [] : [start])].join(' ');
   };
 
-  it('BYE without an answer, reliable 183, CANCEL after the 200, OPTIONS without an answer', async () => {
+  it('handles a BYE without an answer, a reliable 183, a CANCEL after the 200 and an OPTIONS without an answer as recorded', async () => {
     const { toApp, toPeer } = await playLines('38-bye-unanswered_100rel_cancel-after-200_timeout', [], /^OPTIONS /);
     expect(toApp.ours.map(kindOf)).toEqual(toApp.theirs.map(kindOf));
     const theirs = toPeer.theirs.map(firstLine);

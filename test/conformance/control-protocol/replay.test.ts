@@ -13,7 +13,7 @@ const SIPS: Differences = [
   [/<sip:peer@127\.0\.0\.1:25300>;transport=tls/g, '<sip:peer@127.0.0.1:25300;transport=tls>'],
 ];
 
-describe('[control protocol] sessions of the real server, replayed', () => {
+describe('[control protocol] the SIP server', () => {
   it.each([
     ['01-connect-auth-route', NONE],
     ['02-invite-udp-callerbye', NONE],
@@ -40,7 +40,7 @@ describe('[control protocol] sessions of the real server, replayed', () => {
     ['33-tls-split', PORT],
     ['33-tls-wrongtag', PORT],
     ['35-uac-100-then-404', NONE],
-  ])('%s', async (name, differences) => {
+  ])('sends in the session %s what the real server sent', async (name, differences) => {
     const replay = new Replay(name, differences);
     await replay.play();
     if (replay.peer.length > 0) replay.expectReceived();
@@ -52,7 +52,7 @@ const TARGET_IN_URI: Differences = [
   [/^(INVITE|MESSAGE) sip:service@example\.org (SIP\/2\.0\r\nVia: SIP\/2\.0\/UDP 127\.0\.0\.1:25060)/, '$1 sip:peer@127.0.0.1:19614 $2'],
 ];
 
-describe('[control protocol] sessions with both ends recorded, replayed', () => {
+describe('[control protocol] the SIP server, with both ends of the session recorded,', () => {
   const TOLD = ['CSeq', 'Route', 'Session-Expires', 'Reason'];
   const told = (text: string): string[] => [startOf(text), ...TOLD.map((name) => headerOf(text, name))];
   const kindOf = (payload: string): string =>
@@ -67,7 +67,7 @@ describe('[control protocol] sessions with both ends recorded, replayed', () => 
     ['51-se-90-uac-plain-reinvite', NONE],
     ['51-se-90-uas-refresh', NONE],
     ['53-proxy-route-self', TARGET_IN_URI],
-  ])('%s', async (name, differences) => {
+  ])('sends in the session %s what the real server sent', async (name, differences) => {
     const { toApp, toPeer } = await playLines(name, differences);
     expect(toPeer.ours.map(told)).toEqual(toPeer.theirs.map(told));
     // The recordings end before the last answer frame.

@@ -36,7 +36,7 @@ const forwarded = (parts: Parts): (() => Promise<void>) => torture(() => request
 /** UTF-8, as bytes. */
 const utf8 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
-describe('header fields', () => {
+describe('the SIP server', () => {
   it('[3261 §7.3.3] reads every compact form', async () => {
     const text = request()
       .replace('Via:', 'v:')
@@ -68,11 +68,11 @@ describe('header fields', () => {
   );
 
   it(
-    '[3261 §7.3.1] takes several Via values of one line as those of several lines',
+    '[3261 §7.3.1] reads several Via values on one line like those on several lines',
     forwarded({ via: ['Via: SIP/2.0/TCP caller.example.com;branch=z9hG4bK1', 'Via: SIP/2.0/UDP p1;branch=z9hG4bK2', 'v: SIP/2.0/UDP p2'] }),
   );
 
-  it('[3261 §18.2.1] notes the source in the first of several Via values of a line', async () => {
+  it('[3261 §18.2.1] notes the source in the first of several Via values on a line', async () => {
     const via = 'SIP/2.0/TCP caller.example.com;rport;branch=z9hG4bK1, SIP/2.0/UDP p1;branch=z9hG4bK2,SIP/2.0/UDP p2';
     const { answers } = await deliver(await served('datagram'), request({ via: [`Via: ${via}`] }), 'datagram');
     expect(valuesOf(answers[0]!, 'via')).toEqual([
@@ -80,7 +80,7 @@ describe('header fields', () => {
     ]);
   });
 
-  it('[3261 §12.1.1] takes Record-Route and Contact of one line and of several alike into the dialog', async () => {
+  it('[3261 §12.1.1] takes Record-Route and Contact into the dialog, whether their values are on one line or on several', async () => {
     for (const lines of [
       ['Record-Route: <sip:p1;lr>, "q, <r>" <sip:p2;lr>', 'Contact: <sip:a@192.0.2.1;transport=tcp>, <sip:other@host>'],
       [
@@ -115,19 +115,19 @@ describe('header fields', () => {
   });
 });
 
-describe('Max-Forwards', () => {
-  it.each(['0', '00070', '255'])('[3261 §20.22] takes %j', async (value) => {
+describe('the SIP server', () => {
+  it.each(['0', '00070', '255'])('[3261 §20.22] takes Max-Forwards %j', async (value) => {
     await forwarded({ more: [`Max-Forwards: ${value}`] })();
   });
 
-  it('[3261 §16.3] takes a request without it', forwarded({}));
+  it('[3261 §16.3] takes a request without Max-Forwards', forwarded({}));
 
-  it.each(['junk', '-1', '256', '', '7 0', '70;x', '9'.repeat(40)])('[3261 §20.22] answers 400 to %j', async (value) => {
+  it.each(['junk', '-1', '256', '', '7 0', '70;x', '9'.repeat(40)])('[3261 §20.22] answers 400 to Max-Forwards %j', async (value) => {
     await torture(() => request({ more: [`Max-Forwards: ${value}`] }), { answered: '400 Bad Max-Forwards Header' })();
   });
 });
 
-describe('methods', () => {
+describe('the SIP server', () => {
   it('[3261 §21.4.6] answers 405 with Allow to a method that no application asked for', async () => {
     const { answers } = await deliver(await served('stream'), request({ start: 'SUBSCRIBE sip:b@server SIP/2.0' }), 'stream');
     expect(answers[0]).toMatch('SIP/2.0 405 Method Not Allowed\r\n');
@@ -138,7 +138,7 @@ describe('methods', () => {
 // The limits of config/default.yaml.
 const LIMITS = { maxHeaders: 200, maxHeaderBytes: 16_384, maxHeadBytes: 65_536, maxBodyBytes: 65_536 };
 
-describe('limits', () => {
+describe('the SIP server with the limits of the default configuration', () => {
   const headBytes = (text: string): number => text.indexOf('\r\n\r\n');
   /** A request whose head, which ends before the empty line, has that many bytes. */
   const withHead = (bytes: number, more: readonly string[] = []): string => {
@@ -164,18 +164,30 @@ describe('limits', () => {
   });
 
   it.each<[string, () => string, string, 'stands' | 'closes', readonly Way[]]>([
-    ['a head: 513, and the connection closes', () => withHead(65_537), '513 Headers Too Large', 'closes', ['stream', 'dripping stream']],
-    ['headers: 513', () => withHeaders(201), '513 Too Many Headers', 'stands', WAYS],
-    ['a header: 513', () => withHeader(16_385), '513 Header Too Large', 'stands', WAYS],
-    ['a body: 413, and the connection closes', () => withBody(65_537), '413 Request Entity Too Large', 'closes', WAYS],
     [
-      'a Request-URI: 414',
+      '513 to a head of one byte more than the limit, and closes the connection',
+      () => withHead(65_537),
+      '513 Headers Too Large',
+      'closes',
+      ['stream', 'dripping stream'],
+    ],
+    ['513 to one header more than the limit', () => withHeaders(201), '513 Too Many Headers', 'stands', WAYS],
+    ['513 to a header of one byte more than the limit', () => withHeader(16_385), '513 Header Too Large', 'stands', WAYS],
+    [
+      '413 to a body of one byte more than the limit, and closes the connection',
+      () => withBody(65_537),
+      '413 Request Entity Too Large',
+      'closes',
+      WAYS,
+    ],
+    [
+      '414 to a Request-URI of one byte more than the limit',
       () => request({ start: `INVITE sip:${'u'.repeat(4_091)}@h SIP/2.0` }),
       '414 Request-URI Too Long',
       'stands',
       WAYS,
     ],
-  ])('[3261 §21] answers one more than the limit of %s', async (_what, read, status, connection, ways) => {
+  ])('[3261 §21] answers %s', async (_what, read, status, connection, ways) => {
     for (const way of ways) {
       const outcome = await deliver(await served(way, LIMITS), read(), way);
       expect(outcome.forwarded, way).toEqual([]);
@@ -186,7 +198,7 @@ describe('limits', () => {
     }
   });
 
-  it('answers 513 also where Via, From and To come after the header that is too large', async () => {
+  it('answers 513 also when Via, From and To come after the header that is too large', async () => {
     const large = request({ more: [`X: ${'a'.repeat(16_400)}`] });
     const [start = '', ...lines] = large.split('\r\n');
     const turned = [start, ...lines.slice(0, -2).reverse(), '', ''].join('\r\n');

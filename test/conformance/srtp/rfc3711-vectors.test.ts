@@ -8,8 +8,8 @@ const hex = (text: string): Buffer => Buffer.from(text.replace(/\s/g, ''), 'hex'
 // RFC 3711 Appendix B.3
 const MASTER = hex('E1F97A0D3E018BE0D64FA32C06DE4139 0EC675AD498AFEEBB6960B3AABE6');
 
-describe('RFC 3711 Appendix B', () => {
-  it('[3711 B.2] the reference keystream is the one of the appendix, at its start and across the 16-bit carry', () => {
+describe('the SRTP code', () => {
+  it('[3711 B.2] makes the keystream of the appendix in the reference, at its start and across the 16-bit carry', () => {
     const key = hex('2B7E151628AED2A6ABF7158809CF4F3C');
     const start = aesCmKeystream(key, hex('F0F1F2F3F4F5F6F7F8F9FAFBFCFD0000'), 48);
     expect(start.toString('hex').toUpperCase()).toBe(
@@ -21,7 +21,7 @@ describe('RFC 3711 Appendix B', () => {
     );
   });
 
-  it('[3711 B.3] the reference derives the cipher key, salt and authentication key of the appendix', () => {
+  it('[3711 B.3] derives the cipher key, salt and authentication key of the appendix in the reference', () => {
     expect(deriveKey(MASTER, 0, 16)).toEqual(hex('C61E7A93744F39EE10734AFE3FF7A087'));
     expect(deriveKey(MASTER, 2, 14)).toEqual(hex('30CBBC08863D8C85D49DB34A9AE1'));
     expect(deriveKey(MASTER, 1, 94)).toEqual(
@@ -30,7 +30,7 @@ describe('RFC 3711 Appendix B', () => {
     );
   });
 
-  it('[3711 §3.1 B.3] protects an RTP packet to the very bytes that the derived keys give', () => {
+  it('[3711 §3.1 B.3] protects an RTP packet to the bytes that the derived keys give', () => {
     const session = new SrtpSession(MASTER, 'send');
     const packet = rtpPacket({ sequenceNumber: 0x1234, rtpTimestamp: 0xdecafbad, ssrc: 0xcafebabe, payload: Buffer.alloc(160, 0xab) });
     const buffer = Buffer.alloc(packet.length + 10);
@@ -39,7 +39,7 @@ describe('RFC 3711 Appendix B', () => {
     expect(buffer).toEqual(referenceProtectRtp(MASTER, packet, 0));
   });
 
-  it('[3711 §3.4 B.3] protects RTCP packets to the very bytes that the derived keys give, counting the index up', () => {
+  it('[3711 §3.4 B.3] protects RTCP packets to the bytes that the derived keys give, and counts the index up', () => {
     const session = new SrtpSession(MASTER, 'send');
     const packet = rtcpReceiverReport(0xcafebabe);
     const produced = [1, 2, 3].map(() => {

@@ -38,8 +38,8 @@ function sentAfter(status: number, extra: readonly string[] = []): string[] {
   return sent;
 }
 
-describe('the ACK to a final error', () => {
-  it('[3261 §17.1.1.3] has the URI, Via, From, Call-ID, Route and CSeq number of the INVITE, and the To of the answer', () => {
+describe('an INVITE client transaction', () => {
+  it('[3261 §17.1.1.3] builds the ACK from the INVITE (URI, Via, From, Call-ID, Route, CSeq number) and the To of the error response', () => {
     const lines = [
       'ACK sip:b@192.0.2.1 SIP/2.0',
       'Via: SIP/2.0/UDP 192.0.2.9;branch=z9hG4bKa',
@@ -55,7 +55,7 @@ describe('the ACK to a final error', () => {
     expect(sentAfter(300, [...routes, 'Subject: x'])).toEqual([`${[...lines, ...routes].join('\r\n')}\r\n${end}`]);
   });
 
-  it.each([180, 200, 299])('[3261 §17.1.1.3] none is sent to a %i', (status) => {
+  it.each([180, 200, 299])('[3261 §17.1.1.3] sends no ACK to a %i', (status) => {
     expect(sentAfter(status)).toEqual([]);
   });
 });

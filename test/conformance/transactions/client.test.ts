@@ -43,8 +43,8 @@ function other(events: readonly NonInviteClientEvent[], context = UDP) {
 const delays = (effects: readonly unknown[]): unknown[] =>
   (effects as { do: string; delayMs?: number }[]).filter((e) => e.do === 'start').map((e) => e.delayMs);
 
-describe('INVITE client transaction', () => {
-  it('[3261 §17.1.1.2] Calling: timer A doubles without bound, timer B ends it; no timer A on reliable transports', () => {
+describe('an INVITE client transaction', () => {
+  it('[3261 §17.1.1.2] in Calling doubles timer A without bound, ends on timer B, and starts no timer A on reliable transports', () => {
     expect(invite([START]).effects).toEqual([
       { do: 'send', text: '<INVITE>' },
       { do: 'start', timer: 'B', delayMs: 32_000 },
@@ -59,13 +59,13 @@ describe('INVITE client transaction', () => {
     });
   });
 
-  it('[3261 §17.1.1.2] Proceeding: stops retransmitting, passes every provisional answer', () => {
+  it('[3261 §17.1.1.2] in Proceeding stops retransmitting and passes every provisional response on', () => {
     expect(invite([START, response(180)])).toMatchObject({ name: 'Proceeding' });
     expect(invite([START, response(180), response(183)]).effects).toContainEqual({ do: 'notify', user: 'response' });
     for (const name of ['A', 'B'] as const) expect(invite([START, response(180), timer(name)]).effects).toEqual([]);
   });
 
-  it('[3261 §17.1.1.2] Completed: acknowledges each repetition of a final error for at least 32 s, without telling the user again', () => {
+  it('[3261 §17.1.1.2] in Completed acknowledges each repetition of a final error for at least 32 s, and tells the user of none', () => {
     const first = invite([START, response(486)]);
     expect(first.name).toBe('Completed');
     expect(first.effects).toEqual([
@@ -84,20 +84,20 @@ describe('INVITE client transaction', () => {
     [100, 32_000],
     [500, 32_000],
     [1_000, 64_000],
-  ])('[3261 §17.1.1.2] Completed: timer D is 64 times T1 and at least 32 s (T1 of %i ms)', (t1Ms, delayMs) => {
+  ])('[3261 §17.1.1.2] in Completed sets timer D to 64 times T1 and at least 32 s (T1 of %i ms)', (t1Ms, delayMs) => {
     expect(delays(invite([START, response(486)], { ...UDP, t1Ms }).effects)).toEqual([delayMs]);
   });
 
-  it.each([100, 180, 200, 299])('[3261 §17.1.1.2] Completed: acknowledges no %i that comes after a final error', (status) => {
+  it.each([100, 180, 200, 299])('[3261 §17.1.1.2] in Completed acknowledges no %i that comes after a final error', (status) => {
     expect(invite([START, response(486), response(status)])).toEqual({ name: 'Completed', effects: [] });
   });
 
-  it.each([300, 486, 699])('[3261 §17.1.1.2] Completed: acknowledges a %i again with the ACK of the first answer', (status) => {
+  it.each([300, 486, 699])('[3261 §17.1.1.2] in Completed acknowledges a %i again with the ACK to the first response', (status) => {
     const again = { type: 'response', status, ack: '<another ACK>' } as const;
     expect(invite([START, response(486), again])).toEqual({ name: 'Completed', effects: [{ do: 'send', text: '<ACK>' }] });
   });
 
-  it('[6026 §7.2] Accepted: passes every 2xx until timer M', () => {
+  it('[6026 §7.2] in Accepted passes every 2xx on until timer M', () => {
     expect(invite([START, response(200)])).toMatchObject({ name: 'Accepted' });
     expect(invite([START, response(200), response(200)]).effects).toEqual([{ do: 'notify', user: 'response' }]);
     expect(invite([START, response(200), response(486)]).effects).toEqual([]);
@@ -108,14 +108,14 @@ describe('INVITE client transaction', () => {
     expect(invite([START, { type: 'transport-error' }]).effects).toEqual([{ do: 'notify', user: 'transport-error' }, { do: 'terminate' }]);
   });
 
-  it('[3261 §17.1.1.2] figure 5: tells the user of a transport error in Completed as well', () => {
+  it('[3261 §17.1.1.2] tells the user of a transport error in Completed as well, as in figure 5', () => {
     expect(invite([START, response(486), { type: 'transport-error' }]).effects).toEqual([
       { do: 'notify', user: 'transport-error' },
       { do: 'terminate' },
     ]);
   });
 
-  it('an INVITE that nobody wants any more is not repeated; timer B still ends it', () => {
+  it('does not repeat an INVITE that is abandoned, and still ends on timer B', () => {
     expect(invite([START, { type: 'abandoned' }])).toEqual({ name: 'Calling', effects: [{ do: 'stop', timer: 'A' }] });
     expect(invite([START, response(180), { type: 'abandoned' }])).toEqual({ name: 'Proceeding', effects: [] });
     expect(invite([START, { type: 'abandoned' }, timer('B')]).effects).toContainEqual({ do: 'notify', user: 'timeout' });
@@ -137,7 +137,7 @@ describe('an INVITE client transaction in each state', () => {
     ['Accepted', ['cancelled', 'abandoned', 'r100', 'r300', 'r486', 'A', 'B', 'D', 'cancel', 'error']],
     ['Completed', ['cancelled', 'abandoned', 'r100', 'r200', 'r299', 'A', 'B', 'M', 'cancel']],
     ['Terminated', ['cancelled', 'abandoned', 'r100', 'r200', 'r300', 'r486', 'A', 'B', 'D', 'M', 'cancel', 'error']],
-  ])('does nothing in %s with what does not belong there', (name, ignored) => {
+  ])('in %s ignores the events that do not belong there', (name, ignored) => {
     let state = inviteClientStart('<INVITE>');
     for (const event of ['start', ...states[name]] as const) ({ state } = stepInviteClient(state, CLIENT_EVENTS[event], UDP));
     expect(state.name).toBe(name);
@@ -145,7 +145,7 @@ describe('an INVITE client transaction in each state', () => {
       expect([event, stepInviteClient(state, CLIENT_EVENTS[event], UDP)]).toEqual([event, { state, effects: [] }]);
   });
 
-  it('keeps no copy of the INVITE once there is a final answer', () => {
+  it('keeps no copy of the INVITE after the final response', () => {
     for (const events of [['r200'], ['r486'], ['r486', 'D']] as const) {
       let state = inviteClientStart('<INVITE>');
       for (const event of ['start', ...events] as const) ({ state } = stepInviteClient(state, CLIENT_EVENTS[event], UDP));
@@ -154,7 +154,7 @@ describe('an INVITE client transaction in each state', () => {
     expect(stepInviteClient(inviteClientStart('<INVITE>'), timer('B'), UDP).state.request).toBe('');
   });
 
-  it('[3261 §17.1.1.2] timer A sends the INVITE again; 300 is the first final error; 64 times T1 for further 2xx', () => {
+  it('[3261 §17.1.1.2] sends the INVITE again on timer A, takes 300 for the first final error, and waits 64 times T1 for further 2xx', () => {
     expect(invite([START, timer('A')]).effects[0]).toEqual({ do: 'send', text: '<INVITE>' });
     expect(invite([START, response(299)])).toMatchObject({ name: 'Accepted' });
     expect(invite([START, response(300)])).toMatchObject({ name: 'Completed' });
@@ -162,8 +162,8 @@ describe('an INVITE client transaction in each state', () => {
   });
 });
 
-describe('non-INVITE client transaction', () => {
-  it('[3261 §17.1.2.2] Trying: timer E doubles to T2; Proceeding: every T2; timer F ends both', () => {
+describe('a non-INVITE client transaction', () => {
+  it('[3261 §17.1.2.2] doubles timer E to T2 in Trying, sets it to T2 in Proceeding, and ends both on timer F', () => {
     expect(delays(other([START]).effects)).toEqual([32_000, 500]);
     for (const [count, delayMs] of [1_000, 2_000, 4_000, 4_000].entries())
       expect(delays(other([START, ...Array.from({ length: count + 1 }, () => timer('E'))]).effects)).toEqual([delayMs]);
@@ -177,7 +177,7 @@ describe('non-INVITE client transaction', () => {
     expect(delays(other([START], TLS).effects)).toEqual([32_000]);
   });
 
-  it('[3261 §17.1.2.2] Completed: absorbs repetitions until timer K, which is zero on reliable transports', () => {
+  it('[3261 §17.1.2.2] in Completed absorbs repetitions until timer K, which is zero on reliable transports', () => {
     expect(other([START, response(200)])).toMatchObject({ name: 'Completed' });
     expect(delays(other([START, response(200)]).effects)).toEqual([5_000]);
     expect(other([START, response(200), response(200)]).effects).toEqual([]);
@@ -185,7 +185,7 @@ describe('non-INVITE client transaction', () => {
     expect(other([START, response(200)], TLS)).toMatchObject({ name: 'Terminated' });
   });
 
-  it('[3261 §17.1.2.2] timer E sends the request again; a final answer stops both timers and goes to the user', () => {
+  it('[3261 §17.1.2.2] sends the request again on timer E, and stops both timers at a final response, which it gives to the user', () => {
     expect(other([START, timer('E')]).effects[0]).toEqual({ do: 'send', text: '<BYE>' });
     const done = [
       { do: 'stop', timer: 'E' },
@@ -197,7 +197,7 @@ describe('non-INVITE client transaction', () => {
     expect(other([START, response(199)])).toEqual({ name: 'Proceeding', effects: [{ do: 'notify', user: 'response' }] });
   });
 
-  it('[3261 §17.1.4] tells the user of a transport error before the final answer', () => {
+  it('[3261 §17.1.4] tells the user of a transport error before the final response', () => {
     for (const before of [[START], [START, response(100)]]) {
       expect(other([...before, { type: 'transport-error' }])).toEqual({
         name: 'Terminated',
@@ -215,7 +215,7 @@ describe('non-INVITE client transaction', () => {
       [response(200), timer('K')],
       [response(100), response(200), timer('E'), timer('F'), timer('K'), { type: 'transport-error' }],
     ],
-  ] as const)('does nothing in %s with what does not belong there', (name, before, ignored) => {
+  ] as const)('in %s ignores the events that do not belong there', (name, before, ignored) => {
     let state = nonInviteClientStart('<BYE>');
     for (const event of [START, ...before]) ({ state } = stepNonInviteClient(state, event, UDP));
     expect(state.name).toBe(name);

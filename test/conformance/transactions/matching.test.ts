@@ -24,8 +24,8 @@ function core(parts: { via?: string; from?: string; callId?: string; cseq?: stri
 
 const server = (parts?: Parameters<typeof core>[0], method = 'INVITE', uri = URI): string => serverTransactionKey(core(parts), method, uri);
 
-describe('which transaction a request belongs to', () => {
-  it('[3261 §17.2.3] branch, sent-by and method, and nothing else, where the branch has the magic cookie', () => {
+describe('the SIP server', () => {
+  it('[3261 §17.2.3] identifies a transaction by branch, sent-by and method alone when the branch has the magic cookie', () => {
     expect(server({ from: '<sip:x@y>;tag=9', callId: 'c2', cseq: '8 INVITE' }, 'INVITE', 'sip:other@gw.example')).toBe(server());
     const others = [
       server({ via: '192.0.2.1:5061;branch=z9hG4bKb' }),
@@ -37,31 +37,34 @@ describe('which transaction a request belongs to', () => {
     expect(new Set([server(), ...others]).size).toBe(others.length + 1);
   });
 
-  it.each([['old'], ['z9hG4bK']])('[3261 §17.2.3] all that RFC 2543 compares, where the branch (%s) is not unique by itself', (branch) => {
-    const via = `192.0.2.1:5061;branch=${branch}`;
-    const others = [
-      server({ via, from: '<sip:a@b>;tag=2' }),
-      server({ via, from: '<sip:a@b>' }),
-      server({ via, callId: 'c2' }),
-      server({ via, cseq: '8 INVITE' }),
-      server({ via: `192.0.2.1:5062;branch=${branch}` }),
-      server({ via }, 'BYE'),
-      server({ via }, 'INVITE', 'sip:other@gw.example'),
-    ];
-    expect(new Set([server({ via }), ...others]).size).toBe(others.length + 1);
-  });
+  it.each([['old'], ['z9hG4bK']])(
+    '[3261 §17.2.3] identifies a transaction by all that RFC 2543 compares when the branch (%s) is not unique by itself',
+    (branch) => {
+      const via = `192.0.2.1:5061;branch=${branch}`;
+      const others = [
+        server({ via, from: '<sip:a@b>;tag=2' }),
+        server({ via, from: '<sip:a@b>' }),
+        server({ via, callId: 'c2' }),
+        server({ via, cseq: '8 INVITE' }),
+        server({ via: `192.0.2.1:5062;branch=${branch}` }),
+        server({ via }, 'BYE'),
+        server({ via }, 'INVITE', 'sip:other@gw.example'),
+      ];
+      expect(new Set([server({ via }), ...others]).size).toBe(others.length + 1);
+    },
+  );
 
-  it('[3261 §17.2.3] names nothing where there is no port and no tag', () => {
+  it('[3261 §17.2.3] puts nothing into the key for a port or a tag that is missing', () => {
     expect(server({ via: '192.0.2.1;branch=z9hG4bKa' })).toBe('z9hG4bKa|192.0.2.1:|INVITE');
     expect(server({ via: '192.0.2.1;branch=old', from: '<sip:a@b>' })).toBe(`2543|${URI}|c1|7||192.0.2.1:|old|INVITE`);
     expect(mergeKey(core({ from: '<sip:a@b>' }))).toBe('c1||7|INVITE');
   });
 
-  it('[3261 §17.1.3] a response: the branch and the method of CSeq', () => {
+  it('[3261 §17.1.3] identifies the transaction of a response by the branch and the method of CSeq', () => {
     expect(clientTransactionKey(core({ cseq: '7 BYE' }))).toBe('z9hG4bKa|BYE');
   });
 
-  it('[3261 §8.2.2.2] one request that came by two ways: Call-ID, From tag and CSeq, whatever the branch', () => {
+  it('[3261 §8.2.2.2] recognizes a request that came by two ways by Call-ID, From tag and CSeq, whatever its branch is', () => {
     expect(mergeKey(core({ via: '192.0.2.9;branch=z9hG4bKz' }))).toBe(mergeKey(core()));
     const others = [{ from: '<sip:a@b>;tag=2' }, { callId: 'c2' }, { cseq: '8 INVITE' }, { cseq: '7 OPTIONS' }].map((parts) =>
       mergeKey(core(parts)),

@@ -32,8 +32,8 @@ function other(events: readonly NonInviteServerEvent[], context = UDP) {
   return { name: state.name, effects };
 }
 
-describe('INVITE server transaction', () => {
-  it('[3261 §17.2.1] Proceeding: sends provisional answers and repeats the last one', () => {
+describe('an INVITE server transaction', () => {
+  it('[3261 §17.2.1] in Proceeding sends provisional responses and repeats the last one', () => {
     expect(invite([respond(100)])).toMatchObject({ name: 'Proceeding', effects: [{ do: 'send', text: '<100>' }] });
     expect(invite([respond(100), respond(180), { type: 'invite' }])).toMatchObject({
       name: 'Proceeding',
@@ -42,7 +42,7 @@ describe('INVITE server transaction', () => {
     expect(invite([{ type: 'invite' }])).toMatchObject({ effects: [] });
   });
 
-  it('[6026 §7.1] Accepted: absorbs INVITEs, passes ACKs and further 2xx, ends on timer L', () => {
+  it('[6026 §7.1] in Accepted absorbs INVITEs, passes ACKs and further 2xx on, and ends on timer L', () => {
     expect(invite([respond(200)])).toMatchObject({
       name: 'Accepted',
       effects: [
@@ -58,7 +58,7 @@ describe('INVITE server transaction', () => {
     expect(invite([respond(200), timer('L')])).toMatchObject({ name: 'Terminated', effects: [{ do: 'terminate' }] });
   });
 
-  it('[3261 §17.2.1] Completed: retransmits 486 on timer G, doubling to T2, on unreliable transports', () => {
+  it('[3261 §17.2.1] in Completed retransmits 486 on timer G, doubling to T2, on unreliable transports', () => {
     expect(invite([respond(486)])).toMatchObject({
       name: 'Completed',
       effects: [
@@ -81,20 +81,20 @@ describe('INVITE server transaction', () => {
     expect(intervals).toEqual([1_000, 2_000, 4_000, 4_000, 4_000]);
   });
 
-  it('[3261 §17.2.1] 299 is the last success and 300 the first error; in Accepted neither 1xx nor errors pass', () => {
+  it('[3261 §17.2.1] takes 299 for the last success and 300 for the first error, and in Accepted sends neither 1xx nor errors', () => {
     expect(invite([respond(299)])).toMatchObject({ name: 'Accepted' });
     expect(invite([respond(300)])).toMatchObject({ name: 'Completed' });
     for (const status of [100, 199, 300]) expect(invite([respond(200), respond(status)])).toMatchObject({ name: 'Accepted', effects: [] });
   });
 
-  it('[3261 §17.2.1] Completed: no timer G on reliable transports', () => {
+  it('[3261 §17.2.1] in Completed starts no timer G on reliable transports', () => {
     expect(invite([respond(486)], TLS).effects).toEqual([
       { do: 'send', text: '<486>' },
       { do: 'start', timer: 'H', delayMs: 32_000 },
     ]);
   });
 
-  it('[3261 §17.2.1] Completed: answers a retransmitted INVITE with the final answer, and takes no other answer', () => {
+  it('[3261 §17.2.1] in Completed answers a retransmitted INVITE with the final response, and takes no other response', () => {
     for (const context of [UDP, TLS]) {
       expect(invite([respond(180), respond(486), { type: 'invite' }], context)).toMatchObject({
         name: 'Completed',
@@ -107,7 +107,7 @@ describe('INVITE server transaction', () => {
     }
   });
 
-  it('[3261 §17.2.1] Completed: ACK leads to Confirmed and timer I, at once to the end on reliable transports', () => {
+  it('[3261 §17.2.1] in Completed goes to Confirmed with timer I on ACK, and ends at once on reliable transports', () => {
     expect(invite([respond(486), { type: 'ack' }])).toMatchObject({
       name: 'Confirmed',
       effects: [
@@ -123,14 +123,14 @@ describe('INVITE server transaction', () => {
     expect(invite([respond(486), { type: 'ack' }, timer('I')])).toMatchObject({ name: 'Terminated' });
   });
 
-  it('[3261 §17.2.1] Completed: tells the user when timer H finds no ACK', () => {
+  it('[3261 §17.2.1] in Completed tells the user when timer H fires without an ACK', () => {
     expect(invite([respond(486), timer('H')])).toMatchObject({
       name: 'Terminated',
       effects: [{ do: 'stop', timer: 'G' }, { do: 'notify', user: 'ack-timeout' }, { do: 'terminate' }],
     });
   });
 
-  it('[3261 §17.2.4] tells the user of a transport error before and after an error answer', () => {
+  it('[3261 §17.2.4] tells the user of a transport error before and after an error response', () => {
     for (const before of [[], [respond(486)]]) {
       expect(invite([...before, { type: 'transport-error' }])).toMatchObject({
         name: 'Terminated',
@@ -158,13 +158,13 @@ describe('INVITE server transaction', () => {
   });
 });
 
-describe('non-INVITE server transaction', () => {
-  it('[3261 §17.2.2] Trying: absorbs repetitions until there is an answer', () => {
+describe('a non-INVITE server transaction', () => {
+  it('[3261 §17.2.2] in Trying absorbs repetitions until there is a response', () => {
     expect(other([{ type: 'request' }])).toEqual({ name: 'Trying', effects: [] });
     expect(other([respond(182), { type: 'request' }])).toEqual({ name: 'Proceeding', effects: [{ do: 'send', text: '<182>' }] });
   });
 
-  it('[3261 §17.2.2] Completed: repeats the final answer until timer J, which is zero on reliable transports', () => {
+  it('[3261 §17.2.2] in Completed repeats the final response until timer J, which is zero on reliable transports', () => {
     expect(other([respond(200)])).toEqual({
       name: 'Completed',
       effects: [
@@ -178,14 +178,14 @@ describe('non-INVITE server transaction', () => {
     expect(other([respond(200)], TLS)).toEqual({ name: 'Terminated', effects: [{ do: 'send', text: '<200>' }, { do: 'terminate' }] });
   });
 
-  it('does nothing with timer J before the final answer, nor with anything once terminated', () => {
+  it('does nothing with timer J before the final response, nor with anything once terminated', () => {
     expect(other([timer('J')])).toEqual({ name: 'Trying', effects: [] });
     for (const event of [{ type: 'request' }, respond(500), { type: 'abandon' }, timer('J'), { type: 'transport-error' }] as const) {
       expect([event, other([respond(200), timer('J'), event])]).toEqual([event, { name: 'Terminated', effects: [] }]);
     }
   });
 
-  it('[4320 §4.2] ends without an answer, in Trying and after a provisional answer; a final answer stands', () => {
+  it('[4320 §4.2] ends without a response when it is abandoned in Trying or Proceeding, and keeps a final response', () => {
     expect(other([{ type: 'abandon' }])).toEqual({ name: 'Terminated', effects: [{ do: 'terminate' }] });
     expect(other([respond(100), { type: 'abandon' }])).toEqual({ name: 'Terminated', effects: [{ do: 'terminate' }] });
     expect(other([respond(200), { type: 'abandon' }])).toEqual({ name: 'Completed', effects: [] });

@@ -35,7 +35,7 @@ async function endFirst(): Promise<void> {
   await once(first, 'exit');
 }
 
-it('a process that follows another answers that it has loaded, until it is told of the end', async () => {
+it('a process that follows another one answers questions once it has loaded, until that one ends', async () => {
   const end = follow();
   expect(await askProcess(directory, 'gateway-next', FACTS_QUESTION, 1_000)).toEqual({ pid: process.pid });
   await endFirst();
@@ -44,7 +44,7 @@ it('a process that follows another answers that it has loaded, until it is told 
   await expect(askProcess(directory, 'gateway-next', FACTS_QUESTION, 1_000)).rejects.toThrow('ENOENT');
 });
 
-it('it is not taken in by a signal while the other one is there', async () => {
+it('a process that follows another one ignores a signal while that one is alive', async () => {
   let isOver = false;
   const end = follow().then(() => (isOver = true));
   process.emit(FOLLOW_SIGNAL);
@@ -55,7 +55,7 @@ it('it is not taken in by a signal while the other one is there', async () => {
   await end;
 });
 
-it('it finds the end by itself within a second, and a signal that comes later does not end it', async () => {
+it('a process that follows another one notices its end within a second, and a later signal does not end it', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const end = follow();
   await endFirst();

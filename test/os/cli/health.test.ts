@@ -38,16 +38,16 @@ async function run(port: number, ...flags: readonly string[]): Promise<{ printed
   return { printed, error };
 }
 
-it('says that the gateway takes calls when /readyz does', async () => {
+it('trunkline health reports that the gateway accepts calls when /readyz does', async () => {
   expect(await asked(200, '{}')).toEqual({ printed: ['the gateway accepts calls'], url: '/readyz', error: null });
 });
 
-it('fails with what is not ready', async () => {
+it('trunkline health fails with the part that is not ready', async () => {
   const { error } = await asked(503, JSON.stringify({ status: 'error', message: 'Not ready: redis' }));
   expect(error).toMatchObject({ message: 'Not ready: redis' });
 });
 
-it('fails when something else answers there, and when nothing does', async () => {
+it('trunkline health fails when something else answers at the port, and when nothing does', async () => {
   const { error, url } = await asked(404, 'hello');
   expect([url, (error as Error).message]).toEqual(['/readyz', expect.stringMatching(/\/readyz answered 404$/)]);
   const port = (server!.address() as AddressInfo).port;
@@ -55,7 +55,7 @@ it('fails when something else answers there, and when nothing does', async () =>
   expect((await run(port)).error).toMatchObject({ message: expect.stringContaining('no gateway answers at http://127.0.0.1:') as unknown });
 });
 
-it('with --json prints what /readyz answers, also when it takes no calls', async () => {
+it('trunkline health --json prints the answer of /readyz, also when the gateway accepts no calls', async () => {
   const parts = { status: 'error', message: 'Not ready: redis', parts: { redis: false } };
   const { printed, error } = await asked(503, JSON.stringify(parts), '--json');
   expect([printed.map((line) => JSON.parse(line) as unknown), (error as Error).message]).toEqual([[parts], 'Not ready: redis']);

@@ -16,12 +16,12 @@ const FLAGS = { config: '/etc/mine.yaml', set: ['http.port=8090'] };
 const write = (content: object): Promise<void> => writeFile(join(directory, 'ready.json'), JSON.stringify(content));
 
 describe('the flags that a running product was started with', () => {
-  it('are known while it runs', async () => {
+  it('are read while it runs', async () => {
     await write({ pid: process.pid, config_flags: FLAGS });
     expect(startedWith({ data_dir: directory })).toEqual(FLAGS);
   });
 
-  it('are not known where none runs, where it has died, and where it does not say', async () => {
+  it('are null where none runs, where it has died, and where the file lacks them', async () => {
     expect(startedWith({ data_dir: directory })).toBeNull();
     const dead = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
     await once(dead, 'exit');

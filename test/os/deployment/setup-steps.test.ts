@@ -12,7 +12,7 @@ afterAll(() => rmSync(root, { recursive: true }));
 const run = (commands: string): { status: number | null; stdout: string; stderr: string } =>
   spawnSync('bash', ['-c', `set -euo pipefail; . ${root}/scripts/lib.sh; ${commands}`], { encoding: 'utf8' });
 
-it('goes on after steps that are over at once', () => {
+it('the setup continues after steps that end at once', () => {
   const { status, stdout, stderr } = run('for n in 1 2 3 4 5 6 7 8 9 10; do step "quick $n" true; done; echo over');
   expect({ status, stderr, lines: stdout.trimEnd().split('\n').length, last: stdout.trimEnd().split('\n').at(-1) }).toEqual({
     status: 0,
@@ -22,7 +22,7 @@ it('goes on after steps that are over at once', () => {
   });
 });
 
-it('ends at a step that fails, with what it printed', () => {
+it('the setup ends at a step that fails, and prints its output', () => {
   const { status, stdout } = run('step "hard" bash -c "echo no space; exit 3"; echo over');
   expect(status).toBe(1);
   expect(stdout).toContain('FAIL  hard');

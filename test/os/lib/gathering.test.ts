@@ -57,7 +57,7 @@ describe('gatherWrites', () => {
     server.close();
   });
 
-  it('tells who wrote when it is through, and ends with what still waits', async () => {
+  it('calls back each writer when its data is sent, and ends with what is still queued', async () => {
     const { socket, peer, server } = await connected();
     gatherWrites(socket);
     await new Promise((resolve) => socket.write('told', resolve));
@@ -71,7 +71,7 @@ describe('gatherWrites', () => {
 });
 
 describe('TurnBatch', () => {
-  it('sends what one turn brought as one batch, in order; what waits at the end can be sent at once', async () => {
+  it('sends what one turn brought as one batch, in order; what is queued at the end can be sent at once', async () => {
     const batches: (readonly number[])[] = [];
     const batch = new TurnBatch<number>((items) => batches.push(items));
     batch.push(1);
@@ -85,7 +85,7 @@ describe('TurnBatch', () => {
     expect(batches).toEqual([[1, 2], [3]]);
   });
 
-  it('gathers for as long as it was told to, and then anew', () => {
+  it('gathers for as long as it is set to, and then again', () => {
     const clock = new VirtualClock();
     const batches: (readonly number[])[] = [];
     const batch = new TurnBatch<number>(
@@ -106,7 +106,7 @@ describe('TurnBatch', () => {
   it.each([
     ['nothing was written to before', false],
     ['something was written to before', true],
-  ])('that is written to a stream that %s goes out before what was sent after it', async (_what, isCorked) => {
+  ])('writes to a stream that %s before what was sent after it', async (_what, isCorked) => {
     const out: string[] = [];
     const [store, signalling] = [new PassThrough(), new PassThrough()];
     for (const stream of [store, signalling]) {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { maxOpenFiles } from '../../../src/lib/open-files.js';
 
-it('reads how many files may be open', () => {
+it('maxOpenFiles reads how many files may be open', () => {
   const limits =
     'Limit                     Soft Limit           Hard Limit           Units\nMax open files            4096                 20000                files\n';
   expect([
@@ -12,6 +12,6 @@ it('reads how many files may be open', () => {
   ]).toEqual([4_096, null, null]);
 });
 
-it('what we start may have as many files open as we', () => {
+it('a child process may have as many files open as its parent', () => {
   expect(execFileSync('sh', ['-c', 'ulimit -Sn'], { encoding: 'utf8' }).trim()).toBe(String(maxOpenFiles() ?? 'unlimited'));
 });

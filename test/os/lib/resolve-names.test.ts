@@ -46,7 +46,7 @@ describe('the addresses of a name that others choose', () => {
     await expect(names.of('nobody.example')).rejects.toThrow('ENOTFOUND');
   });
 
-  it('are not asked of the system where the DNS server is mute: that would hold one of four threads', async () => {
+  it('do not come from the system where the DNS server is silent, which would block one of four threads', async () => {
     const names = new NameAddresses(muteResolver(), system);
     const all = await Promise.allSettled(Array.from({ length: 20 }, (_none, at) => names.of(`mute-${String(at)}.example`)));
     expect(all.map((one) => (one.status === 'rejected' ? (one.reason as NodeJS.ErrnoException).code : one.value))).toEqual(

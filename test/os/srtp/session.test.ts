@@ -57,7 +57,7 @@ function codeOf(action: () => unknown): string {
   }
 }
 
-describe('a session that begins in the middle of a stream', () => {
+describe('an SRTP session that begins in the middle of a stream', () => {
   const at = (index: number): Buffer => rtpPacket({ sequenceNumber: index & 0xffff, rtpTimestamp: index * 160 });
   const sent = (index: number): Buffer => referenceProtectRtp(KEY, at(index), Math.floor(index / 65_536));
   /** Which of the packets are understood; the first that is, and all after it. */
@@ -77,17 +77,14 @@ describe('a session that begins in the middle of a stream', () => {
     [5, 24],
     [40, 24],
     [196, 24],
-  ])(
-    '[3711 §3.3.1] finds a rollover counter of %i within %i packets, also where the next one is reached with packets lost',
-    (rollovers, packets) => {
-      const session = new SrtpSession(KEY, 'receive');
-      const start = rollovers * 65_536 + 700;
-      expect(understood(session, range(start, packets + 3)).slice(-4)).toEqual(range(start + packets - 1, 4));
-      // libsrtp steps by half the sequence numbers at most.
-      const overTheWrap = [20_000, 40_000, 65_400, 65_500, 65_540, 65_541, 65_600].map((index) => rollovers * 65_536 + index);
-      expect(understood(session, overTheWrap)).toEqual(overTheWrap);
-    },
-  );
+  ])('[3711 §3.3.1] finds a rollover counter of %i within %i packets, also where the next one is reached', (rollovers, packets) => {
+    const session = new SrtpSession(KEY, 'receive');
+    const start = rollovers * 65_536 + 700;
+    expect(understood(session, range(start, packets + 3)).slice(-4)).toEqual(range(start + packets - 1, 4));
+    // libsrtp steps by half the sequence numbers at most.
+    const overTheWrap = [20_000, 40_000, 65_400, 65_500, 65_540, 65_541, 65_600].map((index) => rollovers * 65_536 + index);
+    expect(understood(session, overTheWrap)).toEqual(overTheWrap);
+  });
 
   it('[3711 §3.3.1] finds it for a source whose RTCP came first, and after any outage', () => {
     const session = new SrtpSession(KEY, 'receive');
@@ -97,7 +94,7 @@ describe('a session that begins in the middle of a stream', () => {
       expect(understood(session, range(start, 5))).toEqual(range(start, 5));
   });
 
-  it('[3711 §3.3.2] takes no packet of an earlier rollover counter, and none twice', () => {
+  it('[3711 §3.3.2] accepts no packet of an earlier rollover counter, and none twice', () => {
     const session = new SrtpSession(KEY, 'receive');
     const [early, late] = [range(65_536, 30), range(3 * 65_536, 30)];
     expect(understood(session, late)).toEqual(late);
@@ -105,7 +102,7 @@ describe('a session that begins in the middle of a stream', () => {
     expect(understood(session, range(3 * 65_536 + 30, 5))).toHaveLength(5);
   });
 
-  it('[3711 §3.3.1] finds it among packets that are forged', () => {
+  it('[3711 §3.3.1] finds it among forged packets', () => {
     const session = new SrtpSession(KEY, 'receive');
     const forged = referenceProtectRtp(generateSrtpKey(), at(9), 0);
     const found = range(30 * 65_536, 100).filter((index) => {
@@ -117,8 +114,8 @@ describe('a session that begins in the middle of a stream', () => {
   });
 });
 
-describe('SRTP session against werift-rtp', () => {
-  it('[3711 §3.1] werift decrypts what the session protected, over a roll-over of the sequence number', () => {
+describe('an SRTP session against werift-rtp', () => {
+  it('[3711 §3.1] protects what werift decrypts, over a roll-over of the sequence number', () => {
     const ours = new SrtpSession(KEY, 'send');
     const theirs = new WeriftSrtp(weriftConfig(KEY, KEY));
     for (let index = 65_500; index < 65_600; index += 1) {
@@ -127,7 +124,7 @@ describe('SRTP session against werift-rtp', () => {
     }
   });
 
-  it('[3711 §3.1] the session unprotects what werift encrypted, over a roll-over of the sequence number', () => {
+  it('[3711 §3.1] unprotects what werift encrypted, over a roll-over of the sequence number', () => {
     const ours = new SrtpSession(KEY, 'receive');
     const theirs = new WeriftSrtp(weriftConfig(KEY, KEY));
     for (let index = 65_500; index < 65_600; index += 1) {
@@ -137,7 +134,7 @@ describe('SRTP session against werift-rtp', () => {
     }
   });
 
-  it('[3711 §3.4] SRTCP goes both ways between the session and werift', () => {
+  it('[3711 §3.4] exchanges SRTCP with werift both ways', () => {
     const theirs = new WeriftSrtcp(weriftConfig(KEY, KEY));
     const sender = new SrtpSession(KEY, 'send');
     const receiver = new SrtpSession(KEY, 'receive');
@@ -150,8 +147,8 @@ describe('SRTP session against werift-rtp', () => {
   });
 });
 
-describe('SRTP session', () => {
-  it('[3711 §3.3.1] the roll-over counter of a sender reaches 2 after two wraps', () => {
+describe('an SRTP session', () => {
+  it('[3711 §3.3.1] counts 2 roll-overs as a sender after two wraps', () => {
     const session = new SrtpSession(KEY, 'send');
     let last: Buffer = Buffer.alloc(0);
     for (let index = 0; index <= 2 * 65_536; index += 1_000) last = protectedRtp(session, rtpPacket({ sequenceNumber: index }));
@@ -161,7 +158,7 @@ describe('SRTP session', () => {
     expect(protectedRtp(session, at132000)).toEqual(referenceProtectRtp(KEY, at132000, 2));
   });
 
-  it('[3711 §3.3.2] a packet is taken once, also out of order within the window, and refused when it comes again', () => {
+  it('[3711 §3.3.2] accepts a packet once, also out of order within the window, and refuses it again', () => {
     const sender = new SrtpSession(KEY, 'send');
     const receiver = new SrtpSession(KEY, 'receive');
     const packets = Array.from({ length: 100 }, (_, i) => protectedRtp(sender, rtpPacket({ sequenceNumber: 1_000 + i })));
@@ -170,7 +167,7 @@ describe('SRTP session', () => {
     for (const packet of packets) expect(codeOf(() => unprotected(receiver, packet))).toBe('replayed');
   });
 
-  it('[3711 §3.3.2] a packet behind the replay window is refused though it was never seen', () => {
+  it('[3711 §3.3.2] refuses a packet behind the replay window though it never came', () => {
     const sender = new SrtpSession(KEY, 'send');
     const receiver = new SrtpSession(KEY, 'receive');
     const early = protectedRtp(sender, rtpPacket({ sequenceNumber: 1 }));
@@ -179,14 +176,14 @@ describe('SRTP session', () => {
     expect(codeOf(() => unprotected(receiver, early))).toBe('replayed');
   });
 
-  it('[3711 §3.3.2] a sender refuses to protect one packet index twice', () => {
+  it('[3711 §3.3.2] refuses to protect one packet index twice', () => {
     const session = new SrtpSession(KEY, 'send');
     const packet = rtpPacket({ sequenceNumber: 7 });
     protectedRtp(session, packet);
     expect(codeOf(() => protectedRtp(session, packet))).toBe('replayed');
   });
 
-  it('[3711 §4.2] a wrong key and a single changed bit anywhere give auth-failed, and the packet itself is still taken afterwards', () => {
+  it('[3711 §4.2] rejects a wrong key and a single changed bit with auth-failed, and then accepts the packet itself', () => {
     const packet = protectedRtp(new SrtpSession(KEY, 'send'), rtpPacket({ sequenceNumber: 9, payload: Buffer.alloc(20, 1) }));
     expect(codeOf(() => unprotected(new SrtpSession(generateSrtpKey(), 'receive'), packet))).toBe('auth-failed');
     const receiver = new SrtpSession(KEY, 'receive');
@@ -201,7 +198,7 @@ describe('SRTP session', () => {
     expect(unprotected(receiver, packet)).toHaveLength(32);
   });
 
-  it('[3711 §3.4] a wrong key and a replay are told apart for SRTCP', () => {
+  it('[3711 §3.4] tells a wrong key from a replay for SRTCP', () => {
     const packet = protectedRtcp(new SrtpSession(KEY, 'send'), rtcpReceiverReport(5));
     const receiver = new SrtpSession(KEY, 'receive');
     const other = new SrtpSession(generateSrtpKey(), 'receive');
@@ -232,7 +229,7 @@ describe('SRTP session', () => {
     }
   });
 
-  it('never takes random bytes for a packet and never throws anything but SrtpError', () => {
+  it('never accepts random bytes as a packet and throws nothing but SrtpError', () => {
     const receiver = new SrtpSession(KEY, 'receive');
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, looksLikeRtp) => {
@@ -272,7 +269,7 @@ describe('SRTP session', () => {
     ]);
   });
 
-  it('a batch with one bad packet in the middle handles all the others, at any alignment', () => {
+  it('handles all packets of a batch but the bad one in the middle, at any alignment', () => {
     const sender = new SrtpSession(KEY, 'send');
     const receiver = new SrtpSession(KEY, 'receive');
     const stride = 201; // odd: three of four packets are not on a 32-bit boundary
@@ -330,8 +327,8 @@ describe('SRTP session', () => {
   });
 });
 
-describe('SDES inline keys', () => {
-  it('[4568 §6.1] a key survives formatting and parsing, with lifetime and MKI behind it', () => {
+describe('an SDES inline key', () => {
+  it('[4568 §6.1] survives formatting and parsing, with lifetime and MKI behind it', () => {
     const key = generateSrtpKey();
     expect(key).toHaveLength(30);
     for (const suffix of ['', '|2^31', '|2^48|1:4']) {
@@ -339,7 +336,7 @@ describe('SDES inline keys', () => {
     }
   });
 
-  it('[4568 §6.1] refuses a key of the wrong length, bytes that are no base64, and another method', () => {
+  it('[4568 §6.1] is refused when it has a wrong length, bytes that are no base64, or another method', () => {
     expect(parseInlineKey(`inline:${randomBytes(29).toString('base64')}`)).toEqual({ ok: false, error: 'wrong-length' });
     expect(parseInlineKey(`inline:${'A'.repeat(39)}!`)).toEqual({ ok: false, error: 'not-base64' });
     expect(parseInlineKey(`key:${'A'.repeat(40)}`)).toEqual({ ok: false, error: 'not-inline' });

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { sipServer } from '../../../src/supervisor/doctor.js';
 
-it('a SIP server of one’s own is looked at where drachtio.url says: there it is, or it is named with what to do', async () => {
+it('trunkline doctor checks a separate SIP server at drachtio.url, and names the remedy when it is not there', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `127.0.0.1:${String((server.address() as AddressInfo).port)}`;

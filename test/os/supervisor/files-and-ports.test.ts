@@ -24,7 +24,7 @@ const config = (...set: string[]) => loadConfig({ set: [`data_dir=${join(directo
 const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe('the data directory', () => {
-  it('is closed to others, also one that was open before', () => {
+  it('has no access for others, even when it had before', () => {
     const dataDir = ensureDataDir(config());
     expect(mode(dataDir)).toBe('700');
     chmodSync(dataDir, 0o755);
@@ -32,7 +32,7 @@ describe('the data directory', () => {
     expect(mode(dataDir)).toBe('700');
   });
 
-  it('is refused with what to do where it cannot be made', () => {
+  it('is refused, with the remedy, where it cannot be created', () => {
     const file = join(directory, 'data');
     writeFileSync(file, '');
     expect(() => ensureDataDir(config())).toThrow(
@@ -43,7 +43,7 @@ describe('the data directory', () => {
     );
   });
 
-  it('keeps the control secret of the first start; a configured one wins and is not written', () => {
+  it('keeps the control secret of the first start; a configured one takes precedence and is not written', () => {
     const made = controlSecret(config());
     expect(made.length).toBeGreaterThanOrEqual(32);
     expect(controlSecret(config())).toBe(made);
@@ -57,7 +57,7 @@ describe('the data directory', () => {
     expect(controlSecret(config())).toBe(readFileSync(join(directory, 'data/control-secret'), 'utf8'));
   });
 
-  it('gets whole files, readable by the owner only, and nothing beside them', () => {
+  it('gets whole files, readable by the owner only, and no temporary ones', () => {
     const file = join(directory, 'ready.json');
     writePrivateFile(file, 'one');
     chmodSync(file, 0o644);
@@ -66,7 +66,7 @@ describe('the data directory', () => {
   });
 });
 
-describe('ports', () => {
+describe('the check of ports', () => {
   const wanted = (protocol: WantedPort['protocol'], port: number, address = '127.0.0.1'): WantedPort => ({
     setting: 'sip.tls_port',
     protocol,
@@ -74,7 +74,7 @@ describe('ports', () => {
     port,
   });
 
-  it('taken over TCP and over UDP are told apart', async () => {
+  it('tells TCP ports in use from UDP ones', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
     const { port } = server.address() as AddressInfo;
@@ -88,7 +88,7 @@ describe('ports', () => {
     socket.close();
   });
 
-  it('of a range are counted, and the settings named that move it', async () => {
+  it('counts the ports in use of a range, and names its settings', async () => {
     const socket = createSocket('udp4');
     await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', () => resolve()));
     const { port } = socket.address();
@@ -102,18 +102,18 @@ describe('ports', () => {
     expect(takenRange(range)).toBeNull();
   });
 
-  it('of rtpengine and of the media endpoint must not be the same', () => {
+  it('refuses the same ports for rtpengine and the media endpoint', () => {
     expect(() => config('media.port_min=30100', 'media.port_max=30200')).toThrow(/media\.port_min.*must not overlap rtpengine/);
     expect(() => config('media.port_min=30100', 'media.port_max=30200', 'rtpengine.address=192.0.2.1:2223')).not.toThrow();
   });
 
-  it('on an address that this machine does not have are named with the cause', async () => {
+  it('names the cause at an address that this machine does not have', async () => {
     expect(await takenPorts([wanted('tcp', 5061, '192.0.2.77')])).toEqual([
       'TCP port 5061 on 192.0.2.77 cannot be opened: 192.0.2.77 is no address of this machine; correct bind_address (TRUNKLINE_BIND_ADDRESS)',
     ]);
   });
 
-  it('that were tried are free again', async () => {
+  it('leaves the ports free', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
     const { port } = server.address() as AddressInfo;
@@ -122,27 +122,27 @@ describe('ports', () => {
     expect(await takenPorts([wanted('tcp', port)])).toEqual([]);
   });
 
-  it('of rtpengine make room for one call each four, and no more than its open files do', () => {
+  it('counts one call for four ports of rtpengine, and no more than its open files allow', () => {
     const settings = config('rtpengine.port_min=30000', 'rtpengine.port_max=30399');
     expect(mediaCapacity(settings, 20_000)).toBe('100 calls: UDP 30000 to 30399 (rtpengine.port_min, port_max), 4 ports a call');
     expect(mediaCapacity(settings, 300)).toMatch(/^50 calls: 300 open files \(ulimit -n\), 4 a call\. .* would carry 100$/);
   });
 });
 
-describe('names', () => {
-  it('host:port, with a scheme or without', async () => {
+describe('the resolution of names', () => {
+  it('reads host:port, with or without a scheme', async () => {
     expect(await resolveHostPort('127.0.0.1:2223')).toEqual({ address: '127.0.0.1', port: 2223 });
     expect(await resolveHostPort('udp://localhost:2223')).toEqual({ address: '127.0.0.1', port: 2223 });
     await expect(resolveHostPort('no-such-host.invalid:1')).rejects.toThrow('the host "no-such-host.invalid" cannot be resolved');
   });
 
-  it('in Contact: sip.host before public_address before bind_address', () => {
+  it('prefers sip.host to public_address and that to bind_address for Contact', () => {
     expect(sipHost(config())).toBe('127.0.0.1');
     expect(sipHost(config('public_address=203.0.113.5'))).toBe('203.0.113.5');
     expect(sipHost(config('public_address=203.0.113.5', 'sip.host=sip.example.org'))).toBe('sip.example.org');
   });
 
-  it('a certificate of the operator’s that cannot be read is named by its setting', async () => {
+  it('names the setting of a certificate that cannot be read', async () => {
     const own = config('sip.cert_file=/nowhere/cert.pem', 'sip.key_file=/nowhere/key.pem');
     await expect(serverTls(own)).rejects.toThrow('sip.cert_file = "/nowhere/cert.pem" cannot be read');
     await expect(serverTls(config('sip.key_file=/nowhere/key.pem'))).rejects.toThrow('go together');

@@ -21,7 +21,7 @@ describe('the API over HTTP with a real Redis', () => {
   }
   const inbound = (phone_number: string) => ({ phone_number, directions: ['inbound'], service: 'sip' });
 
-  it('attach, update, get, list and detach', async () => {
+  it('attaches, updates, reads, lists and detaches a number', async () => {
     const number = freshNumber();
     const attached = await api.request('POST', '/sip/attach', key, { ...inbound(number), options: { allowed_sources: [] } });
     expect(attached.status).toBe(200);
@@ -41,7 +41,7 @@ describe('the API over HTTP with a real Redis', () => {
     expect((await api.request('GET', '/sip', key)).body.data).toEqual([]);
   });
 
-  it('a wrong key is 401, a missing entitlement and a disabled organization 403', async () => {
+  it('answers a wrong key with 401, and a missing entitlement and a disabled organization with 403', async () => {
     expect((await api.request('GET', '/sip', `tl_${'x'.repeat(32)}`)).failure.errors[0]?.error).toBe('UNAUTHENTICATED');
     const off = await api.request('POST', '/sip/attach', await newKey('off', false), {});
     expect([off.status, off.failure.errors[0]?.error]).toEqual([403, 'SIP_NOT_ENABLED']);
@@ -52,7 +52,7 @@ describe('the API over HTTP with a real Redis', () => {
     expect([disabled.status, disabled.failure.errors[0]?.error]).toEqual([403, 'ORG_DISABLED']);
   });
 
-  it('of two attaches at once by two organizations exactly one wins, 200 times over', async () => {
+  it('lets exactly one of two concurrent attaches by two organizations win, 200 times over', async () => {
     for (let round = 0; round < 200; round += 1) {
       const number = freshNumber();
       const answers = await Promise.all([key, otherKey].map((one) => api.request('POST', '/sip/attach', one, inbound(number))));
@@ -67,7 +67,7 @@ describe('the API over HTTP with a real Redis', () => {
     expect(sweep).toMatchObject({ added: 0, removed: 0 });
   });
 
-  it('attach, update and detach of one number at once leave indexes that agree with the record', async () => {
+  it('keeps indexes and record in agreement when attach, update and detach of one number run at once', async () => {
     const number = freshNumber();
     const detach = { phone_number: number, directions: 'inbound', service: 'sip' };
     for (let round = 0; round < 20; round += 1) {
@@ -81,7 +81,7 @@ describe('the API over HTTP with a real Redis', () => {
     expect(await api.stores.numbers.sweep()).toMatchObject({ added: 0, removed: 0 });
   });
 
-  it('the server survives what is not HTTP, and answers it in the usual shape', async () => {
+  it('survives bytes that are not HTTP, and answers them in the usual form', async () => {
     const raw = (text: string) =>
       new Promise<string>((resolve, reject) => {
         let received = '';

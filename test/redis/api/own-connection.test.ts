@@ -104,7 +104,7 @@ describe('the Redis connection of calls', () => {
     '/v1/tools': { tool: { ...tool.tool, headers: {} } },
   };
 
-  it('carries none of what the API asks, whatever its routes', async () => {
+  it('carries no command of the API, whatever its routes', async () => {
     // /readyz asks whether calls can be served, so it asks where they do.
     const asked = (await operations()).filter(({ path }) => !['/healthz', '/readyz', '/metrics'].includes(path));
     expect(asked.length).toBeGreaterThan(20);
@@ -125,7 +125,7 @@ describe('the Redis connection of calls', () => {
     expect((await commandsOf(API_CONNECTION)).length).toBeGreaterThan(50);
   });
 
-  it('a call is known all the time, between its end and its record too', async () => {
+  it('has a call listed at any time, also between its end and its record', async () => {
     const call = begun(newUuid());
     const own = freshNumber();
     await api.stores.numbers.attach(orgId, own, { inbound: inboundSetting() });
@@ -160,7 +160,7 @@ describe('the Redis connection of calls', () => {
     api.stores.routes.release(call.call_id);
   });
 
-  it('carries six commands of a call to a known number at most, all it leaves included', async () => {
+  it('carries at most six commands for a call to a cached number, including its end', async () => {
     const own = freshNumber();
     await api.stores.numbers.attach(orgId, own, { inbound: inboundSetting() });
     await api.stores.routes.lookup(own, null);

@@ -8,7 +8,7 @@ import { eventually, openHttpApi, type HttpApi } from './http-fixture.js';
 /** As long as a call waits for Redis. */
 const LIMIT_MS = 500;
 
-describe('Redis goes away and comes back', () => {
+describe('the API, when Redis', () => {
   let redis: TestRedis;
   let api: HttpApi;
   /** Waits for Redis however long it takes. */
@@ -46,7 +46,7 @@ describe('Redis goes away and comes back', () => {
     expect((await api.request('GET', '/healthz', key)).status).toBe(200);
   }
 
-  it('stopped: 503 at once; started again: numbers and keys are there, without a new connection by hand', async () => {
+  it('stops, answers 503 at once; after its start numbers and keys are there on the same connection', async () => {
     const number = freshNumber();
     const attached = await patient.request('POST', '/sip/attach', key, { phone_number: number, directions: ['inbound'], service: 'sip' });
     const route = await lookedUp(number);
@@ -64,7 +64,7 @@ describe('Redis goes away and comes back', () => {
     expect((await patient.request('POST', '/sip/update', key, update)).status).toBe(200);
   });
 
-  it('frozen: a connection that stays open and says nothing is no reason to wait', async () => {
+  it('freezes, does not wait for a connection that stays open and silent', async () => {
     const number = freshNumber();
     await patient.stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
     const looked = await lookedUp(number);

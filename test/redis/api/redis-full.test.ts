@@ -22,7 +22,7 @@ const attach = (number: string) =>
 it.each([
   ['full', ['CONFIG SET maxmemory 100kb'], ['CONFIG SET maxmemory 0'], 'OOM command not allowed'],
   ['read-only', ['REPLICAOF 127.0.0.1 9', 'CONFIG SET replica-serve-stale-data yes'], ['REPLICAOF NO ONE'], "READONLY You can't write"],
-])('a Redis that is %s is not ready, and the API passes on what it said; nothing changed', async (_what, spoil, mend, said) => {
+])('a Redis that is %s is not ready, the API passes on its error, and nothing changes', async (_what, spoil, mend, said) => {
   const number = freshNumber();
   for (const command of spoil) await redis.command(command);
   const refused = await attach(number);

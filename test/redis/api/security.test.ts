@@ -42,7 +42,7 @@ describe('the API against hostile clients, over HTTP with a real Redis', () => {
       socket.on('error', reject);
     });
 
-  it('a key that is revoked through one gateway is refused by another one at once', async () => {
+  it('refuses a key at once that another gateway revoked', async () => {
     for (let round = 0; round < 20; round += 1) {
       const made = await one.stores.keys.create(orgId, 'short');
       expect((await other.request('GET', '/sip', made.key)).status).toBe(200);
@@ -52,7 +52,7 @@ describe('the API against hostile clients, over HTTP with a real Redis', () => {
     }
   });
 
-  it('so are a disabled organization, and one that may use /sip no more', async () => {
+  it('refuses at once a disabled organization, and one without the entitlement', async () => {
     const org = await one.stores.orgs.create({ name: 'two', sip_enabled: true });
     const made = await one.stores.keys.create(org.org_id, 'k');
     await one.stores.orgs.change(org.org_id, { sip_enabled: false });
@@ -61,7 +61,7 @@ describe('the API against hostile clients, over HTTP with a real Redis', () => {
     expect((await other.request('GET', '/v1/tools', made.key)).failure.errors[0]?.error).toBe('ORG_DISABLED');
   });
 
-  it('a record that is found by a digest and has another one does not let anybody in: the digests are compared', async () => {
+  it('compares digests: a record under the digest of another key admits nobody', async () => {
     const forged = newApiKey();
     await redis.command(`COPY key:{${sha256(key)}} key:{${sha256(forged)}}`);
     expect(await redis.command(`EXISTS key:{${sha256(forged)}}`)).toContain(':1');
@@ -72,7 +72,7 @@ describe('the API against hostile clients, over HTTP with a real Redis', () => {
     await redis.command(`DEL key:{${sha256(forged)}}`);
   });
 
-  it('headers of 16 KiB are read, and more are 431', async () => {
+  it('accepts headers of 16 KiB, and answers more with 431', async () => {
     const request = (size: number): string => {
       const head = `GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx: `;
       return `${head}${'y'.repeat(size - head.length - 4)}\r\n\r\n`;
@@ -81,7 +81,7 @@ describe('the API against hostile clients, over HTTP with a real Redis', () => {
     expect(await raw(request(HEADER_LIMIT + 64))).toBe('431');
   });
 
-  it('lines in headers and in the request line are refused, and split nothing', async () => {
+  it('refuses line breaks in headers and in the request line, which split nothing', async () => {
     const rest = `host: a\r\nauthorization: ${key}\r\nconnection: close\r\n`;
     expect(await raw(`GET /sip HTTP/1.1\r\n${rest}\r\n`)).toBe('200');
     expect(await raw(`GET /sip HTTP/1.1\r\n${rest}x-request-id: a\rb\r\n\r\n`)).toBe('400');
@@ -91,7 +91,7 @@ describe('the API against hostile clients, over HTTP with a real Redis', () => {
     expect(await raw(`POST /sip/detach HTTP/1.1\r\n${smuggled}`)).toBe('400');
   });
 
-  it('ids, numbers and names that mean something to Redis touch no key but those of the record itself', async () => {
+  it('lets ids, numbers and names with a meaning for Redis touch no key but those of their record', async () => {
     const bystander = await one.stores.orgs.create({ name: 'bystander', sip_enabled: true });
     const number = freshNumber();
     const agent = agentOf(bystander.org_id);

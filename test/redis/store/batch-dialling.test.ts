@@ -68,8 +68,8 @@ describe.each([
   });
   afterEach(() => world.close());
 
-  describe('a batch that dials', () => {
-    it('calls every number once, and tells of it as it goes', async () => {
+  describe('a batch in progress', () => {
+    it('calls every number once, and logs its progress', async () => {
       const batchId = await world.batch(20);
       await finish(world.gateway('a'), batchId, answered);
       expect([...world.invites.values()]).toEqual(Array.from({ length: 20 }, () => 1));
@@ -91,7 +91,7 @@ describe.each([
       expect(JSON.stringify(await world.log(batchId))).toContain('nobody started it');
     });
 
-    it('has no more calls a second than its pace, on all gateways together', async () => {
+    it('starts no more calls a second than its pace, on all gateways together', async () => {
       const batchId = await world.batch(40, { calls_per_second: 5 });
       const pair = [world.gateway('a'), world.gateway('b')];
       await redis.advance(5_000, clock);
@@ -103,7 +103,7 @@ describe.each([
       expect((await world.run(batchId)).counts.dispatched).toBe(world.invites.size);
     });
 
-    it('has no more calls at once than it may', async () => {
+    it('has no more calls at once than its limit', async () => {
       const batchId = await world.batch(40, { max_concurrent_calls: 7 });
       const pair = [world.gateway('a'), world.gateway('b')];
       for (let round = 0; round < 3; round += 1) await Promise.all(pair.map((one) => one.tick()));
@@ -131,7 +131,7 @@ describe.each([
       expect((await world.run(batchId)).counts).toMatchObject({ dialling: 7, waiting: 33 });
     });
 
-    it('dials again by the rule of the reason, later, and so often', async () => {
+    it('dials again after the delay, and as often, as the rule of the reason says', async () => {
       const batchId = await world.batch(1, { retries: { BUSY: { times: 2, after_seconds: 600 } } });
       const gateway = world.gateway('a');
       const busy = async (): Promise<void> => {
@@ -152,7 +152,7 @@ describe.each([
       expect((await world.run(batchId)).counts).toMatchObject({ failed: 1, successful: 0 });
     });
 
-    it('waits for the hours of the person, and refuses whoever has none', async () => {
+    it('waits for the hours of the callee, and refuses a number without any', async () => {
       const hours = { from: '09:00', to: '20:00', days: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const };
       // Midnight of UTC: 09:00 in Tokyo, 01:00 in Berlin.
       clock.advance(86_400_000 - (clock.wallMs() % 86_400_000));
@@ -178,7 +178,7 @@ describe.each([
       expect(refused.map(({ payload }) => payload)).toEqual([{ phone_number: numberAt(1), reason: 'DO_NOT_CALL' }]);
     });
 
-    it('names every number that is in doubt or refused, however long its log becomes', async () => {
+    it('names every ambiguous or refused number, however long its log becomes', async () => {
       const small = await openStores(redis, { clock, batchRetention: { days: 3, maxEntries: 5 } });
       await world.close();
       world = await BatchWorld.open(small, clock);
@@ -206,7 +206,7 @@ describe.each([
       await small.close();
     });
 
-    it('puts whoever presses the digit on the list', async () => {
+    it('adds a callee who presses the digit to the do-not-call list', async () => {
       await world.batch(1, { do_not_call_digit: '9' });
       const gateway = world.gateway('a');
       await gateway.tick();
@@ -216,7 +216,7 @@ describe.each([
       await expect.poll(async () => [...(await stores.doNotCall.find(world.orgId, [numberAt(0)]))]).toEqual([numberAt(0)]);
     });
 
-    it('pauses, goes on, and stops for good', async () => {
+    it('pauses, resumes, and stops for good', async () => {
       const batchId = await world.batch(30, { max_concurrent_calls: 10 });
       const gateway = world.gateway('a');
       await gateway.tick();
@@ -241,7 +241,7 @@ describe.each([
       });
     });
 
-    it('pauses when more than 3 % of the people who answered heard nobody, and goes on when somebody resumes it', async () => {
+    it('pauses when more than 3 % of those who answered heard nobody, and continues when it is resumed', async () => {
       const batchId = await world.batch(50, { max_concurrent_calls: 5 });
       await finish(world.gateway('a'), batchId, (callId) => world.end(callId, 'AGENT_HANGUP', {}), 2);
       expect((await world.run(batchId)).state).toBe('in_progress');
@@ -260,7 +260,7 @@ describe.each([
       expect(world.invites.size).toBe(50);
     });
 
-    it('goes on after a crash: what became of ten calls is not known, and that is not abandoned', async () => {
+    it('continues after a crash: the outcome of ten calls is unknown, and they do not count as abandoned', async () => {
       const batchId = await world.batch(30, { max_concurrent_calls: 10, calls_per_second: 10 });
       const killed = world.gateway('a');
       clock.advance(1_000);
@@ -274,7 +274,7 @@ describe.each([
       expect(await world.run(batchId)).toMatchObject({ state: 'completed', counts: { successful: 30, abandoned_today: 0 } });
     });
 
-    it('counts no machines among the people who answered: they would hide that one heard nobody', async () => {
+    it('counts no machines among those who answered, which would hide that one heard nobody', async () => {
       const batchId = await world.batch(50, { max_concurrent_calls: 40, calls_per_second: 40 });
       const gateway = world.gateway('a');
       clock.advance(1_000);
@@ -290,7 +290,7 @@ describe.each([
       expect((await world.run(batchId)).state).toBe('paused');
     });
 
-    it('is paused when the operator takes the permission back', async () => {
+    it('pauses when the operator withdraws the permission', async () => {
       const batchId = await world.batch(2);
       await stores.orgs.change(world.orgId, { dialling: null });
       await world.gateway('a').tick();
@@ -298,7 +298,7 @@ describe.each([
       expect(world.invites.size).toBe(0);
     });
 
-    it('an INVITE that is late does not leave: of one who stood still while others called its attempt ambiguous', async () => {
+    it('sends no late INVITE of a gateway that was suspended while others called its attempt ambiguous', async () => {
       const batchId = await world.batch(3);
       const still = world.gateway('a');
       await still.tick(true);
@@ -312,7 +312,7 @@ describe.each([
       expect((await world.run(batchId)).counts).toMatchObject({ failed: 3, ambiguous: 3, dispatched: 3 });
     });
 
-    it('an INVITE that is late does not leave, but later: of one who stood still alone, past the hours say', async () => {
+    it('delays an INVITE of a gateway that was suspended alone, for example past the hours', async () => {
       const batchId = await world.batch(2);
       const gateway = world.gateway('a');
       await gateway.tick(true);
@@ -324,7 +324,7 @@ describe.each([
       expect((await world.run(batchId)).counts).toMatchObject({ successful: 2, failed: 0 });
     });
 
-    it('an INVITE that is confirmed is its gateway’s for the time that it takes', async () => {
+    it('leaves a confirmed INVITE to its gateway for as long as it takes', async () => {
       const batchId = await world.batch(1);
       await world.gateway('a').tick();
       const [attempt] = await stores.batchWork.attempts(batchId);
@@ -370,8 +370,8 @@ describe.each([
     });
   });
 
-  describe('whatever is killed, and wherever', () => {
-    it('no number is called again but by a rule, none in doubt ever, and none is forgotten', async () => {
+  describe('a batch in which any process is killed at any point', () => {
+    it('calls no number again but by a rule, no ambiguous one ever, and forgets none', async () => {
       let killed = 0;
       let repeated = 0;
       let lost = 0;

@@ -51,7 +51,7 @@ async function isRemembered(stores: RedisStores, number: E164, clock?: VirtualCl
   );
 }
 
-describe('a route that is remembered', () => {
+describe('a cached route', () => {
   let redis: AnyRedis;
   let clock: VirtualClock;
   let stores: RedisStores;
@@ -106,7 +106,7 @@ describe('a route that is remembered', () => {
     expect(await stores.live.get(orgId, callId)).toBeNull();
   });
 
-  it('a call that is given up in the turn in which it was admitted leaves no slot', async () => {
+  it('leaves no slot of a call that is given up in the turn in which it was admitted', async () => {
     await isRemembered(stores, number, clock);
     const callId = newUuid();
     const looked = stores.routes.lookup(number, begun(callId));
@@ -117,7 +117,7 @@ describe('a route that is remembered', () => {
     expect(await stores.live.get(orgId, callId)).toBeNull();
   });
 
-  it('is never that of an unknown number', async () => {
+  it('never exists for an unknown number', async () => {
     const unknown = freshNumber();
     expect((await lookUp(stores, unknown)).route).toBeNull();
     // Without a word on the channel.
@@ -126,7 +126,7 @@ describe('a route that is remembered', () => {
     expect((await lookUp(stores, unknown)).route?.number.phone_number).toBe(unknown);
   });
 
-  it('is read again when the channel was cut, and each time while it is', async () => {
+  it('is read again when the channel was cut, and each time while it is cut', async () => {
     await redis.command('ACL SETUSER gw on >pw ~* +@all allchannels');
     const gateway = await open({ ...redis, url: redis.url.replace('//', '//gw:pw@') }, { clock, instance: 'gw-2' });
     await isRemembered(gateway, number, clock);
@@ -150,7 +150,7 @@ describe('a route that is remembered', () => {
     await redis.command('ACL DELUSER gw');
   });
 
-  it('what was read before the channel was cut is read again when it is back', async () => {
+  it('is read again when the channel is back', async () => {
     await isRemembered(stores, number, clock);
     await redis.command('CLIENT KILL TYPE pubsub');
     const other = await attached();
@@ -160,7 +160,7 @@ describe('a route that is remembered', () => {
     expect((await lookUp(stores, number)).route).toBeNull();
   });
 
-  it('a change of a program without a channel, as the CLI, is answered after 1 s while a gateway lives', async () => {
+  it('is dropped within 1 s of a change by a program without a channel, such as the CLI, while a gateway is alive', async () => {
     const cli = await open(redis, { clock });
     await isRemembered(stores, number, clock);
     let isAnswered = false;
@@ -178,7 +178,7 @@ describe('a route that is remembered', () => {
     await cli.orgs.change(orgId, { disabled: false });
   });
 
-  it('a change is answered when every gateway that lives has confirmed it, or after 1 s', async () => {
+  it('is dropped before a change is answered: every live gateway has confirmed it, or 1 s has passed', async () => {
     await redis.command(`ZADD ${GATEWAYS_KEY} ${String(redis.now() + 60_000)} hangs`);
     let isAnswered = false;
     const detached = stores.numbers.detach(orgId, number, ['inbound']).then(() => (isAnswered = true));
@@ -197,7 +197,7 @@ describe('a route that is remembered', () => {
     await detached;
   });
 
-  it('two gateways take a slot each beyond a limit at most', async () => {
+  it('lets each of two gateways exceed a limit by one slot at most', async () => {
     const limited = await attached({ max_concurrent_calls: 40 });
     const gateways = await Promise.all(['gw-3', 'gw-4'].map((instance) => open(redis, { instance })));
     const [first, second] = [gateways[0]!, gateways[1]!];
@@ -213,7 +213,7 @@ describe('a route that is remembered', () => {
     expect((await stores.routes.lookup(limited, null)).load.numberCalls).toBe(one + two);
   });
 
-  it('slots that a gateway leased ahead are others’ again when it was killed', async () => {
+  it('leaves the slots that a gateway leased ahead to others when it was killed', async () => {
     const limited = await attached({ max_concurrent_calls: 40 });
     const dying = await open(redis, { instance: 'gw-3' });
     const expiresMs = await eventually(
@@ -232,7 +232,7 @@ describe('a route that is remembered', () => {
     expect(looked.filter(({ route, load }) => route !== null && brokenLimit(route, load) === null)).toHaveLength(40);
   });
 
-  describe('of a Redis that goes away', () => {
+  describe('a cached route of a Redis that goes away', () => {
     let own: TestRedis;
     beforeEach(async () => {
       await closeAll();
@@ -271,7 +271,7 @@ describe('a route that is remembered', () => {
       await isRemembered(stores, known, clock);
     });
 
-    it('is stale when Redis is away, as old as its last proof', async () => {
+    it('is stale while Redis is away, with the age of its last confirmation', async () => {
       await isRemembered(stores, number, clock);
       clock.advance(300);
       await isRemembered(stores, number, clock);
@@ -297,7 +297,7 @@ for (const cluster of [false, true]) {
     });
     afterEach(closeAll);
 
-    it('no call meets the route of before, once a detach, a disabling or a list of sources was answered', async () => {
+    it('let no call use the old route once a detach, a disabling or a list of sources was answered', async () => {
       for (let round = 0; round < 10; round += 1) {
         const number = freshNumber();
         await one.numbers.attach(orgId, number, { inbound: inboundSetting() });

@@ -7,7 +7,7 @@ import { startRedis } from '../../support/redis.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 import { workerRedis } from '../../support/worker-redis.js';
 
-it('closes at once while it waits to connect again to a Redis that is gone', async () => {
+it('a connection closes at once while it waits to connect again to a Redis that is gone', async () => {
   const redis = await startRedis();
   const connection = new RedisConnection({ url: redis.url, clock: new VirtualClock(), log: silentLog });
   await connection.ready(5000);
@@ -19,7 +19,7 @@ it('closes at once while it waits to connect again to a Redis that is gone', asy
   await redis.close();
 });
 
-it('closes an open connection once it has ended, and again without waiting', async () => {
+it('a connection closes once it has ended, and a second close does not wait', async () => {
   const redis = await workerRedis();
   const connection = new RedisConnection({ url: redis.url, clock: new VirtualClock(), log: silentLog });
   await connection.ready(5000);
@@ -28,7 +28,7 @@ it('closes an open connection once it has ended, and again without waiting', asy
   await connection.close();
 });
 
-it('takes an answer that came while this process stood still, however long that was', async () => {
+it('a connection accepts an answer that came while its process was suspended, however long that was', async () => {
   const redis = await startRedis();
   const connection = new RedisConnection({ url: redis.url, clock: systemClock, log: silentLog, commandTimeoutMs: 50 });
   await connection.ready(5000);

@@ -73,14 +73,14 @@ for (const cluster of [false, true]) {
     const live = async (): Promise<readonly string[]> => (await one.live.list(orgId, { limit: 100 })).calls.map(({ call_id: id }) => id);
     const errorOf = (outcome: Result<PermittedDial, DialRefusal>): string => (outcome.ok ? '' : outcome.error.detail);
 
-    it('nothing may be dialled until the operator allows it', async () => {
+    it('need a permission of the operator', async () => {
       expect(errorOf(await reserve(one, newUuid()))).toMatch(/has not enabled/);
       await allow({ callers: [] });
       expect(errorOf(await reserve(one, newUuid()))).toMatch(/has not verified/);
       expect(await live()).toEqual([]);
     });
 
-    it('what the trunk dials for a REFER counts and costs, but takes no slot and is not listed: it ends a call; it is settled to nothing, or keeps its cost', async () => {
+    it('by REFER through the trunk count, cost and are settled, but take no slot and are not listed, since they end a call', async () => {
       await allow({ max_concurrent_calls: 1, max_calls_per_day: 5, max_cost_per_day: 0.3, per_trunk: { max_concurrent_calls: 1 } });
       const referred = (callId: string): Promise<Result<PermittedDial, DialRefusal>> =>
         one.ofCalls.dials.reserve({
@@ -110,7 +110,7 @@ for (const cluster of [false, true]) {
       expect(errorOf(await referred(newUuid()))).toMatch(/calls today/);
     });
 
-    it('what a carrier dials for a REFER of a call that came in needs a price alone; refused by the carrier, it counts nothing', async () => {
+    it('by REFER of an inbound call through a carrier need a price alone, and count nothing when the carrier refuses', async () => {
       await allow({ callers: [], max_calls_per_day: 1, max_calls_per_second: 1, max_cost_per_day: 0.1 });
       const referred = (callId: string): Promise<Result<PermittedDial, DialRefusal>> =>
         one.ofCalls.dials.reserve({ orgId, from, to: TO, maxDurationMs: 60_000, endpoint: null, isReferred: true, call: begun(callId) });
@@ -123,7 +123,7 @@ for (const cluster of [false, true]) {
       expect(errorOf(await referred(newUuid()))).toMatch(/no prefix/);
     });
 
-    it('number and organization are remembered; a change that is answered holds for every gateway', async () => {
+    it('use a cached number and organization; a change that was answered applies on every gateway', async () => {
       await allow();
       // Their time stands still, and with it the age of the channel's last heartbeat: what is remembered stays so.
       const clock = new VirtualClock(Date.now());
@@ -162,13 +162,13 @@ for (const cluster of [false, true]) {
       for (const stores of [one, other]) expect(errorOf(await reserve(stores, newUuid()))).toMatch(/not a number of the organization/);
     });
 
-    it('the trunk of a number is that of its own organization', async () => {
+    it('use the trunk of their own organization alone', async () => {
       expect(await one.ofCalls.dials.trunkOf(orgId, from)).toEqual({ sip_endpoint: 'a.example' });
       expect(await one.ofCalls.dials.trunkOf(newUuid(), from)).toBeNull();
       expect(await one.ofCalls.dials.trunkOf(orgId, TO)).toBeNull();
     });
 
-    it('of 100 at once as many are dialled as there are slots, on all gateways together', async () => {
+    it('fill exactly the slots when 100 start at once, on all gateways together', async () => {
       await allow({ max_concurrent_calls: 30 });
       const calls = Array.from({ length: 100 }, () => newUuid());
       const outcomes = await Promise.all(calls.map((id, index) => reserve([one, other][index % 2]!, id)));
@@ -183,10 +183,10 @@ for (const cluster of [false, true]) {
     });
 
     it.each([
-      ['a second', { max_calls_per_second: 3 }, /calls a second/],
-      ['a day', { max_calls_per_day: 3 }, /calls today/],
-      ['of cost', { max_cost_per_day: 0.35 }, /cost of this call/],
-    ])('the limit %s counts them all, whatever became of them', async (_what, change, sentence) => {
+      ['per second', { max_calls_per_second: 3 }, /calls a second/],
+      ['per day', { max_calls_per_day: 3 }, /calls today/],
+      ['of cost per day', { max_cost_per_day: 0.35 }, /cost of this call/],
+    ])('count against the limit %s, whatever their outcome', async (_what, change, sentence) => {
       await allow(change);
       for (const stores of [one, other, one]) {
         expect((await reserve(stores, newUuid())).ok).toBe(true);
@@ -195,7 +195,7 @@ for (const cluster of [false, true]) {
       expect(errorOf(await reserve(other, newUuid()))).toMatch(sentence);
     });
 
-    it('a call that ends gives back what it did not cost', async () => {
+    it('return the rest of their reserved cost when they end', async () => {
       // 0.10 is reserved for each.
       await allow({ max_cost_per_day: 0.13 });
       const [first, second] = [newUuid(), newUuid()];
@@ -213,7 +213,7 @@ for (const cluster of [false, true]) {
       expect((await reserve(one, newUuid())).ok).toBe(true);
     });
 
-    it('the slot of a gateway that died is free after its lease, its cost stays for the day', async () => {
+    it('of a gateway that died free their slot after its lease, and their cost stays for the day', async () => {
       await allow({ max_concurrent_calls: 1, max_cost_per_day: 0.15 });
       const clock = new VirtualClock(Date.now());
       const dying = await open('gw-dying', clock);
@@ -231,7 +231,7 @@ for (const cluster of [false, true]) {
       expect(errorOf(await reserve(one, newUuid()))).toMatch(/cost/);
     });
 
-    it('a call that another process takes up keeps its slot, and is settled there', async () => {
+    it('keep their slot when another process resumes them, and are settled there', async () => {
       await allow({ max_concurrent_calls: 1 });
       const callId = newUuid();
       const first = await open('gw-killed');
@@ -253,7 +253,7 @@ for (const cluster of [false, true]) {
       await next.close();
     });
 
-    describe('limits of each trunk', () => {
+    describe('the limits of each trunk', () => {
       let sameTrunk: E164;
       let otherTrunk: E164;
 
@@ -272,10 +272,10 @@ for (const cluster of [false, true]) {
         one.dialAllowance.headroom(orgId, { ...AMPLE, ...change }, endpoint);
 
       it.each([
-        ['a second', { max_calls_per_second: 2 }, /the trunk gets as many calls a second/],
-        ['at once', { max_concurrent_calls: 2 }, /the trunk has as many placed calls in progress/],
-        ['a day', { max_calls_per_day: 2 }, /the trunk got as many calls today/],
-      ])('%s hold for all numbers of one trunk, on all gateways, and for each trunk alone', async (_what, per_trunk, sentence) => {
+        ['on calls per second', { max_calls_per_second: 2 }, /the trunk gets as many calls a second/],
+        ['on concurrent calls', { max_concurrent_calls: 2 }, /the trunk has as many placed calls in progress/],
+        ['on calls per day', { max_calls_per_day: 2 }, /the trunk got as many calls today/],
+      ])('(%s) hold for all numbers of one trunk, on all gateways, and for each trunk alone', async (_what, per_trunk, sentence) => {
         await allowAll(per_trunk);
         const numbers = [from, sameTrunk, otherTrunk];
         const outcomes: Result<PermittedDial, DialRefusal>[] = [];
@@ -291,7 +291,7 @@ for (const cluster of [false, true]) {
         expect(await live()).toHaveLength(4);
       });
 
-      it('are what batches may still dial over it', async () => {
+      it('bound what batches may still dial over it', async () => {
         const per_trunk = { max_concurrent_calls: 2, max_calls_per_day: 5 };
         await allowAll(per_trunk);
         expect((await room({ per_trunk }, 'a.example')).calls).toBe(2);
@@ -305,7 +305,7 @@ for (const cluster of [false, true]) {
         expect((await room({ per_trunk: { max_calls_per_day: 5 } }, 'a.example')).calls).toBe(3);
       });
 
-      it('stand besides those of the organization, which come first', async () => {
+      it('apply besides those of the organization, which come first', async () => {
         await allowAll({ max_concurrent_calls: 1 }, { max_concurrent_calls: 2 });
         expect((await reserveFrom(from, one)).ok).toBe(true);
         expect(errorOf(await reserveFrom(sameTrunk, one))).toMatch(/^the trunk has/);
@@ -313,7 +313,7 @@ for (const cluster of [false, true]) {
         expect(errorOf(await reserveFrom(sameTrunk, one))).toMatch(/^the organization has/);
       });
 
-      it('without one, a trunk counts nothing', async () => {
+      it('count nothing when there are none', async () => {
         await allowAll({ max_calls_per_day: 1 });
         await allow();
         for (const stores of [one, other]) expect((await reserveFrom(from, stores)).ok).toBe(true);
@@ -322,7 +322,7 @@ for (const cluster of [false, true]) {
         expect((await reserveFrom(sameTrunk, other)).ok).toBe(false);
       });
 
-      it('count a call on the trunk that its INVITE goes to, until it ends, whatever the limits and the number have become', async () => {
+      it('count a call on the trunk that its INVITE goes to, until it ends, whatever changes', async () => {
         await allowAll({ max_concurrent_calls: 1 });
         const callId = newUuid();
         await one.numbers.update(orgId, from, { type: 'outbound', sip_endpoint: 'a.example:5071' });
@@ -335,7 +335,7 @@ for (const cluster of [false, true]) {
         expect((await reserveFrom(sameTrunk, other)).ok).toBe(true);
       });
 
-      it('the slot of a gateway that died is free after its lease, that of a call which another process takes up is kept', async () => {
+      it('free the slot of a gateway that died after its lease, and keep that of a call which another process resumes', async () => {
         await allowAll({ max_concurrent_calls: 1 });
         const dying = await open('gw-trunk');
         await eventually(
@@ -368,7 +368,7 @@ for (const cluster of [false, true]) {
       });
     });
 
-    it('an idempotency key belongs to the request that claims it first', async () => {
+    it('belong to an idempotency key of the request that claims it first', async () => {
       const [first, second] = [newUuid(), newUuid()].map((callId) => ({ key: 'k', digest: 'd', callId }));
       const claims = await Promise.all([one.placements.claim(orgId, first!), other.placements.claim(orgId, second!)]);
       const winner = claims[0] === null ? first : second;
@@ -397,7 +397,7 @@ for (const cluster of [false, true]) {
           call: begun(callId, { direction: 'outbound' }),
         });
 
-      it('lasts a minute, so that a retry after a crash places the call; with the call it is kept for a day', async () => {
+      it('lasts a minute, so that a retry after a crash places the call; with the call it lasts a day', async () => {
         await allow({ per_trunk: { max_concurrent_calls: 9 } });
         const callId = await expiresAfter(CLAIMED_MS, claimed);
         expect((await expiresAfter(DAY_MS, () => reserveFor(callId))).ok).toBe(true);
@@ -406,14 +406,14 @@ for (const cluster of [false, true]) {
         expect(await one.placements.find(orgId, 'k')).toBeNull();
       });
 
-      it('is kept with a call that a limit refuses, too: it has a record', async () => {
+      it('is kept with a call that a limit refuses, too, since it has a record', async () => {
         await allow({ max_calls_per_day: 0 });
         const callId = await claimed();
         expect(errorOf(await reserveFor(callId))).toMatch(/calls today/);
         expect(await one.placements.find(orgId, 'k')).toMatchObject({ callId, isKept: true });
       });
 
-      it('that has expired allows neither the call nor the batch that comes too late', async () => {
+      it('allows neither the call nor the batch that comes after it has expired', async () => {
         await allow();
         const late = await claimed();
         await redis.advance(CLAIMED_MS);
@@ -429,7 +429,7 @@ for (const cluster of [false, true]) {
   });
 }
 
-it('while Redis is away nothing is dialled', async () => {
+it('no call can be placed while Redis is away', async () => {
   const redis = await startRedis();
   const stores = await openStores(redis, { instance: 'gw' });
   await redis.close();

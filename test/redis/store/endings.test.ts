@@ -36,7 +36,7 @@ afterAll(() => stores.close());
 const KINDS: readonly (readonly [string, (callId: string) => Promise<unknown>, (callId: string) => void])[] = [
   ['that came in', (callId) => stores.routes.lookup(number, begun(callId)), (callId) => stores.routes.release(callId)],
   [
-    'that we placed',
+    'that the gateway placed',
     (callId) =>
       stores.ofCalls.dials.reserve({
         orgId,
@@ -73,7 +73,7 @@ async function isRefused(): Promise<void> {
   await stores.ping();
 }
 
-it.each(KINDS)('a call %s, and ends while Redis takes nothing, is off the list a second after it does', async (_kind, begin, end) => {
+it.each(KINDS)('a call %s and ends while Redis accepts no writes leaves the list a second after Redis does', async (_kind, begin, end) => {
   const callId = await begins(begin);
   await refuseWrites();
   end(callId);
@@ -93,7 +93,7 @@ it.each(KINDS)('a call %s, and ends while Redis takes nothing, is off the list a
   expect(await stores.live.ending(orgId, callId)).toBeNull();
 });
 
-it.each(KINDS)('a call %s is given up when its lease is over: it has expired', async (_kind, begin, end) => {
+it.each(KINDS)('a call %s and ends is given up when its lease is over', async (_kind, begin, end) => {
   const callId = await begins(begin);
   await refuseWrites();
   end(callId);
@@ -108,7 +108,7 @@ it.each(KINDS)('a call %s is given up when its lease is over: it has expired', a
   expect(await stores.live.get(orgId, callId)).not.toBeNull();
 });
 
-it('sends nothing again once it is closed, whenever that failed', async () => {
+it('the writer of ends sends nothing again once it is closed, whenever that failed', async () => {
   let sent = 0;
   const write = (): Promise<void> => Promise.reject(new Error(String((sent += 1))));
   const endings = new Endings({ write } as never, LEASE_MS, clock);

@@ -49,14 +49,14 @@ for (const cluster of [false, true]) {
       for (const stores of opened.splice(0)) await stores.close();
     });
 
-    it('each is answered to the one that asked, by the one that was asked', async () => {
+    it('get an answer of the gateway that was asked, at the one that asked', async () => {
       answerer.bus.onRequest((body) => Promise.resolve({ heard: body }));
       asker.bus.onRequest(() => ({ heard: 'by the wrong one' }));
       const answers = await Promise.all([1, 2, 3].map((n) => asker.bus.request('answers', { n }, LIMIT_MS)));
       expect(answers).toEqual([1, 2, 3].map((n) => ({ heard: { n } })));
     });
 
-    it('a gateway that is not there, or whose answer fails, gives none', async () => {
+    it('get none from a gateway that is not there, or whose handler fails', async () => {
       answerer.bus.onRequest(() => Promise.reject(new Error('a bug')));
       const answers = ['nobody', 'answers'].map((instance) => asker.bus.request(instance, {}, LIMIT_MS));
       await eventually(
@@ -67,7 +67,7 @@ for (const cluster of [false, true]) {
       expect(await Promise.all(answers)).toEqual([null, null]);
     });
 
-    it('what is garbled, too long or an answer to nothing is ignored, and the rest still works', async () => {
+    it('survive messages that are garbled, too long or an answer to nothing', async () => {
       let requests = 0;
       answerer.bus.onRequest(() => ({ requests: (requests += 1) }));
       const id = '0f8fad5b-d9cb-469f-a165-70867728950e';
@@ -83,12 +83,12 @@ for (const cluster of [false, true]) {
       expect(reports.map(({ fields }) => fields)).toEqual([{ messages: 5 }]);
     });
 
-    it('a request that is too long is a bug', async () => {
+    it('reject when they are too long', async () => {
       await expect(asker.bus.request('answers', 'x'.repeat(300_000), LIMIT_MS)).rejects.toThrow('more than');
     });
   });
 
-  it(`a request without ${what} says so`, async () => {
+  it(`a request without ${what} rejects with StoreUnavailableError`, async () => {
     const redis = cluster ? await startRedisCluster() : await startRedis();
     const asker = await openStores(redis, { instance: 'asks' });
     await redis.stopServer();

@@ -19,10 +19,10 @@ beforeEach(async () => {
 });
 afterAll(() => stores.close());
 
-describe('indexes that a crash left behind', () => {
+describe('an index that a crash left behind', () => {
   const listed = async (take = 100, skip = 0) => (await stores.numbers.list(orgId, { take, skip })).map((record) => record.phone_number);
 
-  it('an entry that names nothing is dropped on read, and the page is full all the same', async () => {
+  it('loses an entry that names nothing when it is read, and the page is full all the same', async () => {
     const numbers = [freshNumber(), freshNumber(), freshNumber()];
     for (const number of numbers) await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
     await redis.command(`DEL ${numberKey(numbers[0]!)}`);
@@ -30,7 +30,7 @@ describe('indexes that a crash left behind', () => {
     expect(await redis.command(`ZCARD ${orgNumbersKey(orgId)}`)).toBe(':2\r\n');
   });
 
-  it('an entry that is missing comes back when the number is read', async () => {
+  it('regains a missing entry when the number is read', async () => {
     const number = freshNumber();
     await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
     await redis.command(`DEL ${orgNumbersKey(orgId)}`);
@@ -39,7 +39,7 @@ describe('indexes that a crash left behind', () => {
     expect(await listed()).toEqual([number]);
   });
 
-  it('the sweep adds what is missing and removes what is stale', async () => {
+  it('gains what is missing and loses what is stale in the sweep', async () => {
     const [missing, stale] = [freshNumber(), freshNumber()];
     const attached = await stores.numbers.attach(orgId, missing, { inbound: inboundSetting() });
     if (!attached.ok) throw new Error('not attached');
@@ -54,7 +54,7 @@ describe('indexes that a crash left behind', () => {
   });
 });
 
-describe('look-up of a call', () => {
+describe('the look-up of a call', () => {
   /** How often Redis read from its sockets and found something: a pipeline is one. */
   async function readsOf(work: () => Promise<unknown>): Promise<number> {
     const reads = async () => Number(/total_reads_processed:(\d+)/.exec(await redis.command('INFO stats'))?.[1]);
@@ -66,7 +66,7 @@ describe('look-up of a call', () => {
     return after - before - (idle - after);
   }
 
-  it('is one round trip without a subscription to changes, known number or not, with the slots of the call', async () => {
+  it('takes one round trip without a subscription to changes, cached number or not, with the slots of the call', async () => {
     const number = freshNumber();
     const agent = agentOf(orgId);
     await stores.agents.put(agent);
@@ -77,7 +77,7 @@ describe('look-up of a call', () => {
     expect(await readsOf(() => stores.routes.lookup(number, begun(newUuid())))).toBe(1);
   });
 
-  it('forgets routes over its bound and is right all the same', async () => {
+  it('drops routes over its bound and is still right', async () => {
     const numbers = [freshNumber(), freshNumber(), freshNumber()];
     for (const number of numbers) await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
     for (const number of [...numbers, ...numbers])

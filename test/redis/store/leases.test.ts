@@ -28,7 +28,7 @@ const answersAgain = (stores: RedisStores): Promise<boolean> =>
 const what = (cluster: boolean): string => (cluster ? 'a Redis Cluster of three nodes' : 'redis-server');
 
 for (const cluster of [false, true]) {
-  describe(`places of calls over several gateways, ${what(cluster)}`, () => {
+  describe(`slots of calls over several gateways, ${what(cluster)}`, () => {
     let redis: AnyRedis;
     let orgId: string;
     const opened: RedisStores[] = [];
@@ -75,7 +75,7 @@ for (const cluster of [false, true]) {
     const leasesOf = (number: E164): readonly string[] => [numberLeasesKey(number), orgLeasesKey(orgId)];
     const callsOf = async (number: E164): Promise<number> => (await gateways[1]!.routes.lookup(number, null)).load.numberCalls;
 
-    it('of 200 calls at once 50 get the 50 places of a number, known to the gateways before or not', async () => {
+    it('admit 50 of 200 concurrent calls to a number with a limit of 50, cached or not', async () => {
       const number = await attached(50);
       const first = await flood([number]);
       expect([first.length, await callsOf(number)]).toEqual([50, 50]);
@@ -93,7 +93,7 @@ for (const cluster of [false, true]) {
       expect(load).toMatchObject({ numberCalls: second.length, orgCalls: second.length });
     });
 
-    it('of 200 calls at once to seven numbers 50 get the 50 places of their organization', async () => {
+    it('admit 50 of 200 concurrent calls to seven numbers of an organization with a limit of 50', async () => {
       const numbers = await Promise.all(Array.from({ length: 7 }, () => attached()));
       await gateways[0]!.orgs.change(orgId, { max_concurrent_calls: 50 });
       const admitted = await flood(numbers);
@@ -104,7 +104,7 @@ for (const cluster of [false, true]) {
       expect(counts.reduce((sum, count) => sum + count, 0)).toBe(admitted.length);
     });
 
-    it('the places of a gateway that died are free when its lease is over', async () => {
+    it('are free again when the lease of a gateway that died is over', async () => {
       const number = await attached();
       const dying = await gateway({ instance: 'gw-3' });
       await expectExpiry(redis, [...leasesOf(number), ...listOf()], LEASE_MS, () => dying.routes.lookup(number, begun(newUuid())));
@@ -114,7 +114,7 @@ for (const cluster of [false, true]) {
       expect((await gateways[1]!.routes.lookup(number, null)).load).toMatchObject({ numberCalls: 0, orgCalls: 0 });
     });
 
-    it('a place is renewed, and taken again when Redis lost it with its scripts', async () => {
+    it('are renewed, and taken again when Redis lost them with its scripts', async () => {
       const clock = new VirtualClock();
       const stores = await gateway({ instance: 'gw-4', clock });
       const number = await attached();
@@ -142,7 +142,7 @@ for (const cluster of [false, true]) {
       expect(await callsOf(number)).toBe(0);
     });
 
-    it('a call of a gateway that died is taken off the list by whoever reads it', async () => {
+    it('leave the list when any gateway reads the call of one that died', async () => {
       const number = await attached();
       const clock = new VirtualClock();
       const [living, dying] = [await gateway({ instance: 'gw-5', clock }), await gateway({ instance: 'gw-6', clock })];
@@ -160,7 +160,7 @@ for (const cluster of [false, true]) {
         expect(await redis.command(command)).toBe(':1\r\n');
     });
 
-    it('a call that began while Redis was away, or that Redis lost, is listed at the next renewal', async () => {
+    it('list a call that began while Redis was away, or that Redis lost, at the next renewal', async () => {
       const clock = new VirtualClock();
       const stores = await gateway({ instance: 'gw-7', clock });
       const number = await attached();
@@ -180,7 +180,7 @@ for (const cluster of [false, true]) {
       for (const key of listOf()) expect(await redis.command(`EXISTS ${key}`)).toBe(':0\r\n');
     });
 
-    it('keeps the calls of the last second only under a limit, and no more of them than that', async () => {
+    it('keep the calls of the last second only under a limit, and no more of them than that', async () => {
       const [free, rated] = [await attached(), freshNumber()];
       await gateways[0]!.numbers.attach(orgId, rated, { inbound: inboundSetting({ max_calls_per_second: 3 }) });
       await flood([free]);
@@ -191,7 +191,7 @@ for (const cluster of [false, true]) {
     });
   });
 
-  it(`looks up after a restart of ${what(cluster)}, whose scripts and places are gone`, async () => {
+  it(`look-ups work after a restart of ${what(cluster)}, whose scripts and slots are gone`, async () => {
     const redis = cluster ? await startRedisCluster() : await startRedis();
     const [first, second] = await Promise.all([openStores(redis, { instance: 'gw-1' }), openStores(redis, { instance: 'gw-2' })]);
     const { org_id: orgId } = await first.orgs.create({ name: 'one', sip_enabled: true });

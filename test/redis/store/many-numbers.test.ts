@@ -53,7 +53,7 @@ describe('ten thousand numbers over one Redis', () => {
     return total(counted);
   }
 
-  it('were attached with a bounded number of commands each', async () => {
+  it('took a bounded number of commands each to attach', async () => {
     const counted = await commands();
     expect(counted).not.toHaveProperty('keys');
     expect(counted).not.toHaveProperty('scan');
@@ -62,7 +62,7 @@ describe('ten thousand numbers over one Redis', () => {
     expect(total(counted) / NUMBERS).toBeLessThan(15);
   });
 
-  it('are listed in pages, sorted, each once; a page costs its own records', async () => {
+  it('are listed in sorted pages, each once, and a page costs its own records', async () => {
     const seen: string[] = [];
     for (let skip = 0; skip < NUMBERS; skip += 1_000) {
       const cost = await costOf(async () => {
@@ -77,7 +77,7 @@ describe('ten thousand numbers over one Redis', () => {
 
   it.each([
     ['the look-up of a call', () => api.stores.routes.lookup(numberAt(7_777), null)],
-    ['reading by number', () => api.request('GET', `/sip?inbound_id=${numberAt(7_777)}`, key)],
+    ['a read by number', () => api.request('GET', `/sip?inbound_id=${numberAt(7_777)}`, key)],
     ['a page of ten at the end', () => api.request('GET', '/sip?take=10&skip=9990', key)],
     [
       'an update',
@@ -90,7 +90,7 @@ describe('ten thousand numbers over one Redis', () => {
       'the detach of the last direction',
       () => api.request('POST', '/sip/detach', key, { phone_number: '+15550000007', directions: 'inbound', service: 'sip' }),
     ],
-  ])('%s takes a few commands', async (_what, work) => {
+  ])('need few commands for %s', async (_what, work) => {
     const cost = await costOf(async () => {
       const answer = await work();
       if ('status' in answer) expect(answer.status).toBe(200);
@@ -99,7 +99,7 @@ describe('ten thousand numbers over one Redis', () => {
     expect(cost).toBeLessThan(40);
   });
 
-  it('one of them all is found by its agent, which cannot be deleted, and by nobody else', async () => {
+  it('are searched by agent with few commands, and the agent of one of them cannot be deleted', async () => {
     const found = await costOf(async () => {
       const refused = await api.request('DELETE', `/v1/agents/${agentId}`, key);
       expect([refused.status, refused.failure.errors[0]?.error]).toEqual([409, 'AGENT_IN_USE']);

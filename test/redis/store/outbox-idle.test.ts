@@ -72,7 +72,7 @@ async function until(isSo: () => boolean | Promise<boolean>, stepMs: number, ste
 }
 
 describe('a sender of webhooks', () => {
-  it('asks Redis less than twice a second when nothing is due', async () => {
+  it('queries Redis less than twice a second when nothing is due', async () => {
     const sender = newSender();
     const claim = vi.spyOn(stores.outbox, 'claim');
     sender.start();
@@ -89,7 +89,7 @@ describe('a sender of webhooks', () => {
     expect(asked).toBeLessThan(90);
   });
 
-  it('takes within a second what another process put there, and leaves nothing in the index', async () => {
+  it('claims within a second what another process added, and leaves nothing in the index', async () => {
     const sender = newSender();
     sender.start();
     await clock.advanceAsync(0);
@@ -104,7 +104,7 @@ describe('a sender of webhooks', () => {
     await sender.close();
   });
 
-  it('finds what a process that died put into its lane only', async () => {
+  it('finds what a process that died added to its lane only', async () => {
     const sender = newSender();
     sender.start();
     await clock.advanceAsync(0);
@@ -115,7 +115,7 @@ describe('a sender of webhooks', () => {
     await sender.close();
   });
 
-  it('takes what a process had claimed that died, once the claim ends', async () => {
+  it('claims what a process that died had claimed, once that claim ends', async () => {
     const delivery = deliveryOf(await newOrg(), { body: 'claimed' });
     await stores.outbox.add(delivery);
     expect(await stores.outbox.claim(outboxLane(delivery.org_id), 10, CLAIM_MS)).toEqual([delivery]);

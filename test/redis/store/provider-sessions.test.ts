@@ -38,7 +38,7 @@ for (const cluster of [false, true]) {
 
     const usage = () => one.providerUsage.usage(orgId);
 
-    it('of 100 calls at once as many get a session as there are slots, on all gateways together', async () => {
+    it('begin for as many of 100 concurrent calls as there are slots, on all gateways together', async () => {
       const org = await limited({ max_provider_sessions: 30 });
       const calls = Array.from({ length: 100 }, () => newUuid());
       const broken = await Promise.all(calls.map((id, index) => [one, other][index % 2]!.ofCalls.sessions.begin(org, id)));
@@ -49,7 +49,7 @@ for (const cluster of [false, true]) {
       await eventually(usage, ({ sessions }) => sessions === 0);
     });
 
-    it('a call that goes on after a restart counts, whatever the limit', async () => {
+    it('count for a call that continues after a restart, whatever the limit', async () => {
       const org = await limited({ max_provider_sessions: 0 });
       expect(await one.ofCalls.sessions.begin(org, 'a')).toBe('ORG_SESSION_LIMIT');
       expect(await one.ofCalls.sessions.begin(org, 'a', true)).toBe(null);
@@ -57,7 +57,7 @@ for (const cluster of [false, true]) {
       one.ofCalls.sessions.end('a');
     });
 
-    it('counts tokens and time, and refuses when they are used up', async () => {
+    it('count tokens and time, and are refused when those are used up', async () => {
       const org = await limited({ max_provider_tokens_per_day: 100 });
       expect(await one.ofCalls.sessions.begin(org, 'a')).toBe(null);
       one.ofCalls.sessions.used('a', 60);
@@ -72,7 +72,7 @@ for (const cluster of [false, true]) {
       expect(await other.ofCalls.sessions.begin(minutes, 'b')).toBe('ORG_MINUTE_LIMIT');
     });
 
-    it('renews slots and counts their time while calls last; those of a gateway that died are free again', async () => {
+    it('renew slots and count their time while calls last; those of a gateway that died are free again', async () => {
       const org = await limited({ max_provider_sessions: 1 });
       const clock = new VirtualClock();
       const dying = await openStores(redis, { instance: 'gw-3', clock });
@@ -92,8 +92,8 @@ for (const cluster of [false, true]) {
   });
 }
 
-describe('while Redis is away', () => {
-  it('the sessions of this process count', async () => {
+describe('a process whose Redis is away', () => {
+  it('counts its own sessions at providers', async () => {
     const redis = await startRedis();
     const stores = await openStores(redis, { instance: 'gw' });
     const made = await stores.orgs.create({ name: 'one', sip_enabled: true });

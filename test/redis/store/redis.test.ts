@@ -41,7 +41,7 @@ for (const cluster of [false, true]) {
     });
     afterAll(() => stores.close());
     // Before any other: what is there is older, and would go first.
-    it('keeps records and traces within their bytes: the oldest traces go first, then the oldest records', async () => {
+    it('keeps records and traces within their byte limit: the oldest traces go first, then the oldest records', async () => {
       expect(await stores.storedCallBytes()).toBe(0);
       const maxBytes = 120_000;
       const callRetention = { ...TEST_RETENTION, maxPerOrg: 1_000, maxBytes };
@@ -83,7 +83,7 @@ for (const cluster of [false, true]) {
       await bounded.close();
     });
 
-    it('refused calls push out refused calls alone', async () => {
+    it('lets refused calls displace refused calls alone', async () => {
       const callRetention = { ...TEST_RETENTION, maxPerOrg: 10, maxRefusedPerOrg: 5 };
       const bounded = await openStores(redis, { clock, callRetention });
       const orgId = newUuid();
@@ -130,7 +130,7 @@ for (const cluster of [false, true]) {
       expect(await stores.calls.get(orgId, call.call_id)).toBeNull();
     });
 
-    it('keeps what a process left of its calls for two days, longer than any call', async () => {
+    it('keeps the snapshots of a process for two days, longer than any call', async () => {
       const dying = await openStores(redis, { clock, instance: 'gw-2' });
       const snapshot = snapshotOf(newUuid(), newUuid(), freshNumber());
       await expectExpiry(redis, [gatewayCallsKey('gw-2'), gatewayAnswersKey('gw-2')], 2 * DAY_MS, async () => {
@@ -144,7 +144,7 @@ for (const cluster of [false, true]) {
       await next.close();
     });
 
-    it('keeps the counts of a minute for twenty, longer than anybody asks for', async () => {
+    it('keeps the counts of a minute for twenty, longer than any query covers', async () => {
       const orgId = newUuid();
       const minute = Math.floor(clock.wallMs() / 60_000);
       await expectExpiry(redis, [orgThroughputKey(orgId, minute)], 1_200_000, async () => {
@@ -164,7 +164,7 @@ for (const cluster of [false, true]) {
       expect(await stores.calls.trace(orgId, callId)).toEqual(trace);
     });
 
-    it('keeps the digest of a key only', async () => {
+    it('stores the digest of a key only', async () => {
       const { key } = await stores.keys.create('org', 'ci');
       const dump = (await Promise.all(redis.nodes.map((node) => node.command('KEYS *')))).join('');
       expect(dump).toContain('key:{');

@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 describe('registrations of trunks', () => {
-  it('are one gateway’s at a time, until it gives one up or its time is over', async () => {
+  it('belong to one gateway at a time, until it releases them or its time is over', async () => {
     const [one, other] = gateways.map(({ registrations }) => registrations);
     expect(await one!.claim('account', 60_000)).toBe(true);
     expect(await other!.claim('account', 60_000)).toBe(false);
@@ -34,7 +34,7 @@ describe('registrations of trunks', () => {
     expect(await one!.claim('account', 60_000)).toBe(true);
   });
 
-  it('are of the numbers whose trunk has a registrar, whatever becomes of them', async () => {
+  it('exist for the numbers whose trunk has a registrar, whatever changes', async () => {
     const [{ numbers, registrations }] = gateways;
     const number = freshNumber();
     const registering = async (): Promise<unknown[]> => (await registrations.registering()).map(({ outbound }) => outbound?.registrar);

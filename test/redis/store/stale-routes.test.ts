@@ -18,7 +18,7 @@ import { recordingLog, type LogLine } from '../../unit/gateway/api/api-fixture.j
 import { agentOf, callOf, endedCall, freshNumber, inboundSetting } from '../../unit/gateway/store/store-contract.js';
 import { eventually } from '../api/http-fixture.js';
 
-describe('Redis is away', () => {
+describe('a gateway whose Redis is away', () => {
   let redis: TestRedis;
   let clock: VirtualClock;
   let stores: RedisStores;
@@ -72,7 +72,7 @@ describe('Redis is away', () => {
 
   const expectNothing = (looked: Promise<unknown>) => expect(looked).rejects.toBeInstanceOf(StoreUnavailableError);
 
-  it('answers with what it knew, and how old that is; not of a number that it never looked up', async () => {
+  it('answers a known number with its last route and the age of that, and no number that it never looked up', async () => {
     const agent = agentOf(orgId);
     await stores.agents.put(agent);
     await stores.numbers.update(orgId, number, { type: 'inbound', agent_id: agent.agent_id });
@@ -91,14 +91,14 @@ describe('Redis is away', () => {
     await expectNothing(stores.routes.lookup(number, null));
   });
 
-  it('knows nothing when stale answers are switched off', async () => {
+  it('answers no number when stale answers are switched off', async () => {
     const strict = await open({ instance: 'gw-2', staleRouteMs: 0 });
     await strict.routes.lookup(number, null);
     await redis.stopServer();
     await expectNothing(strict.routes.lookup(number, null));
   });
 
-  it('gives back the places of a call that Redis counted too late to say so', async () => {
+  it('frees the slots of a call that Redis counted too late to answer', async () => {
     // As long as a call waits for Redis.
     const strict = await open({ instance: 'gw-2', staleRouteMs: 0, commandTimeoutMs: 500 });
     await eventually(
@@ -124,7 +124,7 @@ describe('Redis is away', () => {
     expect((await stores.routes.lookup(number, null)).load.orgCalls).toBe(0);
   });
 
-  it('counts the calls of this process, those of before too, and Redis counts them when it is back', async () => {
+  it('counts its calls, earlier ones too, and Redis counts them when it is back', async () => {
     const limited = await attached({ max_concurrent_calls: 2 });
     const [before, during, refused] = [newUuid(), newUuid(), newUuid()];
     await stores.routes.lookup(limited, begun(before));
@@ -155,7 +155,7 @@ describe('Redis is away', () => {
     return key;
   }
 
-  it('a number that another gateway detached just before is not answered', async () => {
+  it('does not answer a number that another gateway detached just before', async () => {
     const other = await open({ instance: 'gw-2' });
     await other.routes.lookup(number, null);
     expect(await nextChange(() => stores.numbers.detach(orgId, number, ['inbound']))).toBe(numberKey(number));
@@ -163,7 +163,7 @@ describe('Redis is away', () => {
     await expectNothing(other.routes.lookup(number, null));
   });
 
-  it('nor is one whose organization or agent another gateway changed just before', async () => {
+  it('does not answer a number whose organization or agent another gateway changed just before', async () => {
     const other = await open({ instance: 'gw-2' });
     const agent = agentOf(orgId);
     const second = freshNumber();
@@ -180,7 +180,7 @@ describe('Redis is away', () => {
     await expectNothing(other.routes.lookup(second, null));
   });
 
-  it('what changed while the subscription was cut is found out when it is back', async () => {
+  it('learns what changed while the subscription was cut when it is back', async () => {
     const unchanged = await attached();
     await stores.routes.lookup(number, null);
     await stores.routes.lookup(unchanged, null);
@@ -196,7 +196,7 @@ describe('Redis is away', () => {
     expect((await stores.routes.lookup(unchanged, null)).route?.number.phone_number).toBe(unchanged);
   });
 
-  it('says once that it may not subscribe, and subscribes as soon as it may', async () => {
+  it('logs once that it may not subscribe, and subscribes as soon as it may', async () => {
     const lines: LogLine[] = [];
     await redis.command('ACL SETUSER gw on >pw ~* +@all resetchannels');
     const asUser = { ...redis, url: redis.url.replace('//', '//gw:pw@') };
@@ -239,7 +239,7 @@ describe('Redis is away', () => {
     expect(await other.snapshots.orphaned()).toEqual([]);
   });
 
-  it('writes a changed session of a call within 10 ms, and the rest with it or within 100', async () => {
+  it('writes a changed session of a call within 10 ms, and the rest with it or within 100 ms', async () => {
     const [first, second, other] = [newUuid(), newUuid(), newUuid()];
     const persist = (callId: string, step: number, mayWait = false): void =>
       stores.snapshots.persist(snapshotOf(callId, orgId, number, step), mayWait);
@@ -273,7 +273,7 @@ describe('Redis is away', () => {
     await until([undefined, undefined]);
   });
 
-  it('records of calls wait and are written when it is back', async () => {
+  it('queues the records of calls and writes them when it is back', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-spool-'));
     const spooling = await open({ instance: 'gw-2', spool: await CallSpool.open(join(directory, 'waiting')) });
     const record = callOf(orgId, clock.wallMs());
@@ -292,7 +292,7 @@ describe('Redis is away', () => {
     rmSync(directory, { recursive: true });
   });
 
-  it('a call whose record waited when its gateway died is not left to the next process, which writes it first', async () => {
+  it('leaves no call whose record was queued at its death to the next process, which writes that record first', async () => {
     const file = join(mkdtempSync(join(tmpdir(), 'trunkline-spool-')), 'waiting');
     const dying = await open({ instance: 'gw-2', spool: await CallSpool.open(file) });
     const ended = callOf(orgId, clock.wallMs());

@@ -20,7 +20,7 @@ async function connectedTo(url: string): Promise<RedisConnection> {
 
 const partOf = (member: string): StoredPart => ({ kind: 'record', orgId: 'o', member, bytes: 60, expiresMs: clock.wallMs() + 60_000 });
 
-it('a call is noted once, also where what it drives out cannot be dropped', async () => {
+it('the index notes a call once, also when what it displaces cannot be dropped', async () => {
   const server = await workerRedis();
   const redis = await connectedTo(server.url);
   const dropped: string[] = [];
@@ -45,7 +45,7 @@ it('a call is noted once, also where what it drives out cannot be dropped', asyn
   await redis.close();
 });
 
-it('a call that Redis did not note waits, and is noted when Redis is back', async () => {
+it('the index notes a call that Redis did not accept when Redis is back', async () => {
   const server = await startRedis();
   const redis = await connectedTo(server.url);
   const stored = new StoredCalls(redis, { maxBytes: 100, expireS: 60 }, () => Promise.resolve(), clock, silentLog);

@@ -16,7 +16,7 @@ const HOUR_MS = 3_600_000;
 /** How long no other gateway sweeps: less than from one sweep of a gateway to its next. */
 const LOCK_MS = 49 * 60_000;
 
-it('every hour one gateway of all repairs the indexes of numbers, until it is closed', async () => {
+it('one gateway of all repairs the indexes of numbers every hour, until it is closed', async () => {
   const redis = await workerRedis();
   const lines: LogLine[] = [];
   const opened = async (instance: string) => {
@@ -59,7 +59,7 @@ it('every hour one gateway of all repairs the indexes of numbers, until it is cl
   for (const { clock } of [first, second]) expect(clock.pendingTimers).toBe(0);
 });
 
-it('the hour has a jitter of ten minutes to either side', async () => {
+it('the hourly repair has a jitter of ten minutes to either side', async () => {
   const connection = new RedisConnection({
     commandTimeoutMs: HANG_GUARD_MS,
     url: 'redis://127.0.0.1:1',

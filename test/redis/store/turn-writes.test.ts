@@ -19,7 +19,7 @@ afterAll(() => redis.close());
 const text = fc.string({ unit: 'grapheme', maxLength: 300 });
 const number = fc.maxSafeInteger();
 
-it('what is written in one turn stands in Redis byte for byte: text of any script, and numbers', async () => {
+it('the writes of one turn are in Redis byte for byte: text of any script, and numbers', async () => {
   const writes = new TurnWrites(redis);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(text, number), { minLength: 1, maxLength: 20 }), async (values) => {
@@ -31,7 +31,7 @@ it('what is written in one turn stands in Redis byte for byte: text of any scrip
   );
 });
 
-it('a text of two megabytes is written whole, and before what follows it', async () => {
+it('a text of two megabytes is written whole, and before the next write', async () => {
   const long = 'ü'.repeat(1_000_000);
   await new TurnWrites(redis).write([
     ['set', 'long', long],
@@ -65,7 +65,7 @@ const command: fc.Arbitrary<RedisCommand> = fc.oneof(
   fc.tuple(fc.constant('del'), fc.constantFrom('z1', 'z2', 'h1', 'h2')),
 );
 
-it('writes of one turn leave what they leave one by one', async () => {
+it('the writes of one turn have the effect that they have one by one', async () => {
   const writes = new TurnWrites(redis);
   const stored = (): Promise<unknown> =>
     Promise.all([
@@ -85,7 +85,7 @@ it('writes of one turn leave what they leave one by one', async () => {
   );
 });
 
-it('members that calls of one turn add to one key are one command, which fails for all of them', async () => {
+it('the members that calls of one turn add to one key make one command, which fails for all of them', async () => {
   await redis.client.flushall();
   await redis.client.set('text', 'x');
   await server.command('CONFIG RESETSTAT');
@@ -98,7 +98,7 @@ it('members that calls of one turn add to one key are one command, which fails f
   expect(await server.command('INFO commandstats')).toMatch(/cmdstat_zadd:calls=2,/);
 });
 
-it('more than one script is to write goes out in several, in order', async () => {
+it('the writes of a turn that exceed one script use several, in order', async () => {
   await server.command('CONFIG RESETSTAT');
   const long = 'x'.repeat(30_000);
   const writes = new TurnWrites(redis);

@@ -21,7 +21,7 @@ afterAll(async () => {
 const tone = Int16Array.from({ length: 4_000 }, (_, n) => Math.round(8_000 * Math.sin((2 * Math.PI * 440 * n) / 8_000)));
 
 describe('baresip, an independent client', () => {
-  it('and a bot hear each other, keys too, and the bot hangs up', async () => {
+  it('exchanges audio and DTMF digits with a bot, which hangs up', async () => {
     phone.dial(`sip:${site.gateway.ready.phone_number}@${site.gateway.ready.sip.tls};transport=tls`);
     const bot = await site.bot.calls.at(0);
     await bot.message('start');

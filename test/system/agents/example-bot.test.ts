@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 describe('the bot of docs/agents.md', () => {
-  it('is all that a test call looks for: heard, echoes, hangs up on #', async () => {
+  it('passes every check of a test call: it greets, echoes, and hangs up on #', async () => {
     const called = await gateway.cli('call', '--digits', '#', '--json');
     expect(JSON.parse(called.stdout)).toMatchObject({
       ok: true,
@@ -43,7 +43,7 @@ describe('the bot of docs/agents.md', () => {
     expect(gateway.output).toContain('+15550100100  (answered by the bot at agents.url)');
   });
 
-  it('is noticed by a test call that was not told what answers', async () => {
+  it('is recognized by a test call without options', async () => {
     const called = await gateway.cli('call', '--seconds', '10', '--json');
     const report = JSON.parse(called.stdout) as { readonly checks: Readonly<Record<string, boolean>> };
     expect(report).toMatchObject({ ok: true, answered_by: 'bot', digits: [], echo_heard: null, checks: { agent_audio_heard: true } });
@@ -51,7 +51,7 @@ describe('the bot of docs/agents.md', () => {
     expect(called.code).toBe(0);
   });
 
-  it('greets, answers each key with its tone, and the record says that the agent hung up', async () => {
+  it('greets, answers each digit with its tone, and the record has AGENT_HANGUP', async () => {
     const peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
     const end = await CarrierEnd.open();
     try {

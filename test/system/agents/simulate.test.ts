@@ -78,7 +78,7 @@ async function scriptFile(text: string): Promise<string> {
 }
 
 describe('trunkline simulate', () => {
-  it('calls the example bot: it greets, answers the digit, and its marks come back', async () => {
+  it('calls the example bot, which greets and answers the digit, and whose marks come back', async () => {
     const { code, calls, summary } = await simulate('--calls', '2', url);
     const good = { ok: true, connected: true, bot: { marks_set: 2, marks_echoed: 2, clears: 2 }, hung_up_by_agent_ms: null, errors: [] };
     expect(calls).toMatchObject([good, good]);
@@ -87,13 +87,13 @@ describe('trunkline simulate', () => {
     expect(code).toBe(0);
   });
 
-  it('says when the bot hung up: the example does on #', async () => {
+  it('reports when the bot hung up, as the example does on #', async () => {
     const { code, calls } = await simulate('--digits', '#', url);
     expect(calls).toMatchObject([{ ok: true, errors: [], hung_up_by_agent_ms: expect.any(Number) as number }]);
     expect(code).toBe(0);
   });
 
-  it('fails when the bot says nothing and sends what is no message', async () => {
+  it('fails when the bot sends no audio, and a message that cannot be read', async () => {
     const bot = new WebSocketServer({ host: '127.0.0.1', port: 0 });
     bot.on('connection', (socket) => socket.once('message', () => socket.send('{"event":"media"}')));
     await once(bot, 'listening');
@@ -110,14 +110,14 @@ describe('trunkline simulate', () => {
     expect(code).toBe(1);
   });
 
-  it('fails when nobody is there', async () => {
+  it('fails when nothing listens at the URL', async () => {
     const [port] = await freePorts(1);
     const { code, calls } = await simulate(`ws://127.0.0.1:${String(port)}/`);
     expect(calls).toMatchObject([{ ok: false, connected: false, errors: [expect.stringContaining('ECONNREFUSED')] }]);
     expect(code).toBe(1);
   });
 
-  it('interrupts a bot by a script: both callers find it silent, and read what it understood', async () => {
+  it('interrupts a bot by a script: both callers stop hearing it, and read what it understood', async () => {
     const bot = await talkativeBot();
     const file = await scriptFile('- interrupt: Stop, please.\n  after: 1\n');
     const { code, calls, summary } = await simulate('--calls', '2', '--script', file, bot.url);
@@ -133,7 +133,7 @@ describe('trunkline simulate', () => {
     expect(code).toBe(0);
   });
 
-  it('calls a number of the running gateway as carriers do, with the transcripts of the records', async () => {
+  it('calls a number of the running gateway as carriers do, and reports the transcripts of the records', async () => {
     const bot = await talkativeBot();
     const gateway = await RunningGateway.start({ TRUNKLINE_AGENTS_URL: bot.url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' });
     try {
@@ -150,7 +150,7 @@ describe('trunkline simulate', () => {
     }
   });
 
-  it('says that a number is refused', async () => {
+  it('reports a number that is refused', async () => {
     const gateway = await RunningGateway.start({});
     try {
       const ran = await gateway.cli('simulate', '--json', '+15550100777');

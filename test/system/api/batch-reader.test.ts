@@ -22,13 +22,13 @@ describe('the numbers of a large batch', () => {
     ['CSV', CSV],
     ['a list', json({ numbers: LIST })],
     ['CSV within JSON', json({ csv: CSV.text })],
-  ])('are read by a thread as they are read here: %s', async (_form, body) => {
+  ])('give the same batch when a thread reads them as when the gateway does: %s', async (_form, body) => {
     const batch = await read('a', body);
     expect(batch).toEqual(await readBatchText(body));
     expect(batch).toMatchObject({ ok: true, value: { count: ROWS } });
   });
 
-  it('come in pieces, with the fields and the first number apart', async () => {
+  it('come in chunks, with the fields and the first number apart', async () => {
     const batch = await read('a', json({ numbers: LIST }));
     if (!batch.ok) throw new Error('it is refused');
     const { fields, rows } = batch.value;
@@ -39,18 +39,18 @@ describe('the numbers of a large batch', () => {
   });
 
   it.each([
-    ['an entry that is no number', json({ numbers: [...LIST, 7] }), `numbers[${String(ROWS)}]`],
-    ['a name that changes objects', { type: 'json', text: `{"numbers":[${'"+4930",'.repeat(5_000)}{"__proto__":{}}]}` }, undefined],
+    ['an entry that is not a number', json({ numbers: [...LIST, 7] }), `numbers[${String(ROWS)}]`],
+    ['a key that changes prototypes', { type: 'json', text: `{"numbers":[${'"+4930",'.repeat(5_000)}{"__proto__":{}}]}` }, undefined],
     ['other fields that are too large', json({ metadata: Array(200_000).fill(1) }), undefined],
-    ['numbers that are no list', json({ numbers: { a: Array(200_000).fill(1) } }), 'numbers'],
+    ['numbers that are not a list', json({ numbers: { a: Array(200_000).fill(1) } }), 'numbers'],
     ['no column of numbers', { type: 'csv', text: CSV.text.replace('phone_number', 'name2') }, 'csv'],
-  ] satisfies [string, BatchText, string | undefined][])('are refused for %s', async (_what, body, path) => {
+  ] satisfies [string, BatchText, string | undefined][])('get an error for %s', async (_what, body, path) => {
     const batch = await read('a', body);
     const entry = batch.ok ? batch.value.problems[0] : batch.error[0];
     expect([entry?.error, entry?.path]).toEqual(['VALIDATION', path]);
   });
 
-  it('are refused when 32 MiB of the organization wait already', async () => {
+  it('get an error when 32 MiB of the organization are waiting', async () => {
     const text = `phone_number\n${'+4930\n'.repeat(1_300_000)}`;
     const first = [1, 2, 3, 4].map(() => read('b', { type: 'csv', text }));
     expect(() => read('b', { type: 'csv', text })).toThrow('Too many numbers of the organization are being read');

@@ -171,7 +171,7 @@ async function sendAsTwilio({ method }: Operation, url: string, form: Readonly<R
 }
 
 describe('every example of /openapi.json', () => {
-  it('is answered with 200, what the schema says, and headers that are described', async () => {
+  it('gets 200, a body of its schema, and the headers that are described', async () => {
     const schemas = new AnswerSchemas(document);
     const requests = operationsOf(document).flatMap(exampleRequests);
     expect(requests.length).toBeGreaterThan(operationsOf(document).length);
@@ -190,7 +190,7 @@ describe('every example of /openapi.json', () => {
     }
   });
 
-  it('asked without a key is refused with what is described, but for routes that need none', async () => {
+  it('gets the described refusal without a key, except on routes that need none', async () => {
     const schemas = new AnswerSchemas(document);
     for (const operation of operationsOf(document)) {
       const answer = await fetch(`${gateway.ready.http}${pathOf(operation)}`, { method: operation.method });
@@ -208,7 +208,7 @@ describe('every example of /openapi.json', () => {
 });
 
 describe('docs/examples/client.ts', () => {
-  it('gives a number to an agent, and lists calls', async () => {
+  it('attaches a number to an agent, and lists calls', async () => {
     const { http, api_key: key, phone_number: number } = gateway.ready;
     const record = await giveNumberToAgent(http, key, '15550100777', 'Be brief.');
     expect(record.inbound?.agent_id).toMatch(/^[\da-f-]{36}$/);
@@ -219,7 +219,7 @@ describe('docs/examples/client.ts', () => {
 });
 
 describe('the command line over HTTP', () => {
-  it('finds the running gateway and its key by itself', async () => {
+  it('finds the running gateway and its key', async () => {
     const listed = await gateway.cli('number', 'list');
     expect([listed.code, listed.stderr]).toEqual([0, `Organization: Demo (${gateway.ready.org_id})\n`]);
     expect(listed.stdout).toContain(gateway.ready.phone_number);

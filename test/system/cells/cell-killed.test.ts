@@ -45,7 +45,7 @@ async function isRead({ peer }: CarrierCall): Promise<void> {
   await peer.next('pong', ({ startLine }) => startLine === 'PONG');
 }
 
-describe('with the spares that there are by default', () => {
+describe('`trunkline up` with two cells and the default spares', () => {
   beforeAll(async () => {
     await gateway.stop();
     await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
@@ -57,7 +57,7 @@ describe('with the spares that there are by default', () => {
   });
 
   // One kill for each SIP server: the supervisor starts what dies again and again only after a pause.
-  it.each([1, 2])('kill -9 of the SIP server of cell %i costs no call, and no request that it had or gets meanwhile', async (cell) => {
+  it.each([1, 2])('loses no call and no request when the SIP server of cell %i gets kill -9', async (cell) => {
     const other = 3 - cell;
     const calls = await Promise.all([talking(1, 1), talking(1, 2), talking(2, 1), talking(2, 2)]);
     const [cut, kept] = [calls.filter((_, index) => index % 2 === cell - 1), calls.filter((_, index) => index % 2 !== cell - 1)];
@@ -95,7 +95,7 @@ describe('with the spares that there are by default', () => {
   });
 });
 
-it('a SIP server that hangs gets no new calls within 2 s', async () => {
+it('gives no new call to a SIP server that hangs for 2 s', async () => {
   const pid = await gateway.pidOf('sip-server-2');
   const first = await opened(2, 1);
   const probe = async (): Promise<number> => {
@@ -123,7 +123,7 @@ it('a SIP server that hangs gets no new calls within 2 s', async () => {
   await endsWell(first);
 });
 
-it('a cell that finds the sockets in the other’s hands lives on what that one hands over', async () => {
+it('lets a cell that finds the sockets held by the other one serve what that one passes on', async () => {
   const call = await talking(2, 1);
   process.kill(await gateway.pidOf('socket-holder'), 'SIGKILL');
   process.kill(await gateway.pidOf('sip-server-2'), 'SIGKILL');
@@ -134,7 +134,7 @@ it('a cell that finds the sockets in the other’s hands lives on what that one 
   await gateway.up();
 });
 
-it('`trunkline reload` keeps the calls of both cells', async () => {
+it('keeps the calls of both cells at `trunkline reload`', async () => {
   const calls = await Promise.all([talking(1, 1), talking(1, 2), talking(2, 1), talking(2, 2)]);
   const atMs = performance.now();
   const { code, stdout, stderr } = await gateway.cli('reload');

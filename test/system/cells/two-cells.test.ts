@@ -80,7 +80,7 @@ describe('two cells of one `trunkline up`', () => {
     expect(peer.closed).toBe(false);
   });
 
-  it('answer the pings of a connection whose calls the other cell has', async () => {
+  it('answer the pings of a connection whose calls are in the other cell', async () => {
     const one = await answeredIn(1);
     const other = await answeredIn(2);
     peer.raw('\r\n\r\n');
@@ -90,7 +90,7 @@ describe('two cells of one `trunkline up`', () => {
   });
 
   describe.each([1, 2])('a call in cell %i', (cell) => {
-    it.each([1, 2])('gets re-INVITE and BYE by a connection that cell %i has, and sends its own there', async (owner) => {
+    it.each([1, 2])('gets re-INVITE and BYE by a connection of cell %i, and sends its own there', async (owner) => {
       const answered = await answeredIn(cell);
       const { call, ok } = answered;
       // The ACK came before it, over the same connection: over another one the re-INVITE could overtake it, and would get 491.
@@ -111,7 +111,7 @@ describe('two cells of one `trunkline up`', () => {
       other.close();
     });
 
-    it.each([1, 2])('that rings gets its CANCEL by a connection that cell %i has', async (owner) => {
+    it.each([1, 2])('that rings gets its CANCEL by a connection of cell %i', async (owner) => {
       proxy.holding = 'answer';
       const [first, other] = [await connectionOf(gateway, 3 - owner), await connectionOf(gateway, owner)];
       const call = await callIn(cell, first);
@@ -125,7 +125,7 @@ describe('two cells of one `trunkline up`', () => {
       for (const each of [first, other]) each.close();
     });
 
-    it('over UDP is answered, asked and ended from both sides', async () => {
+    it('over UDP gets requests and BYE from both sides', async () => {
       const udp = await UdpPeer.open(udpPort);
       const answered = await answeredIn(cell, udp);
       const again = await answered.call.request('INVITE', answered.ok, offerSdp());
@@ -139,7 +139,7 @@ describe('two cells of one `trunkline up`', () => {
       udp.close();
     });
 
-    it('is answered though its gateway is gone: by the other one', async () => {
+    it('is answered by the other gateway when its own is gone', async () => {
       const name = GATEWAYS[cell - 1] ?? '';
       process.kill(await gateway.pidOf(name), 'SIGSTOP');
       process.kill(await gateway.pidOf(name), 'SIGKILL');
@@ -161,7 +161,7 @@ describe('two cells of one `trunkline up`', () => {
     });
   });
 
-  it('answer a request of no call with 481, wherever it arrives', async () => {
+  it('answer a request outside any call with 481, whichever cell gets it', async () => {
     for (const cell of [1, 2]) {
       const call = new HandMadeCall(peer, NUMBER);
       const to = `<sip:${NUMBER}@127.0.0.1>;tag=${cell === 1 ? 'nobody' : '2.nobody'}`;

@@ -31,28 +31,31 @@ async function score(key: number, codec: 'PCMU' | 'PCMA'): Promise<number> {
   return findPhrase(await phone.heard(), throughG711(codec, spoken))?.score ?? -1;
 }
 
-describe('baresip, an independent callee', () => {
-  it.each(['PCMU', 'PCMA'] as const)('answers over TLS with SRTP (%s), hears its keys read back, and # ends the call', async (codec) => {
-    const callId = await ringing(codec);
-    phone.accept();
-    expect((await phone.event('CALL_MENC')).param).toBe('0,audio,AES_CM_128_HMAC_SHA1_80');
-    await phone.event('CALL_ESTABLISHED');
-    await phone.event('CALL_RTPESTAB');
-    phone.press('7');
-    await expect.poll(() => score(7, codec), { interval: 200 }).toBeGreaterThan(0.85);
-    expect(await score(3, codec)).toBeLessThan(0.85);
-    phone.press('#');
-    await phone.event('CALL_CLOSED');
-    expect(await site.ended(callId)).toMatchObject({ reason: 'AGENT_HANGUP', codec, sip_status: 200 });
-  });
+describe('baresip, an independent callee,', () => {
+  it.each(['PCMU', 'PCMA'] as const)(
+    'answers over TLS with SRTP (%s), hears its digits read back, and ends the call with #',
+    async (codec) => {
+      const callId = await ringing(codec);
+      phone.accept();
+      expect((await phone.event('CALL_MENC')).param).toBe('0,audio,AES_CM_128_HMAC_SHA1_80');
+      await phone.event('CALL_ESTABLISHED');
+      await phone.event('CALL_RTPESTAB');
+      phone.press('7');
+      await expect.poll(() => score(7, codec), { interval: 200 }).toBeGreaterThan(0.85);
+      expect(await score(3, codec)).toBeLessThan(0.85);
+      phone.press('#');
+      await phone.event('CALL_CLOSED');
+      expect(await site.ended(callId)).toMatchObject({ reason: 'AGENT_HANGUP', codec, sip_status: 200 });
+    },
+  );
 
-  it('is busy', async () => {
+  it('rejects a call, which ends as BUSY', async () => {
     const callId = await ringing('PCMU');
     phone.hangUp();
     expect(await site.ended(callId)).toMatchObject({ reason: 'BUSY', sip_status: 486 });
   });
 
-  it('rings, until the call is stopped', async () => {
+  it('rings until the API stops the call', async () => {
     const callId = await ringing('PCMU');
     await site.gateway.api('POST', `/v1/calls/${callId}/stop`, {});
     expect((await phone.event('CALL_CLOSED')).param).toBe('Connection reset by peer');

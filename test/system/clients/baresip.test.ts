@@ -37,9 +37,9 @@ async function score(heard: Int16Array, key: number, codec: 'PCMU' | 'PCMA'): Pr
   return findPhrase(heard, throughG711(codec, spoken))?.score ?? 0;
 }
 
-describe('baresip, an independent client', () => {
+describe('baresip, an independent client,', () => {
   it.each(['PCMU', 'PCMA'] as const)(
-    'calls over TLS with SRTP (%s), hears its keys read back, and # makes the gateway hang up',
+    'calls over TLS with SRTP (%s), hears its digits read back, and # makes the gateway hang up',
     async (codec) => {
       const phone = await start(codec);
       phone.dial(uri('+15550100100'));
@@ -70,7 +70,7 @@ describe('baresip, an independent client', () => {
     expect(quality.endpoint?.packets_lost).toBe(0);
   });
 
-  it('is told 404 for a number that nobody has', async () => {
+  it('gets 404 for a number that nobody has', async () => {
     const phone = await start();
     phone.dial(uri('+15550199999'));
     expect((await phone.event('CALL_CLOSED')).param).toBe('404 Not Found');
@@ -78,7 +78,7 @@ describe('baresip, an independent client', () => {
 });
 
 // baresip 1.0.0 checks no certificate: OpenSSL's own client does.
-describe('OpenSSL as a client that checks the certificate', () => {
+describe('OpenSSL, as a client that checks the certificate,', () => {
   const handshake = async (caFile: string, name: readonly string[]): Promise<{ code: number; output: string }> => {
     const work = promisify(execFile)('openssl', [
       's_client',
@@ -110,7 +110,7 @@ describe('OpenSSL as a client that checks the certificate', () => {
       /self-signed certificate in certificate chain|unable to get/,
     ],
     ['another name', () => Promise.resolve(gateway.ready.ca_file), ['-verify_hostname', 'sip.example.org'], /hostname mismatch/i],
-  ])('refuses the connection with %s', async (_what, caFile, name, error) => {
+  ])('refuses a connection with %s', async (_what, caFile, name, error) => {
     const { code, output } = await handshake(await caFile(), name);
     expect(output).toMatch(error);
     expect(code).not.toBe(0);

@@ -104,8 +104,8 @@ const serverOf = ({ invite }: TakenCall): number =>
 
 const nothingIsLeft = (): Promise<unknown> => Promise.all(relays.map(({ port }) => nothingLeft(port)));
 
-describe('Kamailio, as the proxy of the carrier of calls that we place', () => {
-  it('[3261 §22.3] [3261 §16.12] takes our credentials; both sides hear each other, and the callee holds, resumes and hangs up', async () => {
+describe('Kamailio, as the proxy of the carrier of outbound calls,', () => {
+  it('[3261 §22.3] [3261 §16.12] accepts our credentials; both sides hear each other, and the callee holds, resumes and hangs up', async () => {
     const { callId, call, end } = await answered();
     expect(call.invite.startLine).toBe(`INVITE sip:${TO}@carrier.test;transport=tls SIP/2.0`);
     expect([serverOf(call), call.invite.headers('Record-Route').length]).toEqual([first, 2]);
@@ -127,7 +127,7 @@ describe('Kamailio, as the proxy of the carrier of calls that we place', () => {
     await nothingIsLeft();
   });
 
-  it('[3261 §12.2.1.1] [3261 §22.3] passes on our BYE, after its challenge', async () => {
+  it('[3261 §12.2.1.1] [3261 §22.3] challenges our BYE and passes it on', async () => {
     const { callId, call, end } = await answered();
     await end.hearsAgent();
     await stop(callId);
@@ -150,14 +150,14 @@ describe('Kamailio, as the proxy of the carrier of calls that we place', () => {
     await nothingIsLeft();
   });
 
-  it('passes on that the callee is busy', async () => {
+  it('passes on 486 of the callee', async () => {
     const { callId, call } = await placed();
     call.respond('486 Busy Here');
     await call.request('ACK');
     expect(await site.ended(callId)).toMatchObject({ reason: 'BUSY', sip_status: 486 });
   });
 
-  it('[3261 §22.3] does not take a wrong password', async () => {
+  it('[3261 §22.3] refuses a wrong password', async () => {
     const setPassword = (password: string): Promise<unknown> =>
       site.gateway.api('POST', '/sip/update', {
         phone_number: FROM,
@@ -171,7 +171,7 @@ describe('Kamailio, as the proxy of the carrier of calls that we place', () => {
     await setPassword(PASSWORD);
   });
 
-  it('[3264 §8] [3261 §22.3] gets a re-INVITE of ours, challenges it and passes it on: audio both ways over another rtpengine', async () => {
+  it('[3264 §8] [3261 §22.3] challenges our re-INVITE and passes it on: audio flows both ways over another rtpengine', async () => {
     const { callId, call, end } = await answered();
     await end.hearsAgent();
     const [one, other] = relays as [RunningRtpengine, RunningRtpengine];
@@ -191,7 +191,7 @@ describe('Kamailio, as the proxy of the carrier of calls that we place', () => {
     await nothingIsLeft();
   });
 
-  it('[3261 §21.5.4] [3263 §4.3] with 503 sends us to the other server of its domain, and with Retry-After the next call too', async () => {
+  it('[3261 §21.5.4] [3263 §4.3] moves us by 503 to the other server of its domain, and by Retry-After the next call too', async () => {
     const { callId, call } = await placed();
     expect(serverOf(call)).toBe(first);
     call.respond('503 Service Unavailable');

@@ -35,8 +35,8 @@ async function passed(calls = 1): Promise<void> {
   expect([code, successful, failed], output.slice(-3_000)).toEqual([0, calls, 0]);
 }
 
-describe('SIPp behind a TLS tunnel, as the carrier of calls that we place', () => {
-  it('[3261 §12.2.1.1] [4568 §5.1] answers with SRTP: both sides hear each other, ACK and BYE go by its Record-Route', async () => {
+describe('SIPp behind a TLS tunnel, as the carrier of outbound calls,', () => {
+  it('[3261 §12.2.1.1] [4568 §5.1] answers with SRTP: both sides hear each other, ACK and BYE follow its Record-Route', async () => {
     const end = await CarrierEnd.open();
     const { rtpPort, rtcpPort } = end.peer.address;
     const srtp_key = Buffer.from(end.key).toString('base64');
@@ -64,7 +64,7 @@ describe('SIPp behind a TLS tunnel, as the carrier of calls that we place', () =
     await end.close();
   });
 
-  it('[3261 §15.1] hangs up 20 calls over the connection that we opened', async () => {
+  it('[3261 §15.1] hangs up 20 calls over the connection that the gateway opened', async () => {
     await start('called-hangs-up', 20);
     const callIds = await Promise.all(Array.from({ length: 20 }, placed));
     await passed(20);
@@ -73,14 +73,14 @@ describe('SIPp behind a TLS tunnel, as the carrier of calls that we place', () =
     expect(new Set((await carrier.requests('INVITE', 20)).map((invite) => invite.header('Call-ID'))).size).toBe(20);
   });
 
-  it('[3261 §21.4.24] is busy', async () => {
+  it('[3261 §21.4.24] rejects a call with 486, which ends as BUSY', async () => {
     await start('called-busy');
     const callId = await placed();
     await passed();
     expect(await site.ended(callId)).toMatchObject({ reason: 'BUSY', sip_status: 486, answered_at: null });
   });
 
-  it('[3261 §9.1] rings until the call is stopped', async () => {
+  it('[3261 §9.1] rings until the API stops the call', async () => {
     await start('called-cancelled');
     const callId = await placed();
     await carrier.requests('INVITE');
@@ -89,7 +89,7 @@ describe('SIPp behind a TLS tunnel, as the carrier of calls that we place', () =
     expect(await site.ended(callId)).toMatchObject({ reason: 'API_STOPPED', sip_status: 487, answered_at: null });
   });
 
-  describe('that wants credentials', () => {
+  describe('with credentials', () => {
     beforeAll(async () => {
       const updates = { type: 'outbound', sip_endpoint: site.trunk.endpoint, username: 'acme', password: 'p4ss' };
       expect((await site.gateway.api('POST', '/sip/update', { phone_number: FROM, updates })).status).toBe(200);
@@ -101,7 +101,7 @@ describe('SIPp behind a TLS tunnel, as the carrier of calls that we place', () =
       await site.gateway.api('POST', '/sip/update', { phone_number: FROM, updates: { type: 'outbound', sip_endpoint: carrier.endpoint } });
     }
 
-    it('[3261 §22.2] gets them in INVITE and BYE, and finds them right', async () => {
+    it('[3261 §22.2] gets the right ones in INVITE and BYE', async () => {
       await startChallenged('p4ss');
       const callId = await placed();
       await carrier.requests('ACK', 2);
@@ -113,7 +113,7 @@ describe('SIPp behind a TLS tunnel, as the carrier of calls that we place', () =
       expect(await site.ended(callId)).toMatchObject({ reason: 'API_STOPPED', sip_status: 200 });
     });
 
-    it('[3261 §22.1] finds a wrong password wrong', async () => {
+    it('[3261 §22.1] refuses a wrong password', async () => {
       await startChallenged('other');
       const callId = await placed();
       await passed();

@@ -40,38 +40,38 @@ async function records(scenario: string, calls: number, rate: number, port: numb
 
 const reasons = (all: readonly CallRecord[]): unknown[] => [...new Set(all.map(({ reason }) => reason))];
 
-describe('SIPp over a TLS tunnel', () => {
-  it('[3261 §13.2.1] late offer: the answer in the ACK decides on the codec', async () => {
+describe('the gateway, called by SIPp over a TLS tunnel,', () => {
+  it('[3261 §13.2.1] takes the codec of a late offer from the answer in the ACK', async () => {
     const all = await records('late-offer', 20, 20, tunnel.port);
     expect(reasons(all)).toEqual(['CALLER_HANGUP']);
     expect(new Set(all.map(({ codec }) => codec))).toEqual(new Set(['PCMA']));
   });
 
-  it('[4028 §9] session timers: 422 and Min-SE, then refreshed by UPDATE and re-INVITE', async () => {
+  it('[4028 §9] answers 422 with Min-SE, then refreshes sessions by UPDATE and re-INVITE', async () => {
     expect(reasons(await records('session-timers', 20, 20, tunnel.port))).toEqual(['CALLER_HANGUP']);
   });
 
-  it('digits by INFO: both are counted, and # ends the call', async () => {
+  it('counts both DTMF digits that come by INFO, and ends the call on #', async () => {
     const all = await records('digits', 10, 20, tunnel.port);
     expect(reasons(all)).toEqual(['AGENT_HANGUP']);
     expect(all).toMatchObject(all.map(() => ({ quality: { endpoint: { digits_received: 2 } } })));
   });
 
-  it('a long call: refreshed again and again', async () => {
+  it('refreshes a long call again and again', async () => {
     expect(reasons(await records('long-call', 10, 20, tunnel.port))).toEqual(['CALLER_HANGUP']);
   });
 
-  it('without SRTP: 488 with the reason', async () => {
+  it('answers an INVITE without SRTP with 488 and SRTP_REQUIRED', async () => {
     expect(reasons(await records('rejected-plain', 20, 20, tunnel.port))).toEqual(['SRTP_REQUIRED']);
   });
 
-  it('a burst: 100 INVITEs at once', async () => {
+  it('answers a burst of 100 INVITEs', async () => {
     expect(reasons(await records('answered', 100, 10_000, tunnel.port))).toEqual(['CALLER_HANGUP']);
   });
 });
 
-describe('SIPp over UDP, of whose packets each tenth is lost', () => {
-  it('[3261 §17.1.1.2] [3261 §13.3.1.4] every call is answered and ends as it should, with one record', async () => {
+describe('the gateway, called by SIPp over UDP with one packet in ten lost,', () => {
+  it('[3261 §17.1.1.2] [3261 §13.3.1.4] answers and ends every call, with one record each', async () => {
     const all = await records('answered-udp', 40, 40, udpPort, { transport: 'u1', lost: 10 });
     expect(reasons(all)).toEqual(['CALLER_HANGUP']);
     expect(new Set(all.map(({ sip_call_id: id }) => id)).size).toBe(40);

@@ -28,20 +28,20 @@ async function sessions(): Promise<unknown> {
   return calls;
 }
 
-describe('SIPp over a TLS tunnel', () => {
+describe('the gateway, called by SIPp over a TLS tunnel,', () => {
   it.each([
     ['answered', '+15550100100', 50],
     ['answered', '15550100100', 10],
     ['rejected', '+15550199999', 50],
     ['hold-resume', '+15550100100', 50],
     ['options', '+15550100100', 20],
-  ])('%s (%s): %i calls without a failure', async (scenario, called, calls) => {
+  ])('passes the scenario %s (%s) in each of %i calls', async (scenario, called, calls) => {
     const outcome = await runSipp(tunnel, scenario, called, calls, 20);
     expect(outcome.code, outcome.output.slice(-3_000)).toBe(0);
     expect([outcome.successful, outcome.failed]).toEqual([calls, 0]);
   });
 
-  it('cancelled: 50 calls that wait for rtpengine get 487 at once, and what rtpengine had been asked for is freed', async () => {
+  it('answers 50 cancelled calls that wait for rtpengine with 487 at once, and frees what rtpengine made', async () => {
     proxy.holding = 'offer';
     try {
       const outcome = await runSipp(tunnel, 'cancelled', '+15550100100', 50, 20);
@@ -56,7 +56,7 @@ describe('SIPp over a TLS tunnel', () => {
     await expect.poll(cancelled).toBe(50);
   });
 
-  it('a tunnel that trusts another CA carries nothing', async () => {
+  it('gets nothing through a tunnel that trusts another CA', async () => {
     const wary = await tunnelTo(gateway.sipPort, (await testCertificates()).caFile);
     try {
       const received = await new Promise<string>((resolve) => {

@@ -99,7 +99,7 @@ function expectMediaBothWays(both: readonly CallRecord[]): void {
   }
 }
 
-describe('Trunkline, as the carrier of calls that we place', () => {
+describe('Trunkline, as the carrier of outbound calls,', () => {
   it('answers over TLS with SRTP: both sides hear each other, until the API of the caller ends the call', async () => {
     const talk = await talking();
     await stop(talk.callId);

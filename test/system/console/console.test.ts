@@ -47,7 +47,7 @@ async function signIn(page: Page, key: string, path = '/console/'): Promise<void
 }
 
 describe('the console', () => {
-  it('tells why a key is refused, and lets a good one in', async () => {
+  it('shows why a key is refused, and accepts a valid one', async () => {
     const { page } = desk;
     await page.goto('/console/calls');
     await page.getByLabel('API key').fill('tl_wrong');
@@ -59,7 +59,7 @@ describe('the console', () => {
     await page.getByText('No calls yet.').waitFor();
   });
 
-  it('by the keyboard alone: attach a number, see a call arrive live, open its ladder, stop it', async () => {
+  it('lets the keyboard alone attach a number, watch a call arrive, open its ladder and stop it', async () => {
     const { page } = desk;
     await tabTo(page, page.getByRole('link', { name: 'Numbers' }));
     await page.keyboard.press('Enter');
@@ -142,7 +142,7 @@ describe('the console', () => {
     await why.getByText('The connection to the agent: deepgram (agent.deepgram.com): the provider sent an error: INVALID_AUTH').waitFor();
   });
 
-  it('shows agents, tools, checks, batches and the throughput; a refusal says what to do', async () => {
+  it('shows agents, tools, checks, batches and the throughput; a refusal names the remedy', async () => {
     const { page } = desk;
     await page.goto('/console/agents');
     await page.getByRole('button', { name: 'Create an agent' }).click();
@@ -208,7 +208,7 @@ describe('the console', () => {
     await page.getByRole('img', { name: /^Calls a second/ }).waitFor();
   });
 
-  it('makes a batch that dials, shows it live, pauses and stops it', async () => {
+  it('creates a batch that dials, shows its progress, pauses and stops it', async () => {
     const { page } = desk;
     const orgId = await orgOf();
     const from = '+15550100301' as E164;
@@ -248,7 +248,7 @@ describe('the console', () => {
     return String(((await gateway.api('GET', '/v1/agents')).json['agents'] as { org_id: string }[])[0]?.org_id);
   }
 
-  it('has 10,000 calls in its list: quick at first, small in the document, and to the end of it', async () => {
+  it('lists 10,000 calls: it loads quickly, keeps the document small, and scrolls to the end', async () => {
     const { org_id: orgId } = await stores.orgs.create({ name: 'Ten thousand', sip_enabled: true });
     const { key } = await stores.keys.create(orgId, 'console');
     const beganMs = Date.now() - 3_600_000;
@@ -298,7 +298,7 @@ describe('the console', () => {
     await context.close();
   });
 
-  it('on a phone nothing scrolls sideways, in either theme', async () => {
+  it('scrolls no page sideways on a phone, in either theme', async () => {
     const { page, context, complaints } = await visit(browser, address(), { width: 375, height: 740, colorScheme: 'dark' });
     await page.goto('/console/');
     expect(await sidewaysScroll(page)).toBe(0);
@@ -321,7 +321,7 @@ describe('the console', () => {
     await context.close();
   });
 
-  it('says when the server is away and goes on by itself; a key that was revoked leads back to the sign-in', async () => {
+  it('shows when the server is unreachable and recovers; a revoked key leads back to the sign-in', async () => {
     const orgId = await orgOf();
     const { key, record } = await stores.keys.create(orgId, 'short');
     const { page, context } = await visit(browser, address());
@@ -347,7 +347,7 @@ describe('the console', () => {
     await context.close();
   });
 
-  it('with an operator key shows all organizations and the calls that belong to none, and nothing that changes anything', async () => {
+  it('with an operator key shows all organizations and calls of none, and offers no change', async () => {
     const { key } = await stores.keys.create(null, 'ops');
     const stray = callOf(null, Date.now() + 60_000, {
       to: '+15550199999',
@@ -374,7 +374,7 @@ describe('the console', () => {
     await context.close();
   });
 
-  it('/docs shows the operations under its own content security policy', async () => {
+  it('shows the operations at /docs under a content security policy of its own', async () => {
     const { page, context, complaints } = await visit(browser, address());
     await page.goto('/docs');
     await page.getByText('Attach a phone number').waitFor();
@@ -383,7 +383,7 @@ describe('the console', () => {
     await context.close();
   });
 
-  it('no page complained of anything: no error of a script, nothing refused by the content security policy', () => {
+  it('leaves no page with an error of a script or a violation of the content security policy', () => {
     expect(desk.complaints).toEqual([]);
   });
 });

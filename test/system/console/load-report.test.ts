@@ -44,7 +44,7 @@ const RUN: RunFigures = {
   timeline: Array.from({ length: 30 }, (_, at) => second(at)),
 };
 
-it('the report of a load test draws its plots without a request to anywhere', async () => {
+it('the report of a load test draws its plots without any request', async () => {
   const { page, context, complaints } = await visit(browser, 'http://unused.invalid');
   const requests: string[] = [];
   page.on('request', (request) => requests.push(request.url()));

@@ -110,8 +110,8 @@ const sessions = async (): Promise<number> =>
     0,
   );
 
-describe('the layout of many machines', () => {
-  it('shares calls out among the SIP servers; a call stays with its server; both sides hear each other, and nothing is left', async () => {
+describe('a layout of many machines', () => {
+  it('shares calls among the SIP servers; a call stays with its server, both sides hear each other, and nothing is left', async () => {
     const four = [await talking(), await talking(), await talking(), await talking()];
     expect(new Set(four.map(serverOf))).toEqual(new Set([site.addressOf('sip-1'), site.addressOf('sip-2')]));
     await Promise.all(four.map((call) => call.echoedAfter(performance.now())));
@@ -130,7 +130,7 @@ describe('the layout of many machines', () => {
     await until(async () => (await sessions()) === 0, 'sessions are left');
   });
 
-  it('counts limits over all of it, and a change of a number holds on every gateway within a second', async () => {
+  it('counts limits over all of it, and applies a change of a number on every gateway within a second', async () => {
     const set = (options: object) =>
       api('gateway-1', 'POST', '/sip/update', { phone_number: LIMITED, updates: { type: 'inbound', options } });
     expect((await set({ max_concurrent_calls: 3 })).status).toBe(200);
@@ -174,7 +174,7 @@ describe('the layout of many machines', () => {
     }
   });
 
-  it('a gateway that is killed, and one that drains, lose no call of the others; without a gateway a server gets no more calls', async () => {
+  it('loses no other call when one gateway is killed and one drains; a SIP server without a gateway gets no more calls', async () => {
     const here = site.addressOf('sip-1');
     const all = [await talking(), await talking(), await talking(), await talking(), await talking(), await talking()];
     const others = all.filter((call) => serverOf(call) === here);
@@ -200,7 +200,7 @@ describe('the layout of many machines', () => {
     await until(async () => new Set(await contactsOf(2)).size === 2, 'the server is not taken in again');
   });
 
-  it('an rtpengine that is killed loses no call: they move to the other', async () => {
+  it('moves the calls of an rtpengine that is killed to the other', async () => {
     const four = [await talking(), await talking(), await talking(), await talking()];
     const killedMs = performance.now();
     await site.end('rtpengine-1');
@@ -212,7 +212,7 @@ describe('the layout of many machines', () => {
     await site.up('rtpengine-1');
   });
 
-  it('the primary of Redis is killed: calls go on, new ones are answered, and the replica takes over', async () => {
+  it('keeps calls and answers new ones when the primary of Redis is killed, and the replica takes over', async () => {
     const call = await talking();
     const killedMs = performance.now();
     await site.end('redis-primary');

@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 
 describe('docker/compose.yaml', () => {
-  it('is healthy by the check of the image, and makes an organization and a key by the documented commands', async () => {
+  it('passes the health check of the image, and creates an organization and a key by the documented commands', async () => {
     await up.printed('Trunkline is ready.');
     await run('docker/healthcheck', ['127.0.0.1', instance.environment['TRUNKLINE_HTTP_PORT'] ?? '']);
     const env = { ...process.env, ...environment };
@@ -40,7 +40,7 @@ describe('docker/compose.yaml', () => {
     expect(up.output).not.toContain('tl_');
   });
 
-  it('is not healthy where nothing listens', async () => {
+  it('fails the health check where nothing listens', async () => {
     await expect(run('docker/healthcheck', ['127.0.0.1', '1'])).rejects.toMatchObject({ code: 1 });
   });
 });

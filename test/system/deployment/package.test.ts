@@ -113,13 +113,13 @@ export const all = [parseMessage, serialize, UserAgent, createClient, fromAgentM
     expect(await callExampleSipServer(join(directory, 'sip-server.mjs'))).toContain('The caller hung up');
   });
 
-  it('says before the first start what is not built, and what builds it', async () => {
+  it('names before the first start what is not built, and the command that builds it', async () => {
     const { code, stdout } = await npx('trunkline', 'doctor');
     expect(code).toBe(1);
     expect(stdout).toMatch(/FAIL {2}native SRTP addon +not built\n +→ run: trunkline up/);
   });
 
-  it('trunkline up builds the addon in the data directory, once, and takes a call', async () => {
+  it('builds the addon in the data directory once at trunkline up, and answers a call', async () => {
     const first = await up();
     try {
       expect(first.output).toContain('SRTP addon built');

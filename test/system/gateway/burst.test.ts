@@ -49,7 +49,7 @@ async function hangUp(call: TakenCall): Promise<void> {
   await carrier.close();
 }
 
-it('of 600 placed calls in a burst, with every kind of end, each has a record, a trace and a webhook, and counts in its batch', async () => {
+it('each of 600 placed calls in a burst, with every kind of end, has a record, a trace and a webhook, and counts in its batch', async () => {
   const failures: unknown[] = [];
   site.trunk.takeAll((call) => void end(call).catch((error: unknown) => failures.push(error)));
   const numbers = Array.from({ length: CALLS - SINGLE }, (_, index) => numberAt(index));

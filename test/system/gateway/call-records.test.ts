@@ -14,7 +14,7 @@ describe('the record of an answered call', () => {
   it.each([
     ['TLSv1.2', /^TLS_ECDHE_/],
     ['TLSv1.3', /^TLS_AES_/],
-  ] as const)('names its connection of %s', async (version, cipher) => {
+  ] as const)('has the TLS version and cipher of its %s connection', async (version, cipher) => {
     const peer = await SipPeer.connect(gateway.sipPort, gateway.ca, { minVersion: version, maxVersion: version });
     const call = new HandMadeCall(peer, NUMBER);
     await call.hangUp(await call.answered(offerSdp()));

@@ -39,7 +39,7 @@ describe('a whole call', () => {
       { digits: '123#', codecs: ['PCMU' as const, 'PCMA' as const], isBot: null },
     ],
     ['PCMA, a number without the plus, the carrier hangs up', '15550100100', { digits: '4*', codecs: ['PCMA' as const] }],
-  ])('carries SRTP audio both ways, reads digits back, echoes: %s', async (_what, called, more) => {
+  ])('carries SRTP audio both ways, reads digits back and echoes: %s', async (_what, called, more) => {
     const report = await testCall(called, more);
     expect(report.outcome).toBe('answered, heard, and ended as expected');
     expect(report).toMatchObject({
@@ -52,7 +52,7 @@ describe('a whole call', () => {
   });
 });
 
-describe('TLS', () => {
+describe('the TLS port', () => {
   const handshake = (version: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'): Promise<string | null> =>
     new Promise((resolve, reject) => {
       const socket = connect({
@@ -71,7 +71,7 @@ describe('TLS', () => {
       socket.once('error', reject);
     });
 
-  it('takes 1.2 and 1.3, refuses 1.1', async () => {
+  it('accepts 1.2 and 1.3, and refuses 1.1', async () => {
     expect(await handshake('TLSv1.2')).toBe('TLSv1.2');
     expect(await handshake('TLSv1.3')).toBe('TLSv1.3');
     await expect(handshake('TLSv1.1')).rejects.toThrow(/protocol version/i);
@@ -93,8 +93,8 @@ describe('a SIP server that dies', () => {
 });
 
 // The last one: it ends the gateway's calls.
-describe('shutdown', () => {
-  it('refuses new calls with 503 and Retry-After, ends calls in progress with BYE, exits 0', async () => {
+describe('a gateway that is stopped', () => {
+  it('refuses new calls with 503 and Retry-After, ends calls in progress with BYE, and exits with 0', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp());
     const ok = await call.final();

@@ -11,12 +11,12 @@ const NUMBER = '+15550100100';
 let peer: SipPeer;
 withGateway((site) => ({ peer } = site));
 
-describe('audio with the keys of both sides', () => {
+describe('a carrier', () => {
   it.each([
     ['none', Buffer.alloc(0)],
     ['of 1 byte', Buffer.from([1])],
     ['of 4 bytes', Buffer.from([0, 0, 0, 1])],
-  ])('[3711 §3.1] MKI %s: the agent is heard, and the carrier by the agent', async (_what, mki) => {
+  ])('[3711 §3.1] hears the agent, and the agent the carrier, when the MKI of its key is: %s', async (_what, mki) => {
     const end = await CarrierEnd.open(undefined, mki);
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());

@@ -24,8 +24,8 @@ async function called(end: CarrierEnd): Promise<{ call: HandMadeCall; ok: WireMe
 
 const portOf = ({ body }: WireMessage): number => Number(/^m=audio (\d+)/m.exec(body)?.[1]);
 
-describe('audio', () => {
-  it.each([10, 20, 30, 40, 60])('[3551 §4.2] in packets of %i ms is heard by the agent', async (packetMs) => {
+describe('the audio of a carrier', () => {
+  it.each([10, 20, 30, 40, 60])('[3551 §4.2] in packets of %i ms reaches the agent', async (packetMs) => {
     const end = await CarrierEnd.open();
     const { call, ok } = await called(end);
     await end.hearsEcho(6_000, packetMs);
@@ -34,7 +34,7 @@ describe('audio', () => {
   });
 
   it.each(['PCMU', 'PCMA'] as const)(
-    '[3264 §5.1] [3551 §6] of %s under the dynamic type 97 flows both ways, and so do digits',
+    '[3264 §5.1] [3551 §6] in %s under the dynamic type 97 flows both ways, and so do digits',
     async (codec) => {
       const end = await CarrierEnd.open(undefined, undefined, { codec, payloadType: 97, telephoneEventPayloadType: 98 });
       const { call, ok } = await called(end);
@@ -47,7 +47,7 @@ describe('audio', () => {
     },
   );
 
-  it('the first words are heard: nothing comes before the ACK, the greeting begins right after it', async () => {
+  it('reaches the agent from the first word; the agent sends nothing before the ACK, and greets right after it', async () => {
     const end = await CarrierEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(end.sdp());
@@ -66,11 +66,11 @@ describe('audio', () => {
   });
 });
 
-describe('packets that are not of the carrier', () => {
+describe('packets that another sender forges', () => {
   it.each([
     ['before the carrier has sent anything', true],
     ['in the middle of the call', false],
-  ])('[3711 §3.3] forged ones %s neither reach the agent nor turn the audio away from the carrier', async (_when, isFirst) => {
+  ])('[3711 §3.3] neither reach the agent nor redirect the audio of the carrier when they come %s', async (_when, isFirst) => {
     const [end, other] = [await CarrierEnd.open(), createSocket('udp4')];
     let stolen = 0;
     other.on('message', () => (stolen += 1));
@@ -91,7 +91,7 @@ describe('packets that are not of the carrier', () => {
     await end.close();
   });
 
-  it('[3711 §3.3] of a sender with another key are not heard: the watchdog and the figures do not see them', async () => {
+  it('[3711 §3.3] with another key reach neither the agent, nor the watchdog, nor the figures', async () => {
     const end = await CarrierEnd.open();
     const { call, ok } = await called(end);
     await end.hearsEcho(2_500);

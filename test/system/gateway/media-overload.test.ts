@@ -49,7 +49,7 @@ async function delaySeconds(): Promise<number> {
 }
 
 describe('a gateway whose media threads are late', () => {
-  it('refuses new calls with 503 and Retry-After, goes on with the others, and takes calls again later', async () => {
+  it('refuses new calls with 503 and Retry-After, continues the others, and answers calls again later', async () => {
     const end = await CarrierEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());

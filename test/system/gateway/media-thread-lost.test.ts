@@ -20,8 +20,8 @@ async function endThread(): Promise<void> {
   await expect.poll(replaced).toBe(before + 1);
 }
 
-describe('calls of a media thread that dies', () => {
-  it('go on with their agent, at the same address: no re-INVITE, no BYE', async () => {
+describe('the calls of a media thread that dies', () => {
+  it('continue with their agent at the same address, without re-INVITE or BYE', async () => {
     const call = await CarrierCall.talking(gateway, gateway.ready.phone_number);
     const killedMs = performance.now();
     await endThread();

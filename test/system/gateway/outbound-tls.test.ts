@@ -81,13 +81,13 @@ describe('a trunk with a private CA', () => {
       /: it wants a certificate of ours$/,
       () => ({ ca: pem.carrierCa, tls_names: ['carrier.example'] }),
     ],
-  ])('[5922 §7] is not called %s, and the record says what failed', async (_what, check, certificate, options) => {
+  ])('[5922 §7] gets no call %s, and the record says what failed', async (_what, check, certificate, options) => {
     expect((await update({ ca: null, tls_names: null, client_certificate: null, ...options() })).status).toBe(200);
     expect(await failedCall()).toMatchObject(unreachable(new RegExp(check.source + '.*' + certificate.source)));
     expect(carrier.invited).toEqual([]);
   });
 
-  it('[5922 §7] is called with all of them; the key is shown nowhere', async () => {
+  it('[5922 §7] gets calls with CA, name and client certificate, whose key appears nowhere', async () => {
     const { json } = await update({ ca: pem.carrierCa, tls_names: ['other.example', 'carrier.example'], ...ownCertificate() });
     expect(json['data']).toMatchObject({ outbound: { ca: pem.carrierCa, client_certificate: { certificate: pem.certificate } } });
     const answer = await site.place();
@@ -115,14 +115,14 @@ describe('a trunk with a private CA', () => {
     await end.close();
   });
 
-  it('keeps its options through a change of another, and loses those set to null', async () => {
+  it('keeps its options when another changes, and loses those set to null', async () => {
     const { json } = await update({ username: 'acme', tls_names: null });
     expect(json['data']).toMatchObject({ outbound: { username: 'acme', ca: pem.carrierCa, client_certificate: {} } });
     expect((json['data'] as { outbound: object }).outbound).not.toHaveProperty('tls_names');
     expect(await failedCall()).toMatchObject(unreachable(CERTIFICATE));
   });
 
-  it('does not take what is no certificate, nor the key of another', async () => {
+  it('gets 400 for a certificate that is none, and for the key of another', async () => {
     const { key } = await testCertificates();
     const bad = { ca: 'none', tls_names: ['a b'], client_certificate: { certificate: pem.certificate, key }, caller_id_header: 'X' };
     const { status, json } = await update(bad);
@@ -134,7 +134,7 @@ describe('a trunk with a private CA', () => {
   });
 });
 
-describe('[3325 §5] P-Asserted-Identity', () => {
+describe('[3325 §5] the header P-Asserted-Identity', () => {
   const asserted = async (endpoint: string, options: object): Promise<string | undefined> => {
     await update({ sip_endpoint: endpoint, ca: null, tls_names: null, client_certificate: null, username: null, ...options });
     const { callId, call } = await site.placed();
@@ -143,13 +143,13 @@ describe('[3325 §5] P-Asserted-Identity', () => {
     return call.invite.header('P-Asserted-Identity');
   };
 
-  it('is sent when it is asked for', async () => {
+  it('is sent when the trunk is set to it', async () => {
     expect(await asserted(site.trunk.endpoint, {})).toBeUndefined();
     expect(await asserted(site.trunk.endpoint, { caller_id_header: 'P-Asserted-Identity' })).toBe(`<sip:${FROM}@127.0.0.1>`);
     expect(await asserted(site.trunk.endpoint, { caller_id_header: 'From' })).toBeUndefined();
   });
 
-  it('is for no trunk that the operator does not trust', async () => {
+  it('is refused for a trunk that the operator does not trust', async () => {
     await update({ sip_endpoint: 'other.example', caller_id_header: 'P-Asserted-Identity' });
     const { status, json } = await site.place();
     expect([status, json['message']]).toEqual([403, expect.stringMatching(/trunks\.trusted_hosts/)]);

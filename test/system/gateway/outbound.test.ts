@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 describe('a call that is placed', () => {
-  it('[3261 §13.2.1] [4568 §5.1] offers SRTP, and the agent is heard by whoever answers', async () => {
+  it('[3261 §13.2.1] [4568 §5.1] offers SRTP, and whoever answers hears the agent', async () => {
     const { callId, call } = await site.placed({ metadata: { order: 7 } });
     expect(call.invite.startLine).toBe(`INVITE sip:${TO}@${trunk.endpoint};transport=tls SIP/2.0`);
     expect(call.invite.header('From')).toMatch(new RegExp(`^<sip:\\${FROM}@127.0.0.1>;tag=`));
@@ -52,7 +52,7 @@ describe('a trunk that cannot be used', () => {
   it.each([
     ['with a certificate for another name', () => `127.0.0.2:${String(trunk.port)}`],
     ['without TLS', () => `127.0.0.1:${gateway.ready.http.split(':')[2] ?? ''}`],
-  ])('[5922 §7] %s is TRUNK_UNREACHABLE', async (_what, endpoint) => {
+  ])('[5922 §7] %s fails a call with TRUNK_UNREACHABLE', async (_what, endpoint) => {
     const updates = { type: 'outbound', sip_endpoint: endpoint() };
     await gateway.api('POST', '/sip/update', { phone_number: FROM, updates });
     const { json } = await site.place();

@@ -39,8 +39,8 @@ async function traceOf(): Promise<string> {
   return JSON.stringify(json);
 }
 
-describe('a port of rtpengine’s that a burst made deaf', () => {
-  it('is left for another one: the caller is heard again, and the call goes on', async () => {
+describe('an rtpengine port that receives nothing any more after a burst', () => {
+  it('is replaced by another: the gateway hears the caller again, and the call continues', async () => {
     await talking();
     const before = call.audio.relayPort;
     const burstMs = performance.now();
@@ -54,7 +54,7 @@ describe('a port of rtpengine’s that a burst made deaf', () => {
     expect(await traceOf()).toContain('rtpengine reads a port of the call no more');
   });
 
-  it('costs the call where its trunk takes no re-INVITE, and the record says that the trunk refused it', async () => {
+  it('costs the call, and the record has MEDIA_MOVE_REFUSED, when the trunk refuses the re-INVITE', async () => {
     await talking();
     call.refusals.push('488 Not Acceptable Here');
     await burstUntil('BYE');
@@ -63,8 +63,8 @@ describe('a port of rtpengine’s that a burst made deaf', () => {
   });
 });
 
-describe('sender reports that claim packets of which none arrive', () => {
-  it('move the call, as for a relay on another machine', async () => {
+describe('sender reports that claim packets which do not arrive', () => {
+  it('move the call, as they do for a relay on another machine', async () => {
     await talking();
     call.audio.mute();
     while (!call.has('INVITE')) {
@@ -77,7 +77,7 @@ describe('sender reports that claim packets of which none arrive', () => {
     expect(await traceOf()).toContain('the sender reports claim packets of which none arrive');
   });
 
-  it('are no sign of life where the operator lets no call move: the media timeout ends it', async () => {
+  it('move no call where the operator allows none to move: the media timeout ends it', async () => {
     await talking({ TRUNKLINE_RTPENGINE_ON_NODE_LOSS: 'end', TRUNKLINE_MEDIA_TIMEOUT_MS: '4000' });
     call.audio.mute();
     while (!call.has('BYE')) {
@@ -89,7 +89,7 @@ describe('sender reports that claim packets of which none arrive', () => {
 });
 
 describe('a caller who is silent', () => {
-  it('is not moved, whatever its silence, while its sender reports claim nothing', async () => {
+  it('keeps the same port, however long the silence, while the sender reports claim no packets', async () => {
     await talking({ TRUNKLINE_MEDIA_TIMEOUT_MS: '2000' });
     call.audio.mute();
     // Three times the media timeout, in reports that arrived.

@@ -44,7 +44,7 @@ async function busyFirst(): Promise<[RunningRtpengine, RunningRtpengine]> {
 const origin = (sdp: string): string[] => (/^o=trunkline (\d+) (\d+) /m.exec(sdp) ?? []).slice(1);
 
 describe('an rtpengine that dies while another one lives', () => {
-  it('[3264 §8] its call moves: re-INVITE with another address and key, o= one version higher, audio both ways', async () => {
+  it('[3264 §8] moves its call by a re-INVITE with another address and key, o= one version higher and audio both ways', async () => {
     await start(2);
     const call = await talking();
     await call.echoedAfter(performance.now());
@@ -65,7 +65,7 @@ describe('an rtpengine that dies while another one lives', () => {
     await nothingLeft(other.port);
   });
 
-  it('[3711 §3.3.1] long calls move whose carriers keep their keys, with rollover counters of 1, 2, 3 and 5, and go on in a new gateway', async () => {
+  it('[3711 §3.3.1] moves long calls whose carriers keep their keys, with rollover counters of 1, 2, 3 and 5, which then continue', async () => {
     await start(2);
     const [first, other] = relays as [RunningRtpengine, RunningRtpengine];
     await other.kill();
@@ -91,7 +91,7 @@ describe('an rtpengine that dies while another one lives', () => {
   });
 
   it(
-    '[3711 §9.1] no packet index is used twice under a key and SSRC, over the deaths of an rtpengine, a media thread and the gateway: RTP and RTCP',
+    '[3711 §9.1] uses no packet index twice under a key and SSRC, over the deaths of an rtpengine, a media thread and the gateway',
     { timeout: 120_000 },
     async () => {
       await start(2, { NODE_OPTIONS: `--require ${resolve('test/support/end-media-threads.cjs')}` });
@@ -136,7 +136,7 @@ describe('an rtpengine that dies while another one lives', () => {
 });
 
 describe('the only rtpengine', () => {
-  it('has no ports left: INVITE and OPTIONS get 503, and service is back with the first hang-up', async () => {
+  it('without free ports gives INVITE and OPTIONS 503, and serves again after the first hang-up', async () => {
     const { min, max } = await relayPorts(8);
     gateway = await RunningGateway.start({ TRUNKLINE_RTPENGINE_PORT_MIN: String(min), TRUNKLINE_RTPENGINE_PORT_MAX: String(max) });
     const [first, second, third] = [await talking(), await talking(), await opened()];

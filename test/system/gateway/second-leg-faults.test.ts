@@ -17,8 +17,8 @@ afterEach(async () => {
   relays = [];
 });
 
-describe('rtpengine dies', () => {
-  it('before the transfer: the caller who moved is joined all the same', async () => {
+describe('an rtpengine that dies', () => {
+  it('before the transfer still lets the caller who moved be joined', async () => {
     relays = [await RunningRtpengine.start(200), await RunningRtpengine.start(200)];
     transfers = await TransferSite.start({ TRUNKLINE_RTPENGINE: relays.map(({ name }) => name).join(',') });
     const call = await transfers.talking();
@@ -37,8 +37,8 @@ describe('rtpengine dies', () => {
   });
 });
 
-describe('the carrier of the caller', () => {
-  it('[3264 §8] refuses the re-INVITE that joining needs where SRTP is passed through: the caller goes on with the agent', async () => {
+describe('a carrier of the caller', () => {
+  it('[3264 §8] that refuses the re-INVITE of joining, which pass-through SRTP needs, leaves the caller with the agent', async () => {
     transfers = await TransferSite.start({ TRUNKLINE_MEDIA_AGENT_LEG: 'srtp' });
     const { call, leg } = await transfers.dialled();
     const end = (await CarrierEnd.open()).connect(leg.invite.body);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => transfers.destroy());
 
 describe('a transfer whose REFER is refused', () => {
-  it('is a call of ours: both parties hear each other, the caller’s carrier gets nothing, and the agent is gone', async () => {
+  it('becomes a second call: both parties hear each other, the caller’s carrier gets nothing, and the agent leaves', async () => {
     const { call, leg, end } = await transfers.joined();
     expect(leg.invite.startLine).toContain(`INVITE sip:${TO}@`);
     expect(leg.invite.header('From')).toContain(`<sip:${NUMBER}@`);
@@ -35,7 +35,7 @@ describe('a transfer whose REFER is refused', () => {
     expect(child.quality.relay?.from_carrier.packets).toBeGreaterThan(PACKETS - 5);
   });
 
-  it('goes on when the gateway is killed: both parties hear each other, and each may hang up', async () => {
+  it('continues when the gateway is killed: both parties hear each other, and each may hang up', async () => {
     const { call, leg, end } = await transfers.joined();
     const before = await site.gateway.pidOf('gateway');
     process.kill(before, 'SIGKILL');

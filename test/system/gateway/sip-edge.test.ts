@@ -18,20 +18,20 @@ withGateway(
   },
 );
 
-describe('what stands in the way of a first call', () => {
-  it('the start says which ports carry media and how many calls fit', () => {
+describe('the gateway', () => {
+  it('names at its start the ports of media and how many calls fit', () => {
     const [first, last] = ['MIN', 'MAX'].map((end) => gateway.environment[`TRUNKLINE_RTPENGINE_PORT_${end}`] ?? '');
     expect(gateway.output).toContain(`250 calls: UDP ${first ?? ''} to ${last ?? ''} `);
   });
 
-  it.each([['sip'], ['http/1.1', 'h2']])('a peer that offers the ALPN %s is served', async (...protocols) => {
+  it.each([['sip'], ['http/1.1', 'h2']])('serves a peer that offers the ALPN %s', async (...protocols) => {
     const other = await SipPeer.connect(gateway.sipPort, gateway.ca, { ALPNProtocols: protocols });
     const call = new HandMadeCall(other, NUMBER);
     await call.hangUp(await call.answered(offerSdp()));
     other.close();
   });
 
-  it('keys in clear over TCP are warned of at the start, and the call is taken', async () => {
+  it('warns at its start of keys in clear over TCP, and answers such a call', async () => {
     await gateway.logged('sip-server', 'sip.transport.cleartext');
     const other = await SipPeer.connectTcp(tcpPort);
     const call = new HandMadeCall(other, NUMBER);

@@ -13,9 +13,9 @@ withGateway((site) => ({ gateway } = site));
 
 afterEach(() => call.close());
 
-describe('a SIP server that ends, with calls held', () => {
+describe('a SIP server that ends with calls up', () => {
   it.each(['SIGKILL', 'SIGTERM'] as const)(
-    '%s: a carrier that comes back only when it has something to say does everything in its call',
+    'by %s lets a carrier that comes back only with a request send every request in its call',
     async (signal) => {
       call = await CarrierCall.talking(gateway, gateway.ready.phone_number);
       const connected = (): Promise<number> => timesLogged(gateway, 'gateway', '"msg":"gateway.sip_server.connected"');

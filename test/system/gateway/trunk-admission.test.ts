@@ -50,21 +50,21 @@ async function invited(peer: SipPeer, extra: readonly string[] = []): Promise<Wi
   return answer;
 }
 
-describe('who may use the trunk', () => {
+describe('the trunk, with a list of addresses and certificate names,', () => {
   it.each([
     ['an allowed address and name', 'DNS:sip.carrier.test', '127.0.0.2', 200],
     ['the name as a URI', 'URI:sip:sip.carrier.test,DNS:sip.carrier.test', '127.0.0.3', 200],
     ['another address', 'DNS:sip.carrier.test', '127.0.0.1', 403],
     ['another name', 'DNS:sip.other.test', '127.0.0.2', 403],
     ['no certificate', null, '127.0.0.2', 403],
-  ])('[5922 §7.3] %s: %s from %s gets %i', async (_what, sans, address, status) => {
+  ])('[5922 §7.3] checks %s: %s from %s gets %i', async (_what, sans, address, status) => {
     const peer = await peerOf(sans, address);
     const answer = await invited(peer);
     peer.close();
     expect([answer.status, codeOf(answer)]).toEqual([status, status === 403 ? 'SOURCE_NOT_ALLOWED' : '']);
   });
 
-  it('a name in a header of the caller is not one', async () => {
+  it('ignores a name that the caller puts into a header', async () => {
     const peer = await peerOf(null, '127.0.0.2');
     const answer = await invited(peer, ['X-Trunkline-Tls-Identity: DNS:sip.carrier.test']);
     peer.close();

@@ -80,7 +80,7 @@ afterAll(async () => {
 });
 
 describe(`${String(CALLS)} calls, a fifth of each kind: ${KINDS.join(', ')}`, () => {
-  it('each end as they should, though there is room for few at a time', async () => {
+  it('end as expected, though there is room for few at a time', async () => {
     expect(await gateway.log('gateway')).toContain(`"capacity":${String(MEDIA_LEGS)}`);
     const tally = await calls(CALLS);
     expect(Object.keys(tally).filter((line) => !isExpected(line))).toEqual([]);
@@ -111,7 +111,7 @@ describe(`${String(CALLS)} calls, a fifth of each kind: ${KINDS.join(', ')}`, ()
       .toEqual([]);
   });
 
-  it('leave no call in the gateway: it stops before the drain time', async () => {
+  it('leave no call in the gateway, which stops before the drain time', async () => {
     // The shells that run espeak-ng have no environment by which `processesOf` would find them.
     const helpers = startedBy(childPid(gateway.ready.pid, 'gateway'));
     expect(helpers).toHaveLength(4);

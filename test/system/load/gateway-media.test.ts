@@ -22,7 +22,7 @@ afterAll(() => {
   generator.kill();
 });
 
-it('the test line through rtpengine: the own tone comes back, a digit is answered, nothing is lost, both ends report', async () => {
+it('the test line echoes through rtpengine and answers a digit; nothing is lost, and both ends send reports', async () => {
   const { port, key } = generator.slot(0);
   const call = new HandMadeCall(peer, gateway.ready.phone_number);
   const ok = await call.answered(offerSdp({ port, crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${key}`] }));

@@ -64,7 +64,7 @@ function sippOf({ pid }: ChildProcess): number {
 }
 
 describe('trunkline load', () => {
-  it('places calls with and without media, listens to what comes back, and writes page and batch', async () => {
+  it('places calls with and without media, measures the audio that comes back, and writes page and batch', async () => {
     const { code, result } = await load('--cps', '8', '--calls', '16', '--media', '50', '--hold', '5');
     const [stage] = result.stages;
     expect(stage?.verdict.faults).toEqual([]);
@@ -100,7 +100,7 @@ describe('trunkline load', () => {
     ]);
   });
 
-  it('a number that nobody has: the failures by their reason, and exit code 1', async () => {
+  it('counts failures by their reason and exits with 1 for a number that nobody has', async () => {
     const { code, stdout } = await gateway.cli('load', '--cps', '20', '--calls', '20', '--number', '+15550199999', '--no-report');
     expect(code).toBe(1);
     expect(stdout).toContain('20 × 404 NUMBER_NOT_ATTACHED');
@@ -108,7 +108,7 @@ describe('trunkline load', () => {
     expect(stdout).toContain('FAILED.');
   });
 
-  it('a scenario of your own without log lines is measured by SIPp itself; without an organization no batch is written', async () => {
+  it('measures a scenario of your own without log lines by SIPp itself, and writes no batch without an organization', async () => {
     const target = ['--target', gateway.ready.sip.tls, '--ca', gateway.ready.ca_file, '--number', gateway.ready.phone_number];
     const { code, result } = await load(
       ...target,
@@ -125,7 +125,7 @@ describe('trunkline load', () => {
     expect(result).toMatchObject({ batchId: null, report: null, notes: [expect.stringContaining('cannot write a batch')] });
   });
 
-  it('interrupted: the calls in progress get BYE, and result and batch say so', async () => {
+  it('sends BYE to the calls in progress when it is interrupted, which result and batch record', async () => {
     const { child, ended } = background('--cps', '10', '--calls', '1000', '--hold', '60');
     await expect.poll(liveCalls).toBeGreaterThan(5);
     child.kill('SIGINT');
@@ -142,7 +142,7 @@ describe('trunkline load', () => {
     expect(new Set((json['calls'] as { reason: string }[]).map(({ reason }) => reason))).toEqual(new Set(['CALLER_HANGUP']));
   });
 
-  it('starts a SIPp again whose port another one took, and its calls are all placed', async () => {
+  it('starts a SIPp whose port is taken again, and places all its calls', async () => {
     // What SIPp does when another one bound the same port and listens first; the second start is the real one.
     const directory = await mkdtemp(join(tmpdir(), 'sipp-'));
     const fake = `#!/bin/bash
@@ -173,7 +173,7 @@ exec ${execFileSync('which', ['sipp'], { encoding: 'utf8' }).trim()} "$@"
     expect(stage?.processes.map(({ name }) => name)).toContain('sipp 1');
   });
 
-  it('a SIPp that breaks off before it has placed its calls is a fault', async () => {
+  it('reports a fault when a SIPp breaks off before it has placed its calls', async () => {
     const { child, ended } = background('--cps', '4', '--calls', '12', '--connections', '2', '--no-report');
     await expect.poll(() => sippOf(child)).toBeGreaterThan(0);
     await expect.poll(liveCalls).toBeGreaterThan(0);
@@ -185,7 +185,7 @@ exec ${execFileSync('which', ['sipp'], { encoding: 'utf8' }).trim()} "$@"
     expect(faults).toContainEqual(expect.stringMatching(/^\d of 12 calls were not placed$/));
   });
 
-  it('a ramp finds the limit of a number, and names the setting', async () => {
+  it('finds the limit of a number by a ramp, and names the setting', async () => {
     const number = '+15550102900';
     const options = { max_concurrent_calls: 3 };
     await gateway.api('POST', '/sip/attach', { phone_number: number, directions: ['inbound'], service: 'sip', options });

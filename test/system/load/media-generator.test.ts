@@ -67,11 +67,11 @@ const CLEAN = {
   tone: 'heard',
 };
 
-describe('what it says of a call', () => {
+describe('the media generator’s figures of a call', () => {
   it.each([
     ['PCMU', 0 as const],
     ['PCMA', 8 as const],
-  ])('an echo: nothing lost, the own tone, the delay, and the opinion score of both (%s)', async (_codec, payloadType) => {
+  ])('have no loss, its own tone, the delay, and the score of both for an echo (%s)', async (_codec, payloadType) => {
     const said = await figures(echo, { payloadType });
     expect(said).toMatchObject({ ...CLEAN, slot: 0, digits: '', digits_answered: 0 });
     expect(said['sent']).toBeGreaterThan(FRAMES);
@@ -84,21 +84,21 @@ describe('what it says of a call', () => {
   });
 
   it.each([
-    ['each tenth is lost', (number: number, made: Buffer[]) => (isTenth(number) ? [] : made), { received: 45, lost: 5 }],
-    ['each tenth comes twice', (number: number, made: Buffer[]) => (isTenth(number) ? [...made, ...made] : made), { duplicates: 5 }],
+    ['each tenth packet is lost', (number: number, made: Buffer[]) => (isTenth(number) ? [] : made), { received: 45, lost: 5 }],
+    ['each tenth packet comes twice', (number: number, made: Buffer[]) => (isTenth(number) ? [...made, ...made] : made), { duplicates: 5 }],
     [
-      'each tenth is damaged: it is not taken, and so it is lost',
+      'each tenth packet is damaged, and so lost',
       (number: number, made: Buffer[]) => (isTenth(number) ? made.map(damaged) : made),
       { received: 45, lost: 5, rejected: 5 },
     ],
-  ])('%s', async (_what, then, more) => {
+  ])('show when %s', async (_what, then, more) => {
     const said = await figures(numbered((number, packet, end) => then(number, [...echo(packet, end)])));
     expect(said).toMatchObject({ ...CLEAN, ...more });
     const delayMs = (said['delay_ms'] as { p50: number }).p50 / 2;
     expect(said['mos']).toBeCloseTo(meanOpinionScore({ lossRate: Number(said['lost']) / FRAMES, delayMs }), 2);
   });
 
-  it('each tenth comes after the one that follows it', async () => {
+  it('show when each tenth packet comes after the one that follows it', async () => {
     const held: Buffer[] = [];
     const said = await figures(
       numbered((number, packet, end) => {
@@ -111,7 +111,7 @@ describe('what it says of a call', () => {
     expect(said).toMatchObject({ ...CLEAN, out_of_order: 5 });
   });
 
-  it('jitter of RFC 3550: none but the machine’s own in an echo, 20 ms and more where a timestamp says so', async () => {
+  it('have the jitter of RFC 3550: only the machine’s own for an echo, 20 ms and more where timestamps differ', async () => {
     const even = await figures(echo);
     expect(even['jitter_ms']).toBeLessThan(10);
     // Every second timestamp is 40 ms too late: transits differ by 40 ms each time.
@@ -126,11 +126,11 @@ describe('what it says of a call', () => {
     expect(odd['jitter_ms']).toBeGreaterThan(Number(even['jitter_ms']) + 5);
   });
 
-  it('nothing came back: no delay, no score, no tone', async () => {
+  it('have no delay, score or tone when nothing comes back', async () => {
     expect(await figures(() => [])).toMatchObject({ received: 0, expected: 0, lost: 0, delay_ms: null, mos: null, tone: 'silent' });
   });
 
-  it('packets from another address are counted and not taken', async () => {
+  it('count packets from another address and leave them out', async () => {
     const other = createSocket('udp4').bind(0, '127.0.0.1');
     await once(other, 'listening');
     const said = await figures(
@@ -146,17 +146,17 @@ describe('what it says of a call', () => {
   });
 });
 
-describe('the tone that comes back', () => {
+describe('the tone that comes back to the media generator', () => {
   /** As a transcoder or another framing does it: the stamps are gone. */
   const unstamped: Answering = ({ payload }, end) => [
     end.packet(Buffer.concat([Buffer.alloc(STAMP_BYTES, SILENCE), payload.subarray(STAMP_BYTES)])),
   ];
 
-  it('is its own without any stamp; the delay is not known then', async () => {
+  it('counts as its own without any stamp, but then without a delay', async () => {
     expect(await figures(unstamped)).toMatchObject({ ...CLEAN, delay_ms: null });
   });
 
-  it.each([1, 80, 150])('is its own, with a delay, in frames that begin %i samples later', async (shift) => {
+  it.each([1, 80, 150])('counts as its own, with a delay, in frames that begin %i samples later', async (shift) => {
     let tail = Buffer.alloc(shift, SILENCE);
     const said = await figures(({ payload }, end) => {
       const both = Buffer.concat([tail, payload]);
@@ -170,7 +170,7 @@ describe('the tone that comes back', () => {
   it.each([
     ['stamped', echo],
     ['without stamps', unstamped],
-  ])('is seen to be another slot’s: %s', async (_what, answering) => {
+  ])('counts as another slot’s: %s', async (_what, answering) => {
     const [mine, other] = [await call(0), await call(1)];
     other.answering = (packet) => {
       for (const made of answering(packet, mine)) void mine.send(made);
@@ -182,15 +182,15 @@ describe('the tone that comes back', () => {
     expect(await generator.stop(1)).toMatchObject({ tone: 'silent', received: 0 });
   });
 
-  it('of noise is neither', async () => {
+  it('counts as silence when it is noise', async () => {
     expect(await figures((_packet, end) => [end.packet(noise())])).toMatchObject({ ...CLEAN, tone: 'silent' });
   });
 });
 
-describe('digits', () => {
+describe('the media generator’s digits', () => {
   const EVENT = 101;
 
-  it('[4733 §2.5.1.4] are pressed for 100 ms, the end three times, one after the other’s answer', async () => {
+  it('[4733 §2.5.1.4] last 100 ms, have three end packets, and each waits for the answer to the one before', async () => {
     const end = await call(0, { digits: '1#' });
     let speechFrames = 0;
     end.answering = (packet) => {
@@ -214,7 +214,7 @@ describe('digits', () => {
     expect(numbers.slice(1).every((number, index) => number === (((numbers[index] ?? 0) + 1) & 0xffff))).toBe(true);
   });
 
-  it('are not answered by an echo, nor by silence', async () => {
+  it('count as unanswered after an echo or silence', async () => {
     const end = await call(0, { digits: '5' });
     await end.answer(60, echo);
     await end.answer(60, (_packet, to) => [to.packet(Buffer.alloc(160, SILENCE))]);
@@ -222,8 +222,8 @@ describe('digits', () => {
   });
 });
 
-describe('RTCP', () => {
-  it('[3550 §6.4.1] says what was sent and received, on the port above, and reads what the far end says', async () => {
+describe('the media generator’s RTCP', () => {
+  it('[3550 §6.4.1] reports what was sent and received on the port above, and reads the far end’s report', async () => {
     const end = await call();
     end.answering = numbered((number, packet, to) => (isTenth(number) ? (to.packet(packet.payload), []) : echo(packet, to)));
     const [report] = await end.reports.at(0);
@@ -246,8 +246,8 @@ describe('RTCP', () => {
   });
 });
 
-describe('what is the generator’s own fault', () => {
-  it('packets that the kernel threw away while it slept are not lost', async () => {
+describe('the media generator, when it is late itself,', () => {
+  it('counts packets that the kernel dropped while it slept as dropped and not as lost', async () => {
     const end = await call();
     await end.answer(10, echo);
     generator.child.kill('SIGSTOP');
@@ -261,7 +261,7 @@ describe('what is the generator’s own fault', () => {
     expect(said).toMatchObject({ expected: flood + 20, received: flood + 20 - Number(said['dropped']), lost: 0 });
   });
 
-  it('late packets of a call that ended are not the next one’s', async () => {
+  it('keeps late packets of a call that ended out of the next one', async () => {
     const old = await call();
     await old.answer(10, echo);
     await generator.stop(0);
@@ -275,7 +275,7 @@ describe('what is the generator’s own fault', () => {
   });
 });
 
-describe('commands', () => {
+describe('the media generator’s command line', () => {
   const KEY = 'A'.repeat(40);
   it.each([
     ['dance', 'the commands are start, stop and quit'],
@@ -294,12 +294,12 @@ describe('commands', () => {
     [`start 0 127.0.0.1 4000 ${KEY} 0 101 E`, 'start: the digits are neither - nor 1 to 32 of 0-9, *, #, A-D'],
     [`start 0 127.0.0.1 4000 ${KEY} 0 - 1`, 'start: digits need a telephone-event payload type'],
     ['x'.repeat(100_000), 'a command has at most 512 bytes'],
-  ])('%s', async (line, text) => {
+  ])('refuses "%s" with: %s', async (line, text) => {
     generator.say(line);
     expect(await generator.next('error')).toEqual({ event: 'error', text });
   });
 
-  it('a slot in a call takes no second one', async () => {
+  it('refuses a second call in a slot', async () => {
     const end = await call();
     generator.call(0, end.far);
     expect(await generator.next('error')).toEqual({ event: 'error', text: 'start: slot 0 has a call' });
@@ -312,12 +312,12 @@ describe('commands', () => {
     [['--address', '127.0.0.1', '--port-min', 40_000, '--port-max', 40_100, '--slots', 5_000], '--slots is not a number that it may be'],
     [['--address', 'here', '--port-min', 40_000, '--port-max', 40_100, '--slots', 1], '--address is no IP address'],
     [['--volume', 11], '--volume is not known'],
-  ])('flags: %j', async (flags, text) => {
+  ])('refuses the flags %j with an error', async (flags, text) => {
     const { code, text: said } = await refusalOf(flags);
     expect([code === 0, said]).toEqual([false, expect.stringContaining(`media-generator: ${text}`)]);
   });
 
-  it('leaves out pairs of ports that are taken, and says so when too few are left', async () => {
+  it('leaves out pairs of ports that are taken, and fails when too few are left', async () => {
     const taken = createSocket('udp4');
     taken.bind({ address: '127.0.0.1', port: firstPort + 203, exclusive: true });
     await once(taken, 'listening');
@@ -331,8 +331,8 @@ describe('commands', () => {
 });
 
 // The last one: it ends the generator.
-describe('the sums', () => {
-  it('of two slots that talk to each other, which is cross-talk, and of all calls', async () => {
+describe('the media generator’s totals', () => {
+  it('cover two slots that talk to each other, which is cross-talk, and all calls', async () => {
     const [first, second] = [generator.slot(2), generator.slot(3)];
     generator.call(2, second);
     generator.call(3, first);

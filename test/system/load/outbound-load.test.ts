@@ -33,7 +33,7 @@ const outboundOf = async (): Promise<unknown> => {
 };
 
 describe('trunkline load --outbound', () => {
-  it('says what the operator has to allow, and leaves no trunk behind', async () => {
+  it('names what the operator has to allow, and leaves no trunk behind', async () => {
     const { code, stderr } = await load('--calls', '1');
     expect([code, stderr]).toEqual([1, expect.stringMatching(/org set-dialling/)]);
     expect(await outboundOf()).toBeNull();
@@ -56,7 +56,7 @@ describe('trunkline load --outbound', () => {
     expect(ended.every(({ direction }) => direction === 'outbound')).toBe(true);
   });
 
-  it('names why calls fail', async () => {
+  it('reports why calls fail', async () => {
     await site.allow('--max-concurrent-calls', '1');
     const { code, stdout } = await load('--cps', '10', '--calls', '10', '--hold', '2', '--setup-timeout', '1');
     const { stages } = JSON.parse(stdout) as Figures;
@@ -66,7 +66,7 @@ describe('trunkline load --outbound', () => {
     await site.allow();
   });
 
-  it('takes no number that has a trunk, and no flag without a meaning', async () => {
+  it('refuses a number that has a trunk, and a flag without a meaning', async () => {
     expect((await load('--media', '10')).stderr).toContain('have no media');
     await site.attach();
     expect((await load('--calls', '1')).stderr).toContain('has an outbound trunk');

@@ -7,7 +7,7 @@ const MP3_FRAME = Buffer.concat([Buffer.from([0xff, 0xfb, 0x90, 0xc4]), Buffer.a
 /** The same with 32 kbit/s. */
 const SMALL_MP3_FRAME = Buffer.concat([Buffer.from([0xff, 0xfb, 0x10, 0xc4]), Buffer.alloc(100)]);
 
-describe('audio files', () => {
+describe('the decoder of audio files', () => {
   const files = new ThreadedAudioDecoder(new VirtualClock());
 
   it('decodes MP3 to 8 kHz', async () => {
@@ -16,12 +16,12 @@ describe('audio files', () => {
     expect(samples.every((sample) => sample === 0)).toBe(true);
   });
 
-  it('says what it cannot decode, and decodes the next one', async () => {
+  it('rejects what it cannot decode, and decodes the next file', async () => {
     await expect(files.decode('a', new TextEncoder().encode('<html>not found</html>'))).rejects.toThrow('the audio is neither WAV nor MP3');
     expect((await files.decode('a', Buffer.concat(Array.from({ length: 9 }, () => MP3_FRAME)))).length).toBeGreaterThan(0);
   });
 
-  it('refuses what is longer than 15 minutes, however small the file is', async () => {
+  it('rejects a file that is longer than 15 minutes, however small it is', async () => {
     await expect(files.decode('a', Buffer.concat(Array.from({ length: 36_000 }, () => SMALL_MP3_FRAME)))).rejects.toThrow(
       'the audio is longer than 900 s',
     );

@@ -8,7 +8,7 @@ import { freeRange } from '../../support/ports.js';
 
 // Real sockets on loopback and real worker threads: two services with the same ports, as two processes.
 
-it('the ports and legs of another one are taken as soon as that has left them', async () => {
+it('a media service takes the ports and legs of another one as soon as that one has released them', async () => {
   const portMin = await freeRange(2);
   const options = { address: '127.0.0.1', portMin, portMax: portMin + 1, workers: 1, mediaTimeoutMs: 60_000, agents: AGENT_LIMITS };
   const other = await createMediaService(options, silentLog);

@@ -124,7 +124,7 @@ async function pressUntilRead(call: Call, key: number): Promise<void> {
   await heardPhrase(call, throughG711('PCMU', await said(digitPhrase(key, 'ENG').text)), from);
 }
 
-describe('media service over loopback', () => {
+describe('a media service over loopback', () => {
   let service: MediaService;
   let rtpPort: number;
 
@@ -135,7 +135,7 @@ describe('media service over loopback', () => {
   });
   afterAll(() => service.shutdown());
 
-  it('keeps its pace while the main thread does nothing else for a second', async () => {
+  it('keeps its pace while the main thread is busy for a second', async () => {
     const call = await openCall(service, 'paced');
     service.start('paced');
     await heardFor(call, 0.2);
@@ -152,7 +152,7 @@ describe('media service over loopback', () => {
     ['plain PCMU', 'PCMU', null],
     ['SRTP PCMA', 'PCMA', { send: generateSrtpKey(), receive: generateSrtpKey() }],
   ] as const)(
-    '%s: greets, echoes the caller, reads back 1 and 2, says goodbye on # and asks for the hang-up',
+    'greets, echoes the caller, reads back 1 and 2, and asks for the hang-up on #, with %s',
     async (name, codec, srtp: SrtpKeys | null) => {
       const call = await openCall(service, name, { codec, srtp });
       const { peer, events } = call;
@@ -185,7 +185,7 @@ describe('media service over loopback', () => {
     },
   );
 
-  it('[3550 §6.4] sends SR on the RTCP port, with true counts, and a round trip comes of the answer', async () => {
+  it('[3550 §6.4] sends SR on the RTCP port with true counts, and computes the round trip from the answer', async () => {
     const call = await openCall(service, 'rtcp');
     const { peer } = call;
     service.start('rtcp');
@@ -241,7 +241,7 @@ describe('media service over loopback', () => {
     await Promise.all([a.peer.close(), b.peer.close(), stranger.close()]);
   });
 
-  it('sends nothing before start and nothing while held, and goes on marked as a new talkspurt', async () => {
+  it('sends nothing before start and while held, and resumes with the marker of a new talkspurt', async () => {
     const call = await openCall(service, 'hold');
     const { peer } = call;
     await peer.speak(voiceLikeNoise(1_600, 3));
@@ -268,7 +268,7 @@ describe('media service over loopback', () => {
     await peer.close();
   });
 
-  it('sends digits as telephone-events that are told by their timestamp, with the end three times', async () => {
+  it('sends digits as telephone-events that differ by timestamp, each with three end packets', async () => {
     const call = await openCall(service, 'dtmf-out');
     const { peer } = call;
     service.start('dtmf-out');
@@ -285,7 +285,7 @@ describe('media service over loopback', () => {
     await peer.close();
   });
 
-  it('refuses a second leg for the same call; one with the same peer, or without a literal address, is lost at once', async () => {
+  it('refuses a second leg of a call; a leg with the same peer, or without a literal address, is lost at once', async () => {
     const call = await openCall(service, 'one');
     const lost: string[] = [];
     const open = (callId: string, changes: Partial<LegDescription>): Promise<unknown> =>
@@ -301,8 +301,8 @@ describe('media service over loopback', () => {
   });
 });
 
-describe('media service, its life', () => {
-  it('keeps a place before the far side is known, opens a leg on a port of before, and lets the far side move, each in its worker', async () => {
+describe('a media service', () => {
+  it('reserves a port before the far side is known, opens a leg on an earlier port, and moves the far side, each in its worker', async () => {
     const options = await optionsOf({ workers: 2 });
     const service = await createMediaService(options, silentLog);
     const [first, moved] = [await TestPeer.open(), await TestPeer.open()];
@@ -331,7 +331,7 @@ describe('media service, its life', () => {
   });
 
   it.each([null, { send: generateSrtpKey(), receive: generateSrtpKey() }])(
-    'tells of the RTCP of both directions in clear, of the BYE of a closed leg too',
+    'reports the RTCP of both directions in clear, also the BYE of a closed leg',
     async (srtp) => {
       const told: RtcpSeen[] = [];
       const options = await optionsOf({ onRtcp: (seen) => told.push(seen) });
@@ -362,7 +362,7 @@ describe('media service, its life', () => {
     },
   );
 
-  it('reports media-timeout once when the caller falls silent, not while held', async () => {
+  it('reports media-timeout once when the caller falls silent, but not while held', async () => {
     const service = await createMediaService(await optionsOf({ mediaTimeoutMs: 300 }), silentLog);
     const [quiet, held] = [await openCall(service, 'quiet'), await openCall(service, 'held')];
     service.setDirection('held', 'sendonly');
@@ -376,7 +376,7 @@ describe('media service, its life', () => {
     await Promise.all([quiet.peer.close(), held.peer.close()]);
   });
 
-  it('tells the calls of a worker that dies, and replaces it', async () => {
+  it('reports the calls of a worker that dies, and replaces it', async () => {
     const workers: Worker[] = [];
     const collect = (worker: Worker): void => void workers.push(worker);
     process.on('worker', collect);
@@ -417,7 +417,7 @@ describe('media service, its life', () => {
     await peer.close();
   });
 
-  it('refuses a leg that waits for the next worker when it shuts down, or after 10 s', async () => {
+  it('refuses a leg that waits for the next worker at shutdown, or after 10 s', async () => {
     const clock = new VirtualClock();
     const workers: Worker[] = [];
     const collect = (worker: Worker): void => void workers.push(worker);
@@ -450,7 +450,7 @@ describe('media service, its life', () => {
     await service.shutdown();
   });
 
-  it('gives a worker that does not report no new calls, and replaces it when that lasts', async () => {
+  it('gives no new calls to a worker that does not report, and replaces it after a while', async () => {
     const clock = new VirtualClock();
     const service = await createMediaService(await optionsOf({ workers: 1 }), silentLog, clock);
     const call = await openCall(service, 'x');
@@ -466,7 +466,7 @@ describe('media service, its life', () => {
     await call.peer.close();
   });
 
-  it('rejects when no port can be bound, and leaves no socket or thread behind after a shutdown', async () => {
+  it('rejects when no port can be bound, and leaves no socket or thread after a shutdown', async () => {
     const handles = (): string[] => process.getActiveResourcesInfo().filter((name) => /UDP|MessagePort|Worker/i.test(name));
     const before = handles().length;
     const options = await optionsOf();
@@ -483,7 +483,7 @@ describe('media service, its life', () => {
     await expect.poll(() => handles().length).toBeLessThanOrEqual(before);
   });
 
-  it('without espeak-ng the call goes on with an echo and one warning', async () => {
+  it('continues a call without espeak-ng with an echo and one warning', async () => {
     const warnings: string[] = [];
     const log = { ...silentLog, warn: (fields: object, event: string) => void warnings.push(`${event} ${JSON.stringify(fields)}`) };
     const options = await optionsOf({ speechCommand: '/nonexistent/espeak-ng' });
@@ -499,7 +499,7 @@ describe('media service, its life', () => {
     await call.peer.close();
   });
 
-  it('an empty first sentence is the built-in greeting, heard at speaking volume from the start of the call', async () => {
+  it('plays the built-in greeting at speaking volume from the start of the call when the first sentence is empty', async () => {
     const service = await createMediaService(await optionsOf(), silentLog);
     const expected = throughG711('PCMU', (await said(builtInGreeting('ENG').text)).subarray(0, 8_000));
     const call = await openCall(service, 'greeting', {}, { ...LINE, firstSentence: '' });

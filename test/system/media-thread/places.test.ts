@@ -28,7 +28,7 @@ const open = (service: MediaService, callId: string, localRtpPort: number): Prom
   return service.open({ callId, sipCallId: callId, localRtpPort, remote, ...format, srtp: null, carrierSuite: null }, () => undefined);
 };
 
-it('refuses the 65th call of a pair with MediaUnavailableError, and takes one when another left', async () => {
+it('a media service refuses the 65th call of a pair with MediaUnavailableError, and takes one when another has left', async () => {
   const { service, portMin } = await serviceOf(1);
   expect(service.capacity).toBe(64);
   for (let index = 0; index < 64; index += 1) await open(service, `call ${String(index)}`, portMin);
@@ -40,7 +40,7 @@ it('refuses the 65th call of a pair with MediaUnavailableError, and takes one wh
   await expect(open(service, 'late', portMin)).rejects.toThrow(MediaUnavailableError);
 });
 
-it('reserves the port with the fewest legs, and counts a place until it is closed, opened or not', async () => {
+it('a media service reserves the port with the fewest legs, and counts a reservation until it is closed, opened or not', async () => {
   const { service, portMin } = await serviceOf(2);
   const portOf = async (callId: string): Promise<number> => (await service.reserve(callId)).rtpPort;
   const [first, second] = [await portOf('a'), await portOf('b')];

@@ -15,13 +15,13 @@ beforeEach(() => {
 });
 afterEach(() => paths.close());
 
-describe('result paths in a thread', () => {
-  it('are applied there', async () => {
+describe('result paths', () => {
+  it('are applied in a thread', async () => {
     expect(await paths.pick('a', { id: '$.id' }, '{"id":[1]}')).toEqual({ ok: true, value: { id: [1] } });
     expect(await paths.pick('a', { id: '$.id' }, 'x')).toEqual({ ok: false, error: 'it is not JSON' });
   });
 
-  it('are given up when they take longer than a second, and the next ones get a new thread', async () => {
+  it('fail when they take longer than a second, and the next ones get a new thread', async () => {
     const hostile = paths.pick('a', HOSTILE_PATHS, HOSTILE);
     const behind = paths.pick('b', { id: '$.id' }, '{"id":1}');
     // Two turns of promises before it begins.
@@ -31,7 +31,7 @@ describe('result paths in a thread', () => {
     expect(await behind).toEqual({ ok: true, value: { id: 1 } });
   });
 
-  it('of an organization that sends many wait for each other, and another organization waits for one of them', async () => {
+  it('of one organization wait for each other, and another organization waits for one of them', async () => {
     const order: string[] = [];
     const note = (name: string) => (): void => void order.push(name);
     const all = [
@@ -42,7 +42,7 @@ describe('result paths in a thread', () => {
     expect(order).toEqual(['a1', 'b1', 'a2', 'a3']);
   });
 
-  it('are refused when too many of an organization wait', async () => {
+  it('fail when too many of an organization wait', async () => {
     const all = Array.from({ length: 30 }, () => paths.pick('a', { id: '$' }, '1'));
     const refused = (await Promise.all(all)).filter(({ ok }) => !ok);
     expect(refused).toHaveLength(9);

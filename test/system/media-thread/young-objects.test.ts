@@ -4,7 +4,7 @@ import { startThread } from '../../../src/lib/thread.js';
 
 const MB = 2 ** 20;
 
-it('a thread has few young objects at a time, so that it never stands still for long to collect them', async () => {
+it('a thread has a small young generation, so that no collection stops it for long', async () => {
   const thread = startThread(new URL('../../support/young-objects', import.meta.url), null);
   const [bytes] = (await once(thread, 'message')) as [number];
   // Both halves.

@@ -142,20 +142,23 @@ function withInstance(name: string): string {
 }
 
 describe('the alert rules', () => {
-  it('are rules by promtool', () => {
+  it('pass promtool check', () => {
     expect(execFileSync('promtool', ['check', 'rules', RULES], { encoding: 'utf8' })).toContain('SUCCESS');
   });
 
-  it('have each a case here', () => {
+  it('each have a case in this file', () => {
     const { groups } = parseYaml(readFileSync(RULES, 'utf8')) as { groups: { rules: { alert: string }[] }[] };
     expect(Object.keys(RAISED_BY).sort()).toEqual(groups.flatMap(({ rules }) => rules.map(({ alert }) => alert)).sort());
   });
 
-  it.each(Object.entries(RAISED_BY))('%s is raised by what it is for, and ends with it', (alert, { series, at, clearAt, besides }) => {
-    const given = seriesOf(series);
-    expect([...raised(given, at ?? 20)].sort()).toEqual([alert, ...(besides ?? [])].sort());
-    expect(raised(given, clearAt ?? 90)).toEqual([]);
-  });
+  it.each(Object.entries(RAISED_BY))(
+    'include %s, which its cause raises and whose end clears it',
+    (alert, { series, at, clearAt, besides }) => {
+      const given = seriesOf(series);
+      expect([...raised(given, at ?? 20)].sort()).toEqual([alert, ...(besides ?? [])].sort());
+      expect(raised(given, clearAt ?? 90)).toEqual([]);
+    },
+  );
 });
 
 /** 50 INVITEs a second to numbers that nobody has, some beyond the limits. */
@@ -168,23 +171,23 @@ const SCANNER: Readonly<Record<string, string>> = {
   'trunkline_sip_dropped_total{cause="scanner"}': '0+1000x120',
 };
 
-describe('a scanner', () => {
-  it('raises no alert by itself', () => {
+describe('the alerts beside a scanner', () => {
+  it('stay clear when the scanner alone calls', () => {
     expect(raised(seriesOf({ ...SCANNER, [ANSWERED]: '0x120', [CANCELLED]: '0x120', [REFUSED_BY_US]: '0x120' }), 40)).toEqual([]);
   });
 
   it.each([
     ['by the gateway', { [REFUSED_BY_US]: jump(24) }, ['TrunklineRefusalsByOurFault']],
     ['by their agents', { [NOT_CONNECTED]: jump(24), [CONNECTED]: jump(4) }, ['TrunklineAgentsDown', 'TrunklineAgentsFail']],
-  ])('hides nothing: 24 of 28 calls that fail beside it %s raise an alert', (_by, failed, alerts) => {
+  ])('rise when 24 of 28 other calls fail %s', (_by, failed, alerts) => {
     expect([...raised(seriesOf({ ...SCANNER, [ANSWERED]: jump(4), ...failed }), 24)].sort()).toEqual(alerts);
   });
 });
 
-describe('two calls an hour', () => {
+describe('the alerts at two calls an hour', () => {
   const TWO = '0x14 1x30 2x75';
 
-  it.each([16, 20, 26, 46, 50, 56])('raise no alert when both fail, in minute %i', (minute) => {
+  it.each([16, 20, 26, 46, 50, 56])('stay clear when both fail, in minute %i', (minute) => {
     const series = {
       trunkline_calls_begun_total: TWO,
       [REFUSED_BY_US]: TWO,
@@ -203,7 +206,7 @@ describe('two calls an hour', () => {
   });
 });
 
-describe('a gateway that just started', () => {
+describe('the alerts of a gateway that just started', () => {
   /** What Prometheus sees that scrapes it once before and then after `happens`. */
   async function scraped(happens: (metrics: Metrics) => void): Promise<Series[]> {
     const metrics = new Metrics('gateway');
@@ -233,7 +236,7 @@ describe('a gateway that just started', () => {
       'TrunklineNoCallAnswered',
       (metrics) => metrics.count('trunkline_calls_refused_total', { reason: 'CALLER_CANCELLED', fault: 'caller' }, 300),
     ],
-  ])('%s is raised by what happens between its first two scrapes', async (alert, happens) => {
+  ])('include %s when its cause comes between the first two scrapes', async (alert, happens) => {
     expect(raised(await scraped(happens), 21)).toContain(alert);
   });
 });

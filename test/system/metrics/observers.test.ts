@@ -33,8 +33,8 @@ afterAll(async () => {
 const messages = (): readonly HepPacket[] => homer.packets.filter(({ payloadType }) => payloadType === 1);
 const reports = (): readonly HepPacket[] => homer.packets.filter(({ payloadType }) => payloadType === 5);
 
-describe('a call, looked at from outside', () => {
-  it('is at the Homer collector message by message, without keys, and one trace from the gateway to the agent and the webhook', async () => {
+describe('a call with a Homer collector and a trace collector', () => {
+  it('reaches Homer message by message without keys, and makes one trace from the gateway to the agent and the webhook', async () => {
     const number = await site.numberOf({ stream: { url: site.bot.url }, webhook: receiver.url('/done') });
     const call = await site.talking({ number });
     const { callId } = call.signalling;

@@ -20,8 +20,8 @@ async function scrape(): Promise<Exposition> {
   return parseExposition(await answer.text());
 }
 
-describe('GET /metrics of two gateway processes and their SIP servers, after real calls', () => {
-  it('has the figures of all of them, and they are right', async () => {
+describe('GET /metrics of two gateway processes and their SIP servers, after real calls,', () => {
+  it('has the right figures of all of them', async () => {
     const before = await scrape();
     const up = ['gateway', 'gateway-2', 'sip-server', 'sip-server-2'].map((name) => before.sum('trunkline_process_up', { process: name }));
     expect(up).toEqual([1, 1, 1, 1]);
@@ -65,7 +65,7 @@ describe('GET /metrics of two gateway processes and their SIP servers, after rea
     expect(endsInDays).toBeGreaterThan(300);
   });
 
-  it('has no metric that the catalogue lacks, no label that it does not name, and no value that is a phone number', async () => {
+  it('has only metrics and labels of the catalogue, and no value that is a phone number', async () => {
     await gateway.api('GET', '/v1/calls/7f3b5f0e-5d0c-4b0e-9a51-1c52ce0b4a11');
     const { types, samples } = await scrape();
     const known: Readonly<Record<string, MetricDefinition>> = METRICS;
@@ -80,7 +80,7 @@ describe('GET /metrics of two gateway processes and their SIP servers, after rea
     expect(samples.some(({ labels }) => labels['route'] === '/v1/calls/:call_id')).toBe(true);
   });
 
-  it('a process that stands still is down, and the scrape goes on', async () => {
+  it('reports a process that is stopped as down, and answers all the same', async () => {
     const pid = await gateway.pidOf('gateway-2');
     process.kill(pid, 'SIGSTOP');
     const { sum } = await scrape().finally(() => process.kill(pid, 'SIGCONT'));
@@ -88,7 +88,7 @@ describe('GET /metrics of two gateway processes and their SIP servers, after rea
     expect(sum('trunkline_process_up', { process: 'sip-server' })).toBe(1);
   });
 
-  it('a process that was killed is counted by the supervisor, one that was not is counted as never', async () => {
+  it('counts the death of a killed process, and 0 for another one', async () => {
     const deaths = async (child: string): Promise<number | undefined> => (await scrape()).sum('trunkline_child_deaths_total', { child });
     expect(await deaths('gateway-2')).toBe(0);
     process.kill(await gateway.pidOf('gateway-2'), 'SIGKILL');

@@ -139,14 +139,14 @@ async function answered(
   return { callId, peer };
 }
 
-describe('keys that the agent presses', () => {
+describe('the DTMF digits of the agent', () => {
   it.each([
     [96, null],
     [101, 100],
     [127, 96],
     [110, 127],
   ])(
-    '[4733 §2.5.1.1 §2.5.1.2 §2.5.1.4] reach the carrier at type %i (48 kHz at %s): marker, timestamp, durations, ends, pause',
+    '[4733 §2.5.1.1 §2.5.1.2 §2.5.1.4] reach the carrier at type %i (48 kHz at %s) with marker, timestamp and durations',
     async (type, otherType) => {
       const { callId, peer } = await answered(type, otherType);
       const pressed = [5, 5, 11];
@@ -194,7 +194,7 @@ describe('keys that the agent presses', () => {
   );
 });
 
-it('[3264 §6.1] keys pass rtpengine both ways under a type that it does not know of', async () => {
+it('[3264 §6.1] a DTMF digit passes rtpengine both ways under a type that rtpengine does not have', async () => {
   const { callId, peer } = await answered(96, null, 101);
   const { rtpTimestamp } = peer;
   for (let packet = 0; packet < 3; packet += 1) peer.sendEvent(telephoneEvent(7, 480, true), rtpTimestamp);
@@ -206,7 +206,7 @@ it('[3264 §6.1] keys pass rtpengine both ways under a type that it does not kno
   await pool.delete(callId);
 });
 
-describe('keys that the carrier tells', () => {
+describe('the DTMF digits of the carrier', () => {
   interface Told {
     readonly ticks: number;
     readonly isEnd?: boolean;
@@ -222,7 +222,7 @@ describe('keys that the carrier tells', () => {
   ];
 
   it.each<[string, readonly Told[]]>([
-    ['as RFC 4733 wants them', usual],
+    ['as RFC 4733 requires', usual],
     ['without a marker', usual.map((told) => ({ ...told, marker: false }))],
     ['with a marker on each', usual.map((told) => ({ ...told, marker: true }))],
     ['with one end packet', usual.slice(0, 4)],
@@ -231,13 +231,13 @@ describe('keys that the carrier tells', () => {
     ['with the end alone', usual.slice(3)],
     ['in one packet', usual.slice(3, 4)],
     ['with the end before the rest', [...usual.slice(3), ...usual.slice(0, 3)]],
-    ['with durations that stand still', usual.map((told) => ({ ...told, ticks: 800 }))],
+    ['with constant durations', usual.map((told) => ({ ...told, ticks: 800 }))],
     ['with durations of 0 until the end', usual.map((told) => (told.isEnd === true ? told : { ...told, ticks: 0 }))],
-    ['each packet twice', usual.flatMap((told) => [told, told])],
+    ['with each packet twice', usual.flatMap((told) => [told, told])],
     ['with four bytes of padding in the payload', usual.map((told) => ({ ...told, more: Buffer.alloc(4) }))],
     ['shorter than the shortest that the RFC allows: 20 ms', [{ ticks: 160, isEnd: true, marker: true }]],
-    ['after a hook flash, which is no digit', [{ ticks: 400, isEnd: true, event: 16 }, ...usual]],
-  ])('[4733 §2.5.1.4] reach the agent once: %s', async (_what, packets) => {
+    ['after a hook flash, which is not a digit', [{ ticks: 400, isEnd: true, event: 16 }, ...usual]],
+  ])('[4733 §2.5.1.4] reach the agent once when they come %s', async (_what, packets) => {
     const { callId, peer } = await answered(97);
     // The same key three times, and each at a timestamp of its own.
     for (const event of [7, 7, 10]) {

@@ -16,7 +16,7 @@ afterEach(() => Promise.all([rtpengine.stop(), carrier.peer.close(), agent.peer.
 /** Loopback is quicker than the milliseconds in which the peers tell their delay. */
 const NETWORK_MS = 20;
 
-it('[3550 §6.4] counts both sides’ RTP, and with reports that answer each other knows loss, jitter, round trip and MOS', async () => {
+it('[3550 §6.4] a real rtpengine counts both sides’ RTP, and computes loss, jitter, round trip and MOS from reports', async () => {
   const pool = rtpengine.pool();
   await negotiate(pool, 'carrier', { relayId: 'figures', agentSideSrtp: false, carrierSideSrtp: true }, carrier, agent);
   for (let round = 0; round < 8; round += 1) {

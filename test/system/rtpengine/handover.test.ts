@@ -61,7 +61,7 @@ async function play(offerer: 'carrier' | 'agent', carrierSideSrtp: boolean, agen
   return { staysWithCarrier, stolen, follows };
 }
 
-describe('a carrier whose port changes without a word after six seconds of talk', () => {
+describe('a carrier whose port changes without signalling after six seconds', () => {
   it.concurrent.each(['carrier', 'agent'] as const)(
     '[3711 §3.3] is followed where rtpengine ends its SRTP, and a stranger’s packet moves nothing; the %s offered',
     async (offerer) => {
@@ -72,7 +72,7 @@ describe('a carrier whose port changes without a word after six seconds of talk'
   it.concurrent.each([
     ['plain RTP', false, false],
     ['SRTP that passes through rtpengine', true, true],
-  ])('is not followed with %s: any stranger’s packet would move its audio', async (_what, carrierSideSrtp, agentSideSrtp) => {
+  ])('is not followed with %s, where any stranger’s packet would move its audio', async (_what, carrierSideSrtp, agentSideSrtp) => {
     expect(await play('carrier', carrierSideSrtp, agentSideSrtp, false)).toEqual({ staysWithCarrier: true, stolen: 0, follows: false });
   });
 });

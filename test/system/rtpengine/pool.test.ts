@@ -34,7 +34,7 @@ function nextLoss(): Promise<{ readonly node: string; readonly relayIds: readonl
   return new Promise((resolve) => pool.onNodeLost((node, relayIds) => resolve({ node, relayIds })));
 }
 
-it('is told of a node that was killed, and takes its call to the other one, where both hear each other', async () => {
+it('a pool of rtpengines reports a node that was killed, and moves its call to the other one, where both hear each other', async () => {
   const loss = nextLoss();
   await first.kill();
   expect(await loss).toEqual({ node: first.name, relayIds: ['call'] });
@@ -46,7 +46,7 @@ it('is told of a node that was killed, and takes its call to the other one, wher
   expect(pool.nodeOf('new')).toBe(second.name);
 });
 
-it('uses a node again when it is back', async () => {
+it('a pool of rtpengines uses a node again when it is back', async () => {
   const loss = nextLoss();
   await first.kill();
   await loss;
@@ -58,7 +58,7 @@ it('uses a node again when it is back', async () => {
   expect(pool.nodeOf('new')).toBe(first.name);
 });
 
-it('tells the calls of a node that restarted so quickly that no ping was missed', async () => {
+it('a pool of rtpengines reports the calls of a node that restarted too quickly to miss a ping', async () => {
   // Its uptime must have been asked for once, and have grown by more than the whole seconds in which it is told.
   const other = first.node();
   await expect
@@ -76,7 +76,7 @@ interface Uptime {
   readonly totalstatistics: { readonly uptime: string };
 }
 
-it('tries the other node when the emptier one of ours has no ports left, for another gateway has them', async () => {
+it('a pool of rtpengines tries the other node when another gateway has taken all ports of the emptier one', async () => {
   const other = second.pool({ instance: 'other' });
   const fill = async (): Promise<void> => {
     for (let serial = 0; ; serial += 1) await other.offer({ ...call, relayId: String(serial) }, sdpOf(carrier));

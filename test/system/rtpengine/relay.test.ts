@@ -65,14 +65,14 @@ describe('a real rtpengine', () => {
     expect(await relay.delete(call.relayId)).toBeNull();
   });
 
-  it('passes keys through when both legs are SRTP: the carrier gets the endpoint’s, the endpoint the carrier’s', async () => {
+  it('passes keys through when both legs are SRTP: the carrier gets the endpoint’s, and the endpoint the carrier’s', async () => {
     const { call, inside, outside } = await negotiate(offerSdp(), true);
     expect(inside?.crypto?.inline).toBe(KEY);
     expect(outside?.crypto?.inline).toBe(OTHER_KEY);
     await relay.delete(call.relayId);
   });
 
-  it('frees what a killed gateway left, but the calls that are taken up again', async () => {
+  it('frees what a killed gateway left, except the calls that are resumed', async () => {
     const kept = await negotiate(offerSdp());
     await Promise.all([negotiate(offerSdp()), negotiate(offerSdp()), negotiate(offerSdp())]);
     expect(await sessions()).toHaveLength(4);
@@ -99,7 +99,7 @@ describe('a real rtpengine', () => {
     theirs.close();
   });
 
-  it('tells gateways that share it how many sessions there are in all, once a second', async () => {
+  it('reports to the gateways that share it how many sessions there are in all, once a second', async () => {
     const own = { capacity: 10, instances: ['test', 'test:2'] };
     const [ours, theirs] = [rtpengine.pool({ own }), rtpengine.pool({ own, instance: 'test:2' })];
     const calls = [newCall(), newCall(), newCall()];
@@ -127,7 +127,7 @@ describe('a real rtpengine', () => {
     await slow.stop();
   });
 
-  it('has 100 calls in 400 ports; the next is refused as MEDIA_UNAVAILABLE, and fits when one has ended', async () => {
+  it('holds 100 calls in 400 ports; the next is MEDIA_UNAVAILABLE, and fits when one has ended', async () => {
     const calls = [];
     let refusal: unknown;
     while (refusal === undefined) {
@@ -147,7 +147,7 @@ describe('a real rtpengine', () => {
     expect(await sessions()).toEqual([]);
   });
 
-  it('names rtpengine’s own reason when it refuses a command', async () => {
+  it('gives its own reason when it refuses a command', async () => {
     await expect(node.command('query', { 'call-id': 'nobody' })).rejects.toMatchObject({ kind: 'refused', message: 'Unknown call-id' });
   });
 
@@ -188,11 +188,11 @@ async function lossyProxy(drop: { requests: number; replies: number }) {
   };
 }
 
-describe('over a network that loses datagrams', () => {
+describe('a relay over a network that loses datagrams', () => {
   it.each([
     ['requests', { requests: 2, replies: 0 }],
     ['replies', { requests: 0, replies: 2 }],
-  ])('asks again with the same cookie when %s are lost, and the work is done once', async (_what, drop) => {
+  ])('sends a command again with the same cookie when %s are lost, and rtpengine carries it out once', async (_what, drop) => {
     const proxy = await lossyProxy(drop);
     const call = newCall();
     const offer = { 'call-id': call.relayId, 'from-tag': 'carrier', sdp: offerSdp() };
@@ -204,7 +204,7 @@ describe('over a network that loses datagrams', () => {
     proxy.close();
   });
 
-  it('gives up in time with a typed error, and a late reply does no harm', async () => {
+  it('gives up in time with a typed error, and ignores a late reply', async () => {
     const proxy = await lossyProxy({ requests: 0, replies: 1_000 });
     await expect(proxy.node.command('ping')).rejects.toMatchObject({ kind: 'timeout' });
     expect(proxy.node.outstanding).toBe(0);

@@ -67,7 +67,7 @@ function newNode(timeoutMs: number): RtpengineNode {
   return node;
 }
 
-it('drops a reply that comes after its command was given up, and serves the next', async () => {
+it('a relay node drops a reply that comes after its command was given up, and serves the next', async () => {
   const node = newNode(250);
   await expect(node.command('ping')).rejects.toMatchObject({ name: 'RtpengineError', kind: 'timeout' });
   // At 0, 100 and perhaps 200 ms more: all with one cookie.
@@ -81,7 +81,7 @@ it('drops a reply that comes after its command was given up, and serves the next
   expect(node.outstanding).toBe(0);
 });
 
-it('takes no reply from another address or port', async () => {
+it('a relay node takes no reply from another address or port', async () => {
   const node = newNode(250);
   const reply = node.command('ping');
   await expect.poll(() => server.asked.size).toBe(1);
@@ -89,7 +89,7 @@ it('takes no reply from another address or port', async () => {
   await expect(reply).rejects.toMatchObject({ kind: 'timeout' });
 });
 
-it('refuses a command whose reply cannot be read', async () => {
+it('a relay node refuses a command whose reply cannot be read', async () => {
   server.reply = 'd6:result4:pon';
   server.isHolding = false;
   await expect(newNode(5_000).command('ping')).rejects.toMatchObject({
@@ -98,7 +98,7 @@ it('refuses a command whose reply cannot be read', async () => {
   });
 });
 
-it('refuses a command that no datagram has room for, and goes on', async () => {
+it('a relay node refuses a command that no datagram can hold, and continues', async () => {
   server.isHolding = false;
   const node = newNode(5_000);
   await expect(node.command('ping', { pad: 'x'.repeat(65_507) })).rejects.toMatchObject({
@@ -109,7 +109,7 @@ it('refuses a command that no datagram has room for, and goes on', async () => {
   expect(await node.command('ping')).toEqual({ result: 'pong' });
 });
 
-it('gives no command up for a stall of its own process: the reply is in the socket', async () => {
+it('a relay node gives up no command over a stall of its own process when the reply is in the socket', async () => {
   server.isHolding = false;
   const node = newNode(250);
   const reply = node.command('ping');
@@ -118,7 +118,7 @@ it('gives no command up for a stall of its own process: the reply is in the sock
   expect(await reply).toEqual({ result: 'pong' });
 });
 
-it('resolves a command once when every retransmission is answered', async () => {
+it('a relay node resolves a command once when every retransmission is answered', async () => {
   const node = newNode(5_000);
   const reply = node.command('ping');
   await expect.poll(() => [...server.asked.values()][0]).toBe(3);
@@ -128,7 +128,7 @@ it('resolves a command once when every retransmission is answered', async () => 
   expect(await node.command('ping')).toEqual({ result: 'pong' });
 });
 
-it(`asks ${String(MOST_OUTSTANDING)} things at a time and keeps the others waiting`, async () => {
+it(`a relay node has ${String(MOST_OUTSTANDING)} commands outstanding at most and queues the others`, async () => {
   const node = newNode(5_000);
   const replies = Promise.all(Array.from({ length: 200 }, () => node.command('ping')));
   // Every one that was asked has been asked again: whatever would be sent at once has been sent.
@@ -141,7 +141,7 @@ it(`asks ${String(MOST_OUTSTANDING)} things at a time and keeps the others waiti
   expect(server.asked.size).toBe(200);
 });
 
-it('sends what belongs to calls in progress before offers that wait, and tells how long the oldest of those has waited', async () => {
+it('a relay node sends commands of calls in progress before queued offers, and reports how long the oldest of those has waited', async () => {
   const clock = new VirtualClock();
   const node = new RtpengineNode({ address: '127.0.0.1', port, timeoutMs: 60_000, clock, log: silentLog });
   nodes.push(node);
@@ -160,7 +160,7 @@ it('sends what belongs to calls in progress before offers that wait, and tells h
   expect(node.delayMs).toBe(0);
 });
 
-it('rejects what waits when it is closed', async () => {
+it('a relay node rejects what is queued when it is closed', async () => {
   const node = newNode(250);
   const all = Promise.allSettled(Array.from({ length: 100 }, () => node.command('ping')));
   node.close();

@@ -14,7 +14,7 @@ withGateway((site) => ({ gateway, peer } = site), { TRUNKLINE_MEDIA_AGENT_LEG: '
 
 const inlineKey = (sdp: string): string => /^a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:(\S+)/m.exec(sdp)?.[1] ?? '';
 
-it('carries a whole call end to end encrypted: keys are read back, the echo is heard, # hangs up', async () => {
+it('a gateway with SRTP inside encrypts a whole call end to end: it reads digits back, echoes, and hangs up on #', async () => {
   const report = await placeTestCall(
     {
       target: { host: '127.0.0.1', port: gateway.sipPort, ca: gateway.ca },
@@ -32,7 +32,7 @@ it('carries a whole call end to end encrypted: keys are read back, the echo is h
   expect(report.media).toMatchObject({ packetsBad: 0, packetsLost: 0 });
 });
 
-it('[3264 §8] answers a re-INVITE with a key of its own, whether the carrier keeps or changes its', async () => {
+it('[3264 §8] a gateway with SRTP inside answers a re-INVITE with a key of its own, whether or not the carrier changes its key', async () => {
   const call = new HandMadeCall(peer, gateway.ready.phone_number);
   call.invite(offerSdp());
   const ok = await call.final();

@@ -131,11 +131,11 @@ async function callerSays(packets: Packets, frames: number, said = CALLER): Prom
   return sent;
 }
 
-describe.each(['srtp', 'rtp'] as const)('with media.agent_leg: %s', (leg) => {
+describe.each(['srtp', 'rtp'] as const)('the gateway with media.agent_leg: %s', (leg) => {
   beforeAll(start(leg));
   afterAll(() => site.stop());
 
-  it('[3711 §3.3.2] packets that are sent again are heard once, and packets of another key never', async () => {
+  it('[3711 §3.3.2] plays replayed packets once, and packets of another key never', async () => {
     call = await site.talking();
     const [own, forger] = [new Packets(call.end.key, 0x1111_0000), new Packets(generateSrtpKey(), 0x1111_0000)];
     const recorded = await callerSays(own, 50);
@@ -161,7 +161,7 @@ describe.each(['srtp', 'rtp'] as const)('with media.agent_leg: %s', (leg) => {
   });
 
   if (leg === 'srtp') return;
-  it('rtpbleed: plain packets to every port before, in and after the call: nothing is reflected, nothing is heard', async () => {
+  it('reflects and plays no plain RTP (rtpbleed) to any port before, in and after the call', async () => {
     call = await site.invite();
     await call.answered();
     const inside = await insidePorts();

@@ -61,14 +61,14 @@ async function refusalOf(peer: SipPeer, number: string, extra: readonly string[]
   return told(await call.final());
 }
 
-describe('a TLS scan', () => {
+describe('the TLS port, when it is scanned,', () => {
   const range = (first: number, last: number): number[] => Array.from({ length: last - first + 1 }, (_, index) => first + index);
   // Every suite of TLS 1.2 and before that IANA has numbered, but signalling values.
   const ALL = [...range(0, 0xc7), ...range(0xc001, 0xc0b5), ...range(0xcca8, 0xccae), ...range(0xd001, 0xd005)];
   const PROTOCOL_VERSION = 70;
   const HANDSHAKE_FAILURE = 40;
 
-  it('SSLv3, TLS 1.0 and 1.1 are refused, whatever ciphers are offered', async () => {
+  it('refuses SSLv3, TLS 1.0 and 1.1, whatever ciphers are offered', async () => {
     for (const version of [0x0300, 0x0301, 0x0302]) {
       const answer = await sayHello(gateway.sipPort, { version, ciphers: ALL });
       expect([PROTOCOL_VERSION, HANDSHAKE_FAILURE]).toContain('alert' in answer ? answer.alert : answer.version);
@@ -76,7 +76,7 @@ describe('a TLS scan', () => {
     expect(await sayHello(gateway.sipPort, { version: 0x0303, ciphers: ALL })).toMatchObject({ version: 0x0303 });
   });
 
-  it('TLS 1.2 speaks strong ciphers only, the best first; nothing is compressed', async () => {
+  it('accepts only strong ciphers with TLS 1.2, the best first, and no compression', async () => {
     const accepted = (await acceptedCiphers(gateway.sipPort, 0x0303, ALL)).map((cipher) => cipher.toString(16));
     // ECDHE with GCM and ChaCha20; ECDHE with CBC; RSA with GCM, CCM and CBC, whose last is the one that RFC 3261 §26.2.1 wants.
     expect(accepted).toEqual([
@@ -87,7 +87,7 @@ describe('a TLS scan', () => {
     figure(`${String(ALL.length)} suites of TLS 1.2 offered, ${String(accepted.length)} taken, 7 of them with forward secrecy and first`);
   });
 
-  it('a flood of renegotiations: the first is refused', async () => {
+  it('refuses renegotiation', async () => {
     const child = spawn('openssl', ['s_client', '-connect', `127.0.0.1:${String(gateway.sipPort)}`, '-tls1_2', '-legacy_renegotiation']);
     let output = '';
     const read = (chunk: Buffer): void => {
@@ -103,7 +103,7 @@ describe('a TLS scan', () => {
     figure('1 renegotiation asked for, 0 made');
   });
 
-  it('a session is resumed, for the two hours of its ticket', async () => {
+  it('resumes a session for the two hours of its ticket', async () => {
     const port = gateway.sipPort;
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       const options = { port, ca: gateway.ca, servername: 'localhost', minVersion: version, maxVersion: version };
@@ -124,13 +124,13 @@ describe('a TLS scan', () => {
   });
 });
 
-describe('a flood from one address', () => {
+describe('the gateway, in a flood from one address', () => {
   let baseline: number;
   beforeAll(async () => {
     baseline = median(await answerTimes(10));
   });
 
-  it.each(['INVITE', 'OPTIONS', 'REGISTER'])('of %s: calls of a carrier at another address are answered as before', async (method) => {
+  it.each(['INVITE', 'OPTIONS', 'REGISTER'])('of %s, answers calls of a carrier at another address as before', async (method) => {
     const attacker = await from(ATTACKER);
     let sent = 0;
     const until = performance.now() + 2_000;
@@ -173,8 +173,8 @@ describe('a flood from one address', () => {
   });
 });
 
-describe('connections', () => {
-  it('half open ones, and ones that drip, are closed; the carrier is served meanwhile', async () => {
+describe('the gateway, for hostile connections,', () => {
+  it('closes half-open and slow ones, and serves the carrier meanwhile', async () => {
     const closed: Promise<void>[] = [];
     const startedMs = performance.now();
     for (let count = 0; count < CONNECTIONS / 2; count += 1) {
@@ -207,7 +207,7 @@ describe('connections', () => {
     expect(times).toHaveLength(5);
   });
 
-  it('messages that are too large are refused, and the next call is served', async () => {
+  it('refuses messages that are too large, and answers the next call', async () => {
     const answers: (number | string)[] = [];
     for (const [extra, body] of [
       [[`X-Long: ${'y'.repeat(20_000)}`], ''],
@@ -231,8 +231,8 @@ describe('connections', () => {
   });
 });
 
-describe('toll fraud', () => {
-  it('a stranger learns nothing of numbers: one answer to all of them, whatever it claims to be', async () => {
+describe('the gateway, against toll fraud,', () => {
+  it('gives a stranger one answer to all numbers, whatever the headers claim', async () => {
     const stranger = await from(STRANGER);
     const answers = new Set<string>();
     const numbers = [
@@ -259,7 +259,7 @@ describe('toll fraud', () => {
     expect([...answers][0]).toContain('SOURCE_NOT_ALLOWED');
   });
 
-  it('an allowed source reaches attached numbers and nothing else: no tenant shows through, nothing is dialled', async () => {
+  it('gives an allowed source attached numbers alone: it shows no tenant, and dials nothing', async () => {
     const peer = await from(ATTACKER);
     const outside = [
       '+19005550100',
@@ -286,7 +286,7 @@ describe('toll fraud', () => {
     figure(`${String(answers.size)} numbers that are not attached: ${String(new Set(answers.values()).size)} answer, 404`);
   });
 
-  it('REFER, in a call and out of one, sends nobody anywhere', async () => {
+  it('follows no REFER, in a call or out of one', async () => {
     const call = new HandMadeCall(carrier, own());
     const ok = await call.answered(offerSdp());
     const refer = await call.request('REFER', ok, '', ['Refer-To: <sip:+19005550100@premium.example>', 'Referred-By: <sip:a@b>']);
@@ -297,7 +297,7 @@ describe('toll fraud', () => {
     expect(carrier.received.some(({ startLine }) => /^(INVITE|NOTIFY) /.test(startLine))).toBe(false);
   });
 
-  it('an identity that is only claimed is told as such: the record has it beside the source, and no verdict', async () => {
+  it('records a claimed identity beside the source, without a verdict', async () => {
     const call = new HandMadeCall(carrier, own(), '<sip:+15550109999@bank.example>');
     const ok = await call.answered(offerSdp(), [
       'P-Asserted-Identity: <sip:+18005550199@bank.example>',
@@ -309,7 +309,7 @@ describe('toll fraud', () => {
     expect(identity).toMatchObject({ verdict: expect.stringMatching(/^(?!valid$)/) as string });
   });
 
-  it('one source that tries many numbers: refusals of a kind, at the rate of its limit', async () => {
+  it('gives a source that tries many numbers the same refusals, at the rate of its limit', async () => {
     const scanner = await from(ATTACKER);
     const calls = Array.from({ length: 100 }, (_, index) => new HandMadeCall(scanner, `+1555300${String(1_000 + index)}`));
     for (const call of calls) call.invite(offerSdp());

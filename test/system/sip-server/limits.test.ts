@@ -67,8 +67,8 @@ function respond(application: ControlClient, frame: string, status: number): voi
   application.send([`x|sip|${transaction}|`, `SIP/2.0 ${String(status)} Answer`, ...copied, 'Content-Length: 0', '', ''].join('\r\n'));
 }
 
-describe('time', () => {
-  it('a connection that does not shake hands is closed', async () => {
+describe('the SIP server, by its limits of time,', () => {
+  it('closes a connection that does not complete the handshake', async () => {
     await start({ handshakeTimeoutMs: 100 });
     const failed = log.next('sip.tls.handshake_failed');
     const socket = connect(server.portOf('TLS')!, '127.0.0.1');
@@ -77,7 +77,7 @@ describe('time', () => {
     expect((await failed).fields['error']).toContain('timeout');
   });
 
-  it('a message that drips in must be complete in time, however often a byte comes', async () => {
+  it('closes a connection whose message is not complete in time, however often a byte comes', async () => {
     await start({ messageTimeoutMs: 200 });
     const peer = await tcpPeer();
     const text = `${lines('OPTIONS').join('\r\n')}\r\n`;
@@ -89,7 +89,7 @@ describe('time', () => {
     expect(peer.received).toEqual([]);
   });
 
-  it('an idle connection is closed; one with keepalives is not', async () => {
+  it('closes an idle connection, and keeps one with keepalives', async () => {
     await start({ idleTimeoutMs: 300 });
     const [idle, busy] = [await tcpPeer(), await tcpPeer()];
     const alive = setInterval(() => busy.raw('\r\n\r\n'), 50);
@@ -100,7 +100,7 @@ describe('time', () => {
     expect((await busy.final()).status).toBe(503);
   });
 
-  it('an application that does not show the secret is cut off; one that has is not', async () => {
+  it('closes the connection of an application that does not authenticate, and keeps that of one that has', async () => {
     await start({ authenticateTimeoutMs: 150 });
     const application = kept(await ControlClient.application(server.controlPort));
     const silent = kept(await ControlClient.open(server.controlPort));
@@ -110,8 +110,8 @@ describe('time', () => {
   });
 });
 
-describe('file handles', () => {
-  it('short of them, a new connection takes the place of the stranger that has been silent for longest', async () => {
+describe('the SIP server, short of file handles,', () => {
+  it('closes the stranger that has been silent for longest for a new connection', async () => {
     await start({ maxHandles: 3, strangerTimeoutMs: 0 });
     const speaker = await tcpPeer();
     speaker.send(lines('OPTIONS'));
@@ -127,7 +127,7 @@ describe('file handles', () => {
     expect(server.totals.closedStrangers).toBe(1);
   });
 
-  it('without a stranger to close, the new connection is closed and the log tells why', async () => {
+  it('closes the new connection when there is no stranger, and logs why', async () => {
     await start({ maxHandles: 2 });
     const [one, two] = [await tcpPeer(), await tcpPeer()];
     const refused = await tcpPeer();
@@ -138,8 +138,8 @@ describe('file handles', () => {
   });
 });
 
-describe('size', () => {
-  it('a frame over the limit closes the control connection', async () => {
+describe('the SIP server, by its limits of size,', () => {
+  it('closes the control connection at a frame over the limit', async () => {
     await start({ maxFrameBytes: 2_000 });
     const application = kept(await ControlClient.application(server.controlPort));
     application.send(`x|ping|${'y'.repeat(2_000)}`);
@@ -151,14 +151,14 @@ describe('size', () => {
     ['too many headers', { extra: Array.from({ length: 20 }, (_, index) => `X-${String(index)}: y`) }, '', 513],
     ['a header that is too long', { extra: [`X-Long: ${'y'.repeat(600)}`] }, '', 513],
     ['a body that is too long', {}, 'y'.repeat(2_000), 413],
-  ])('%s', async (_what, parts, body, status) => {
+  ])('refuses %s', async (_what, parts, body, status) => {
     await start({ maxHeaders: 20, maxHeaderBytes: 500, maxBodyBytes: 1_000 });
     const peer = await tcpPeer();
     peer.send(lines('OPTIONS', parts), body);
     expect((await peer.final()).status).toBe(status);
   });
 
-  it('a peer that never reads is cut off, and nobody else suffers', async () => {
+  it('closes the connection of a peer that never reads, and serves the others', async () => {
     await start({ maxUnsentBytes: 65_536 });
     const other = await tcpPeer();
     const socket: Socket = connect(server.portOf('TCP')!, '127.0.0.1');
@@ -180,8 +180,8 @@ describe('size', () => {
   });
 });
 
-describe('number', () => {
-  it('of connections of one address', async () => {
+describe('the SIP server, by its limits of number,', () => {
+  it('refuses further connections of one address', async () => {
     await start({ maxConnectionsPerSource: 2 });
     const [one, , three] = [await tcpPeer(), await tcpPeer(), await tcpPeer()];
     await three.whenClosed();
@@ -194,7 +194,7 @@ describe('number', () => {
     expect((await again.final()).status).toBe(503);
   });
 
-  it('of connections in all', async () => {
+  it('refuses further connections in all', async () => {
     await start({ maxConnections: 1 });
     const one = await tcpPeer();
     await (await tcpPeer()).whenClosed();
@@ -202,7 +202,7 @@ describe('number', () => {
     expect((await one.final()).status).toBe(503);
   });
 
-  it('of requests a second: 503 with Retry-After, but not to what belongs to a call', async () => {
+  it('answers requests above the rate with 503 and Retry-After, except those within a call', async () => {
     await start({ maxRequestsPerSecondPerSource: 3 });
     const application = kept(await ControlClient.application(server.controlPort, 'invite', 'bye', 'options'));
     const peer = await tcpPeer();
@@ -225,7 +225,7 @@ describe('number', () => {
     expect(server.totals.refusedByRate).toBeGreaterThanOrEqual(1);
   });
 
-  it('of messages far above that rate: dropped, and the next second is served again', async () => {
+  it('drops messages far above the rate, and serves the next second', async () => {
     await start({ maxRequestsPerSecondPerSource: 2, dropAboveFactor: 2 });
     const peer = await tcpPeer();
     for (let count = 0; count < 10; count += 1) peer.send(lines('OPTIONS'));
@@ -234,7 +234,7 @@ describe('number', () => {
     expect(peer.received).toHaveLength(4);
   });
 
-  it('of dialogs', async () => {
+  it('refuses further dialogs', async () => {
     await start({ maxDialogs: 1 });
     const application = kept(await ControlClient.application(server.controlPort, 'invite'));
     const peer = await tcpPeer();
@@ -246,7 +246,7 @@ describe('number', () => {
     expect((await peer.status(503)).header('Retry-After')).toBe('5');
   });
 
-  it('of transactions: what is in a dialog has room left', async () => {
+  it('refuses further transactions, except those within a dialog', async () => {
     await start({ maxTransactions: 10 });
     const application = kept(await ControlClient.application(server.controlPort, 'invite'));
     const peer = await tcpPeer();
@@ -260,7 +260,7 @@ describe('number', () => {
     expect((await peer.final()).status).toBe(481);
   });
 
-  it('of megabytes: new calls are refused, the rest is served', async () => {
+  it('refuses new calls above its memory limit, and serves the rest', async () => {
     await start({ maxMemoryMb: 50 });
     const application = kept(await ControlClient.application(server.controlPort, 'invite', 'options'));
     const peer = await tcpPeer();
@@ -274,7 +274,7 @@ describe('number', () => {
   });
 });
 
-describe('an application that is behind with its work', () => {
+describe('an application that is behind', () => {
   const isPing = (frame: string): boolean => frame.includes('\r\nX-Trunkline-Ping: ');
   const answered = (peer: SipPeer): Promise<WireMessage> => peer.next('100 or 503', ({ status }) => status === 100 || status === 503);
 
@@ -286,7 +286,7 @@ describe('an application that is behind with its work', () => {
     }
   }
 
-  it('by a ping that it does not answer gets no new call, other requests go on, and it gets calls again once it has answered', async () => {
+  it('gets no new call while it leaves a ping unanswered, but other requests, and gets calls again once it has answered', async () => {
     await start({ maxApplicationDelayMs: 1 });
     const application = kept(await ControlClient.application(server.controlPort, 'invite', 'options'));
     const ping = application.next(isPing);
@@ -305,7 +305,7 @@ describe('an application that is behind with its work', () => {
     expect((await log.next('sip_server.calls.refused')).fields['refused']).toBe(1);
   });
 
-  it('by its own answer gets no new call until the next answer is another', async () => {
+  it('gets no new call after its own answer says so, until the next answer', async () => {
     await start({ maxApplicationDelayMs: 60_000 });
     const application = kept(await ControlClient.application(server.controlPort, 'invite', 'options'));
     const peer = await tcpPeer();
@@ -327,7 +327,7 @@ describe('an application that is behind with its work', () => {
     expect((await answered(peer)).status).toBe(100);
   });
 
-  it('is passed over for another one, and one that did not ask for OPTIONS is never asked', async () => {
+  it('is passed over for another one, and one without a route for OPTIONS gets no ping', async () => {
     await start({ maxApplicationDelayMs: 1 });
     const slow = kept(await ControlClient.application(server.controlPort, 'invite', 'options'));
     const other = kept(await ControlClient.application(server.controlPort, 'invite'));
@@ -350,7 +350,7 @@ describe('an application that is behind with its work', () => {
     expect(server.totals.refusedByDelay).toBe(0);
   });
 
-  it('is not known by a header that a peer sends', async () => {
+  it('is not affected by a ping header that a peer sends', async () => {
     await start();
     const application = kept(await ControlClient.application(server.controlPort, 'invite', 'options'));
     const offered = application.next((frame) => frame.includes('OPTIONS'));
@@ -359,10 +359,10 @@ describe('an application that is behind with its work', () => {
   });
 });
 
-describe('scanners', () => {
+describe('a scanner', () => {
   const scan = { extra: ['User-Agent: Friendly-Scanner'] };
 
-  it('get no answer, and their connection is closed', async () => {
+  it('gets no answer, and its connection is closed', async () => {
     await start();
     const peer = await tlsPeer();
     peer.send(lines('OPTIONS', scan));
@@ -371,7 +371,7 @@ describe('scanners', () => {
     expect(server.totals.scanners).toBe(1);
   });
 
-  it('get 603 where it is set so, and keep their connection; their ACK gets nothing', async () => {
+  it('gets 603 where scanner_action is decline, and keeps its connection; its ACK gets nothing', async () => {
     await start({ scannerAction: 'decline' });
     const peer = await tcpPeer();
     peer.send(lines('ACK', scan));
@@ -382,7 +382,7 @@ describe('scanners', () => {
     expect(server.totals.scanners).toBe(2);
   });
 
-  it('get no answer over UDP, while others do', async () => {
+  it('gets no answer over UDP, while others do', async () => {
     await start();
     const socket = createSocket('udp4');
     open.push(socket);
@@ -400,11 +400,11 @@ describe('scanners', () => {
   });
 });
 
-describe('keepalives', () => {
+describe('the SIP server', () => {
   it.each([
     ['TLS', tlsPeer],
     ['TCP', tcpPeer],
-  ])('[5626 §4.4.1] CRLF CRLF is answered with CRLF over %s', async (_transport, connectPeer) => {
+  ])('[5626 §4.4.1] answers CRLF CRLF with CRLF over %s', async (_transport, connectPeer) => {
     await start();
     const peer = await connectPeer();
     peer.raw('\r\n\r\n');

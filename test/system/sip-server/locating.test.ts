@@ -130,7 +130,7 @@ async function answerNext(peer: SipPeer): Promise<string> {
 }
 
 describe('a domain', () => {
-  it('[3263 §4.2] is found by SRV; a server that cannot be connected is followed by the next one', async () => {
+  it('[3263 §4.2] is resolved by SRV; the next server follows one that cannot be connected', async () => {
     const [dead] = await freePorts(1);
     const alive = await Peer.listen(forDomain);
     await start({
@@ -148,14 +148,14 @@ describe('a domain', () => {
     ]);
   });
 
-  it('[3263 §4.2] without SRV is found by its address', async () => {
+  it('[3263 §4.2] without SRV is resolved by its address', async () => {
     await start({ 'A carrier.test': ['127.0.0.1'] }, { limits: { ...SERVER_LIMITS, connectTimeoutMs: 500 } });
     await request('sip:x@carrier.test;transport=tcp');
     expect(dns.asked).toContain('SRV _sip._tcp.carrier.test');
     expect(log.named('sip.connect.failed').map(({ fields }) => [fields['address'], fields['port']])).toEqual([['127.0.0.1', 5_060]]);
   });
 
-  it('[3263 §4.2] with a port is not asked for SRV; what was learned is kept', async () => {
+  it('[3263 §4.2] with a port is resolved without SRV, and the result is cached', async () => {
     const peer = await Peer.listen(forDomain);
     await start({ 'A carrier.test': ['127.0.0.1'] });
     const connected = peer.connection();
@@ -172,7 +172,7 @@ describe('a domain', () => {
     expect(dns.asked.filter((question) => question !== 'AAAA carrier.test')).toEqual(['A carrier.test']);
   });
 
-  it('[3263 §4.2] is found by SRV over UDP', async () => {
+  it('[3263 §4.2] is resolved by SRV over UDP', async () => {
     const socket = createSocket('udp4');
     await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
     await start({
@@ -185,14 +185,14 @@ describe('a domain', () => {
     socket.close();
   });
 
-  it('[3263 §4.3] that nobody serves makes a 503 for the application', async () => {
+  it('[3263 §4.3] without a reachable server makes a 503 for the application', async () => {
     const [dead] = await freePorts(1);
     await start({ 'SRV _sips._tcp.carrier.test': [`10 0 ${String(dead)} sip1.carrier.test`], 'A sip1.carrier.test': ['127.0.0.1'] });
     expect(statusOf(await request('sips:x@carrier.test'))).toBe('SIP/2.0 503 Service Unavailable');
     expect(server.counts).toMatchObject({ connections: 0, outgoing: 0, transactions: 0, timers: 0 });
   });
 
-  it('[2782] whose SRV record is "." is not served there', async () => {
+  it('[2782] whose SRV record is "." gets no connection', async () => {
     await start({ 'SRV _sips._tcp.carrier.test': ['0 0 0 .'], 'A carrier.test': ['127.0.0.1'] });
     expect(statusOf(await request('sips:x@carrier.test'))).toBe('SIP/2.0 503 Service Unavailable');
     expect(log.named('sip.locate.failed')).toHaveLength(1);
@@ -214,7 +214,7 @@ describe('the certificate of a server', () => {
 
   it.each([
     ['[5922 §7.1] may name the SIP domain as a URI', () => forUri, true],
-    ['is not looked at when the setting says so', () => forHost, false],
+    ['is ignored when the setting says so', () => forHost, false],
   ])('%s', async (_what, pair, verify) => {
     const peer = await Peer.listen(pair());
     await start(zone(peer.port), { outgoingTls: { ca: ca.ca, verify, names: [] } });
@@ -228,9 +228,9 @@ describe('the certificate of a server', () => {
 describe('the certificate of an address', () => {
   it.each([
     ['may have a name of the setting', ['other.test', 'carrier.test'], '200 OK'],
-    ['has none of the others', ['other.test'], '503 Service Unavailable'],
+    ['is refused without a name of the setting', ['other.test'], '503 Service Unavailable'],
     ['may have a name for its block', ['10.0.0.0/8=other.test', '127.0.0.0/8=carrier.test'], '200 OK'],
-    ['has none for another address', ['127.0.0.2=carrier.test', '127.0.0.1=other.test'], '503 Service Unavailable'],
+    ['is refused with the name of another address', ['127.0.0.2=carrier.test', '127.0.0.1=other.test'], '503 Service Unavailable'],
   ])('%s', async (_what, names, status) => {
     const peer = await Peer.listen(forDomain);
     peer.onConnection = (connection) => void answerNext(connection);
@@ -239,8 +239,8 @@ describe('the certificate of an address', () => {
   });
 });
 
-describe('our certificate', () => {
-  it('is shown to a server that asks for one; a new one to the next', async () => {
+describe('our own certificate', () => {
+  it('is shown to a server that requests one; after a change the next server gets the new one', async () => {
     const peer = await Peer.listen(forDomain, 0, '127.0.0.1', { requestCert: true, ca: ca.ca });
     peer.onConnection = (connection) => void answerNext(connection).then(() => connection.close());
     await start({ 'A carrier.test': ['127.0.0.1'] }, { tls: await withClients(forHost) });
@@ -254,15 +254,25 @@ describe('our certificate', () => {
 
   describe.each([
     ['[5923 §6] a connection with alias carries our requests to the name in its certificate', 'sip1.carrier.test:5999;alias', true],
-    ['and to its address', '127.0.0.1:5999;alias', true],
-    ['not those to a name that it has not', 'sip2.carrier.test:5999;alias', false],
-    ['nor without alias', 'sip1.carrier.test:5999', false],
-    ['[3261 §18.1.1] and without a port those to the default one', 'sip1.carrier.test;alias', true, 'sip1.carrier.test:5061'],
-    ['[3261 §18.1.1] and with the default one those without a port', 'sip1.carrier.test:5061;alias', true, 'sip1.carrier.test'],
+    ['a connection with alias carries our requests to its address', '127.0.0.1:5999;alias', true],
+    ['a connection with alias carries no request to a name that its certificate lacks', 'sip2.carrier.test:5999;alias', false],
+    ['a connection without alias carries no request of ours', 'sip1.carrier.test:5999', false],
+    [
+      '[3261 §18.1.1] a connection with alias and without a port carries requests to the default port',
+      'sip1.carrier.test;alias',
+      true,
+      'sip1.carrier.test:5061',
+    ],
+    [
+      '[3261 §18.1.1] a connection with alias and the default port carries requests without a port',
+      'sip1.carrier.test:5061;alias',
+      true,
+      'sip1.carrier.test',
+    ],
   ] as const)('%s', (_what, sentBy, isUsed, target: string = sentBy.replace(';alias', '')) => {
     it.each([
-      ['when its certificate is checked', () => forHost, isUsed],
-      ['when it shows none', () => null, false],
+      ['when its certificate is verified', () => forHost, isUsed],
+      ['and no request at all when it shows none', () => null, false],
     ])('%s', async (_when, pair, isTaken) => {
       await start({}, { tls: await withClients(forDomain) });
       const shown = pair();
@@ -283,13 +293,13 @@ async function withClients(pair: CertificatePair): Promise<TlsMaterial> {
   return { certificates: [await pemOf(pair)], minVersion: 'TLSv1.2', ciphers: null, clients: { mode: 'request', ca: ca.ca } };
 }
 
-describe('a request whose peer has to be at a public address', () => {
+describe('a request that requires a public address of its peer', () => {
   const PUBLIC = [`${PUBLIC_ONLY_HEADER}: 1`];
   const UNAVAILABLE = 'SIP/2.0 503 Service Unavailable';
 
   it.each([
     ['a name that resolves to a private address', 'sips:x@carrier.test:PORT', true],
-    ['a name whose SRV target does', 'sips:x@carrier.test', true],
+    ['a name whose SRV target has one', 'sips:x@carrier.test', true],
     ['a private address', 'sip:x@127.0.0.1:PORT;transport=tcp', false],
   ])('is not sent to %s, not even over a connection of others', async (_what, template, isTls) => {
     const peer = await Peer.listen(isTls ? forDomain : null);
@@ -306,13 +316,13 @@ describe('a request whose peer has to be at a public address', () => {
     expect(peer.connections.map(({ received }) => received.length)).toEqual([1]);
   });
 
-  it('is not sent to one over UDP', async () => {
+  it('is not sent to a private address over UDP', async () => {
     await start({});
     const answer = await application.ask(`u|sip|||\r\nOPTIONS sip:x@10.0.0.1 SIP/2.0\r\n${PUBLIC.join('')}\r\n\r\n`);
     expect(answer).toContain('NOK|requested protocol/transport not available');
   });
 
-  it('may be sent over a connection that the peer opened; what follows in its dialog is not sent to a private Contact', async () => {
+  it('may be sent over a connection that the peer opened; later requests in its dialog are not sent to a private Contact', async () => {
     const inside = await Peer.listen(forDomain);
     await start({ 'A carrier.test': ['127.0.0.1'] }, { tls: await withClients(forDomain) });
     const carrier = await SipPeer.connect(server.portOf('TLS')!, ca.ca, { servername: 'carrier.test', ...(await pemOf(forDomain)) });
@@ -337,8 +347,8 @@ describe('a request whose peer has to be at a public address', () => {
   });
 });
 
-describe('a connection that we opened', () => {
-  it('[5923 §5] carries later requests to the same place, and is closed when idle', async () => {
+describe('a connection that the SIP server opened', () => {
+  it('[5923 §5] carries later requests to the same peer, and is closed when idle', async () => {
     const peer = await Peer.listen(null);
     await start({}, { limits: { ...SERVER_LIMITS, idleTimeoutMs: 300 } });
     const uri = `sip:x@127.0.0.1:${String(peer.port)};transport=tcp`;
@@ -355,7 +365,7 @@ describe('a connection that we opened', () => {
     expect(dns.asked).toEqual([]);
   });
 
-  it('is not opened when there are too many', async () => {
+  it('is refused when there are too many', async () => {
     const [one, two] = [await Peer.listen(null), await Peer.listen(null)];
     await start({}, { limits: { ...SERVER_LIMITS, maxConnections: 1 } });
     const connected = one.connection();
@@ -397,7 +407,7 @@ function callerRequest(method: string, sentBy: string): string[] {
 }
 
 describe('a response whose connection is closed', () => {
-  it.each(['OPTIONS', 'INVITE'])('[3261 §18.2.2] goes over a new one to the port of sent-by: %s', async (method) => {
+  it.each(['OPTIONS', 'INVITE'])('[3261 §18.2.2] is sent over a new one to the port of sent-by: %s', async (method) => {
     const peer = await Peer.listen(null);
     await start({});
     const caller = await SipPeer.connectTcp(server.portOf('TCP')!);
@@ -412,7 +422,7 @@ describe('a response whose connection is closed', () => {
     expect((await connection.final()).header('CSeq')).toBe(`1 ${method}`);
   });
 
-  it('[3261 §18.2.2] cannot go anywhere when the caller is gone: the application gets a CANCEL', async () => {
+  it('[3261 §18.2.2] is dropped when the caller is unreachable, and the application gets a CANCEL', async () => {
     const [dead] = await freePorts(1);
     await start({});
     const caller = await SipPeer.connectTcp(server.portOf('TCP')!);

@@ -80,8 +80,8 @@ const transportOf = (message: WireMessage): string | undefined => /^SIP\/2\.0\/(
 const branchOf = (message: WireMessage): string | undefined => /;branch=([^;]+)/.exec(message.header('Via') ?? '')?.[1];
 const refused = async (call: Promise<SrfDialog>): Promise<object> => call.catch((error: unknown) => error as object);
 
-describe('a request above 1300 bytes for a peer that is reached by UDP', () => {
-  it('[3261 §18.1.1] goes over TCP with a Via that says so, and is answered there; what is short goes by UDP', async () => {
+describe('a request above 1300 bytes to a UDP peer', () => {
+  it('[3261 §18.1.1] goes over TCP with a matching Via and is answered there; a short one goes by UDP', async () => {
     udp = await site.udp();
     const { connected } = await listening();
     const call = calling();
@@ -102,7 +102,7 @@ describe('a request above 1300 bytes for a peer that is reached by UDP', () => {
     expect(udp.received.map(({ startLine }) => startLine.split(' ')[0])).toEqual(['ACK', 'BYE']);
   });
 
-  it('[3261 §18.1.1] goes by UDP at once when the connection is refused, with a branch of its own, and the next one without asking', async () => {
+  it('[3261 §18.1.1] goes by UDP at once when TCP is refused, with a branch of its own, and the next one without a TCP attempt', async () => {
     udp = await site.udp();
     const call = calling();
     const invite = await udp.request('INVITE');
@@ -137,7 +137,7 @@ describe('a request above 1300 bytes for a peer that is reached by UDP', () => {
     await udp.request('ACK');
   });
 
-  it('[3261 §17.1.4] that a peer took over TCP is not sent again by UDP when the connection breaks: 408, for it may ring', async () => {
+  it('[3261 §17.1.4] that a peer took over TCP fails with 408 when the connection breaks, and is not repeated by UDP', async () => {
     udp = await site.udp();
     const { connected } = await listening();
     const call = calling();
@@ -148,7 +148,7 @@ describe('a request above 1300 bytes for a peer that is reached by UDP', () => {
     expect(udp.received).toEqual([]);
   });
 
-  it('[3261 §9.1] is cancelled where it went, and nowhere when it went nowhere yet', async () => {
+  it('[3261 §9.1] is cancelled where it was sent, and nowhere before it was sent', async () => {
     udp = await site.udp();
     await silent(udp.localPort);
     let cancel = (): void => undefined;
@@ -175,7 +175,7 @@ describe('a request above 1300 bytes for a peer that is reached by UDP', () => {
     expect((await tcp.request('ACK')).header('Via')).toBe(invite.header('Via'));
   });
 
-  it('stays on UDP when its URI says so, and in a message of 1300 bytes or less', async () => {
+  it('stays on UDP when its URI requires it, and at 1300 bytes or less', async () => {
     udp = await site.udp();
     const listener = await listening();
     for (const call of [calling(LONG, ';transport=udp'), calling({})]) {

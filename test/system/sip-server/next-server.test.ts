@@ -111,7 +111,7 @@ async function refused(trunk: OutboundTrunk, status: string, extra: readonly str
 }
 
 describe('an INVITE that the first of two servers refuses with 503', () => {
-  it('[3263 §4.3] goes to the second, the same but for its branch; the dialog is there', async () => {
+  it('[3263 §4.3] goes to the second, unchanged but for its branch, and the dialog is there', async () => {
     await start(first.port, second.port);
     const dialled = new Dialled();
     const final = dialled.final();
@@ -131,7 +131,7 @@ describe('an INVITE that the first of two servers refuses with 503', () => {
     expect(first.invited).toHaveLength(1);
   });
 
-  it('[3263 §4.3] and the second too: the application gets that 503, once', async () => {
+  it('[3263 §4.3] gives the application one 503, the second server’s, when that refuses it too', async () => {
     await start(first.port, second.port);
     const final = new Dialled().final();
     await refused(first, '503 Service Unavailable');
@@ -140,7 +140,7 @@ describe('an INVITE that the first of two servers refuses with 503', () => {
     expect([first.invited.length, second.invited.length]).toEqual([1, 1]);
   });
 
-  it('gets no server that cannot be connected: the 503 is the first one’s', async () => {
+  it('keeps the first server’s 503 when the other one cannot be connected', async () => {
     const [dead = 0] = await freePorts(1);
     await start(first.port, dead);
     const final = new Dialled().final();
@@ -149,7 +149,7 @@ describe('an INVITE that the first of two servers refuses with 503', () => {
     expect([statusOf(frame), sizeOf(frame) > 0]).toEqual(['SIP/2.0 503 Overloaded', true]);
   });
 
-  it('after a 180 goes nowhere: it may have rung', async () => {
+  it('after a 180 goes to no other, since it may have rung', async () => {
     await start(first.port, second.port);
     const final = new Dialled().final();
     const call = await first.call();
@@ -159,7 +159,7 @@ describe('an INVITE that the first of two servers refuses with 503', () => {
     expect(second.peers).toHaveLength(0);
   });
 
-  it('after its CANCEL goes nowhere', async () => {
+  it('after its CANCEL goes to no other', async () => {
     await start(first.port, second.port);
     const dialled = new Dialled();
     const final = dialled.final();
@@ -173,7 +173,7 @@ describe('an INVITE that the first of two servers refuses with 503', () => {
   });
 });
 
-describe('[8446 §4.4.2.4] an INVITE that the first server refuses by TLS 1.3 after the handshake, as it wants a certificate', () => {
+describe('[8446 §4.4.2.4] an INVITE that the first server refuses by TLS 1.3 after the handshake for lack of a certificate', () => {
   // With settings of its own, and without a certificate.
   const BARE = (): string[] => [`${TRUNK_TLS_HEADER}: ${writeTrunkTls({ ca: ca.ca })}`];
 
@@ -192,8 +192,8 @@ describe('[8446 §4.4.2.4] an INVITE that the first server refuses by TLS 1.3 af
 
   it.each([
     ['there is no second one', (): number[] => [first.port]],
-    ['nor the second can be connected', (dead: number): number[] => [first.port, dead]],
-  ])('is our own 503 when %s', async (_what, ports) => {
+    ['the second cannot be connected either', (dead: number): number[] => [first.port, dead]],
+  ])('gets our own 503 when %s', async (_what, ports) => {
     const [dead = 0] = await freePorts(1);
     await start(...ports(dead));
     const frame = await new Dialled(BARE()).final();
@@ -213,7 +213,7 @@ describe('an INVITE that a server may have taken', () => {
     },
   );
 
-  it('goes to no other when its connection is lost: 408, as when nobody answers', async () => {
+  it('gets 408 and goes to no other when its connection is lost', async () => {
     await start(first.port, second.port);
     const final = new Dialled().final();
     const call = await first.call();
@@ -223,7 +223,7 @@ describe('an INVITE that a server may have taken', () => {
     expect(second.peers).toHaveLength(0);
   });
 
-  it('[5923 §6] is in doubt, too, when the connection that the carrier opened is lost', async () => {
+  it('[5923 §6] gets 408, too, when the connection that the carrier opened is lost', async () => {
     await start(first.port);
     const carrier = await SipPeer.connect(server.portOf('TLS')!, ca.ca, { servername: 'carrier.test', ...(await pemOf(pair)) });
     await offerAlias(carrier, application, 'carrier.test;alias');
@@ -235,7 +235,7 @@ describe('an INVITE that a server may have taken', () => {
     expect(first.peers).toHaveLength(0);
   });
 
-  it('stays in doubt with the second server', async () => {
+  it('gets 408 when the connection to the second server is lost', async () => {
     await start(first.port, second.port);
     const final = new Dialled().final();
     await refused(first, '503 Service Unavailable');
@@ -245,7 +245,7 @@ describe('an INVITE that a server may have taken', () => {
   });
 });
 
-describe('[3261 §21.5.4] Retry-After', () => {
+describe('[3261 §21.5.4] Retry-After in a 503', () => {
   /** Places a call that one of the two declines; which. */
   async function next(): Promise<'first' | 'second'> {
     const before = first.invited.length;
@@ -270,7 +270,7 @@ describe('[3261 §21.5.4] Retry-After', () => {
     await final;
   }
 
-  it('keeps later calls from that server as long as it says, where there is another', async () => {
+  it('keeps later calls from that server for its duration, where there is another', async () => {
     await start(first.port, second.port);
     await refusedOnce(['Retry-After: 60 (maintenance)']);
     expect(await next()).toBe('second');
@@ -284,7 +284,7 @@ describe('[3261 §21.5.4] Retry-After', () => {
     expect(await next()).toBe('first');
   });
 
-  it('of the only server changes nothing', async () => {
+  it('has no effect when the server is the only one', async () => {
     await start(first.port);
     for (const _call of [1, 2]) {
       const final = new Dialled().final();
@@ -294,7 +294,7 @@ describe('[3261 §21.5.4] Retry-After', () => {
     expect(first.peers).toHaveLength(1);
   });
 
-  it('left out means this call alone', async () => {
+  it('limits the refusal to this call when it is missing', async () => {
     await start(first.port, second.port);
     await refusedOnce([]);
     expect(await next()).toBe('first');

@@ -96,20 +96,20 @@ const closed = (socket: Socket): Promise<void> =>
 describe('a balancer that speaks the PROXY protocol', () => {
   it.each([
     ['IPv4', [tcp4('203.0.113.7', 40_061)], ['tls', '203.0.113.7', '40061']],
-    ['IPv4, with more that is skipped', [tcp4('203.0.113.8', 40_062, Buffer.alloc(64, 4))], ['tls', '203.0.113.8', '40062']],
+    ['IPv4, with extensions that are skipped', [tcp4('203.0.113.8', 40_062, Buffer.alloc(64, 4))], ['tls', '203.0.113.8', '40062']],
     ['IPv6', [tcp6(40_063)], ['tls', '2001:db8::7', '40063']],
     [
       'in two pieces',
       [tcp4('203.0.113.9', 40_064).subarray(0, 9), tcp4('203.0.113.9', 40_064).subarray(9)],
       ['tls', '203.0.113.9', '40064'],
     ],
-  ])('says where a TLS connection comes from: %s', async (_what, pieces, from) => {
+  ])('names the source of a TLS connection: %s', async (_what, pieces, from) => {
     const peer = await tlsThrough(pieces);
     expect(await seenFrom(peer)).toEqual(from);
     peer.close();
   });
 
-  it('says it of a TCP connection too, and is itself the source of its health check', async () => {
+  it('names the source of a TCP connection, and is itself the source of its health check', async () => {
     const socket = await raw(server.portOf('TCP')!, BALANCER);
     socket.write(tcp4('203.0.113.10', 40_065));
     const peer = SipPeer.accepted(socket);
@@ -129,7 +129,7 @@ describe('a balancer that speaks the PROXY protocol', () => {
     ['no addresses', header(0x21, 0x00, Buffer.alloc(0))],
     ['addresses that are cut off', header(0x21, 0x11, Buffer.alloc(5))],
     ['65,535 bytes more', header(0x21, 0x11, Buffer.alloc(65_535))],
-  ])('is cut off when it sends %s in its place', async (_what, bytes) => {
+  ])('loses its connection when it sends %s in place of a header', async (_what, bytes) => {
     const socket = await raw(server.portOf('TCP')!, BALANCER);
     const gone = closed(socket);
     const logged = log.next('sip.proxy_protocol.no_header');
@@ -138,14 +138,14 @@ describe('a balancer that speaks the PROXY protocol', () => {
     expect((await logged).fields).toEqual({ peer: BALANCER });
   });
 
-  it('is cut off when the header does not come in time', async () => {
+  it('loses its connection when the header does not come in time', async () => {
     const socket = await raw(server.portOf('TCP')!, BALANCER);
     const gone = closed(socket);
     socket.write(SIGNATURE);
     await gone;
   });
 
-  it('is not believed from an address that is not on the list', async () => {
+  it('loses its connection when its address is not on the list', async () => {
     const socket = await raw(server.portOf('TLS')!, '127.0.0.1');
     const gone = closed(socket);
     socket.write(tcp4('203.0.113.7', 40_061));

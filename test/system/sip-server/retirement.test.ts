@@ -108,7 +108,7 @@ describe('a SIP server that gets SIGTERM', () => {
     await ended({ connections: 2, transactions: 1, cut: 0 });
   });
 
-  it('reads on while one of the peer is open, and answers it', async () => {
+  it('keeps reading while a request of the peer is open, and answers it', async () => {
     const to = await talking();
     const seen = application.sip();
     peer.send(request('INFO', to, 2));
@@ -122,7 +122,7 @@ describe('a SIP server that gets SIGTERM', () => {
     await ended({ connections: 1, cut: 0 });
   });
 
-  it('says what it cut after 2 s', async () => {
+  it('logs what it cut after 2 s', async () => {
     await talking();
     application.send('info|sip||c1;from-tag=f1\r\nINFO sip:placeholder SIP/2.0\r\n\r\n');
     await peer.request('INFO');
@@ -130,7 +130,7 @@ describe('a SIP server that gets SIGTERM', () => {
     await ended({ connections: 0, transactions: 1, cut: 1 });
   });
 
-  it('leaves what the application sends later to the next one: its connection has ended here', async () => {
+  it('refuses later requests of the application, which the next server sends', async () => {
     await talking();
     const held = await SipPeer.connect(port, ca);
     held.send(request('INFO').map((line) => line.replace('Call-ID: c1', 'Call-ID: c2')));
@@ -144,7 +144,7 @@ describe('a SIP server that gets SIGTERM', () => {
   });
 });
 
-it('a TLS peer is told of the end', async () => {
+it('sends close_notify to a TLS peer', async () => {
   const client = spawn('openssl', ['s_client', '-connect', `127.0.0.1:${String(port)}`, '-quiet', '-no_ign_eof'], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });

@@ -46,21 +46,21 @@ async function takers(method: 'INVITE' | 'MESSAGE', times: number): Promise<stri
   return all;
 }
 
-describe('several applications', () => {
-  it('take turns, each method for itself', async () => {
+describe('the SIP server with several applications', () => {
+  it('gives each a turn, by method', async () => {
     for (const name of ['A', 'B', 'C']) await site.application(named(name));
     expect(await takers('INVITE', 6)).toEqual(['A', 'B', 'C', 'A', 'B', 'C']);
     expect(await takers('MESSAGE', 4)).toEqual(['A', 'B', 'C', 'A']);
   });
 
-  it('remove_route withdraws the named method of that application, and nothing else', async () => {
+  it('takes a method from the application that sends remove_route, and nothing else', async () => {
     const [a] = [await site.application(named('A')), await site.application(named('B'))];
     a.unregisterForMessages('invite');
     await expect.poll(() => takers('INVITE', 2)).toEqual(['B', 'B']);
     expect((await takers('MESSAGE', 4)).sort()).toEqual(['A', 'A', 'B', 'B']);
   });
 
-  it('one that leaves has no turn any more', async () => {
+  it('gives no turn to one that has left', async () => {
     const [a] = [await site.application(named('A')), await site.application(named('B')), await site.application(named('C'))];
     const gone = log.next('sip_server.application.gone');
     site.leave(a);
@@ -68,7 +68,7 @@ describe('several applications', () => {
     expect((await takers('INVITE', 4)).sort()).toEqual(['B', 'B', 'C', 'C']);
   });
 
-  it('a dialog stays with the one that answered it', async () => {
+  it('leaves a dialog with the one that answered it', async () => {
     const infos: string[] = [];
     const answering =
       (name: string) =>
@@ -90,7 +90,7 @@ describe('several applications', () => {
     for (const call of calls) expect((await call.ask('BYE')).status).toBe(200);
   });
 
-  it('tags are known to the log', async () => {
+  it('logs their tags', async () => {
     const connected = log.next('sip_server.application.connected');
     const { version } = await site.application(named('A'), ['gw:one', 'blue']);
     expect((await connected).fields['tags']).toEqual(['gw:one', 'blue']);
@@ -98,8 +98,8 @@ describe('several applications', () => {
   });
 });
 
-describe('call detail events', () => {
-  it('attempt, start and stop of calls both ways, with source, role and reason', async () => {
+describe('the SIP server with call detail events', () => {
+  it('sends attempt, start and stop of calls both ways, with source, role and reason', async () => {
     const events: string[] = [];
     const srf = await site.application((application) => {
       application.on('cdr:attempt', (source, _time, message) => events.push(`attempt ${source} ${message.method}`));
@@ -128,8 +128,8 @@ describe('call detail events', () => {
   });
 });
 
-describe('zero-length calls', () => {
-  it('200 of 200 end with a destroy event, in the callback form', async () => {
+describe('the SIP server, for calls of zero length,', () => {
+  it('gives all 200 a destroy event, in the callback form', async () => {
     let destroyed = 0;
     await site.application((srf) => {
       srf.invite((req, res) => {
@@ -145,7 +145,7 @@ describe('zero-length calls', () => {
   });
 });
 
-describe('an application that is killed', () => {
+describe('the SIP server, when an application is killed,', () => {
   const PROGRAM = `
     const Srf = require('drachtio-srf');
     const [port, sdp, ...tags] = process.argv.slice(1);
@@ -173,7 +173,7 @@ describe('an application that is killed', () => {
     };
   }
 
-  it('its calls get BYE, its unanswered INVITEs 503 with Retry-After', async () => {
+  it('sends BYE to its calls, and 503 with Retry-After to its unanswered INVITEs', async () => {
     const kill = await program();
     const call = await answered(peer, 'x');
     const ringing = invite(peer, 'ring');
@@ -187,7 +187,7 @@ describe('an application that is killed', () => {
     ringing.acknowledgeRefusal(refusal);
   });
 
-  it('with a tag gw:… its calls wait and are handed back to it', async () => {
+  it('keeps the calls of one with a tag gw:… and hands them back to it', async () => {
     const kill = await program('gw:one');
     const call = await answered(peer, 'x');
     await kill();
@@ -246,7 +246,7 @@ describe('an application that is killed', () => {
     return { callee, invite: await callee.request('INVITE'), kill, saw: (text) => expect.poll(() => output).toContain(text) };
   }
 
-  it('[3261 §9.1] [3261 §13.2.2.4] its own INVITE is cancelled; a 200 that comes nevertheless gets ACK and BYE at once', async () => {
+  it('[3261 §9.1] [3261 §13.2.2.4] cancels its INVITE, and sends ACK and BYE at once to a 200 that still comes', async () => {
     const { callee, invite: ours, kill, saw } = await caller();
     respond(callee, ours, '180 Ringing', { tag: 'c1' });
     await saw('180');
@@ -260,7 +260,7 @@ describe('an application that is killed', () => {
     respond(callee, bye, '200 OK');
   });
 
-  it('[3261 §13.2.2.4] its own call that it had not acknowledged gets ACK and BYE at once, whatever its tag', async () => {
+  it('[3261 §13.2.2.4] sends ACK and BYE at once to its call that it had not acknowledged, whatever its tag', async () => {
     const { callee, invite: ours, kill, saw } = await caller();
     respond(callee, ours, '200 OK', { tag: 'c2', body: SDP });
     await saw('200');
@@ -271,7 +271,7 @@ describe('an application that is killed', () => {
     expect(site.server.counts['calls']).toBe(0);
   });
 
-  it('with a tag gw:… that does not come back: BYE when the grace is over', async () => {
+  it('sends BYE after the grace period to the calls of one with a tag gw:… that does not come back', async () => {
     const kill = await program('gw:one');
     const call = await answered(peer, 'x');
     await kill();

@@ -63,8 +63,8 @@ function options(extra: readonly string[] = []): string[] {
   ];
 }
 
-describe('the handshake', () => {
-  it('refuses TLS 1.1, takes 1.2 and 1.3', async () => {
+describe('the TLS handshake of the SIP server', () => {
+  it('refuses TLS 1.1, and accepts 1.2 and 1.3', async () => {
     const port = await start();
     // At security level 0 OpenSSL itself would still speak 1.1: it is the server that refuses.
     const old = await sClient(port, '-tls1_1', '-cipher', 'ALL:@SECLEVEL=0');
@@ -79,13 +79,13 @@ describe('the handshake', () => {
     expect(await sClient(port, '-tls1_3')).toContain('New, TLSv1.3');
   });
 
-  it('shows the whole chain', async () => {
+  it('shows the whole certificate chain', async () => {
     const shown = await sClient(await start(), '-CAfile', ca.caFile, '-servername', 'main.test');
     expect(shown.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
     expect(shown).toContain('Verify return code: 0 (ok)');
   });
 
-  it('speaks the ciphers of the setting and no other', async () => {
+  it('accepts the ciphers of the setting and no other', async () => {
     const port = await start('sip.tls_ciphers=ECDHE-ECDSA-AES256-GCM-SHA384:TLS_AES_256_GCM_SHA384');
     expect(await sClient(port, '-tls1_2')).toContain('Cipher is ECDHE-ECDSA-AES256-GCM-SHA384');
     expect(await sClient(port, '-tls1_3')).toContain('Cipher is TLS_AES_256_GCM_SHA384');
@@ -99,17 +99,17 @@ describe('the handshake', () => {
     ['a.wild.test', () => wildcard],
     ['a.b.wild.test', () => main],
     ['unknown.test', () => main],
-  ])('[6066 §3] chooses the certificate by the name asked for: %s', async (name, expected) => {
+  ])('[6066 §3] shows the certificate for the requested name: %s', async (name, expected) => {
     expect(await shownSerial(await start(), name)).toBe(expected().serial);
   });
 
-  it('shows the first certificate to whoever names no host', async () => {
+  it('shows the first certificate to a client that names no host', async () => {
     const shown = await sClient(await start(), '-noservername');
     expect(shown).toContain('subject=CN = main');
   });
 });
 
-describe('certificates of peers', () => {
+describe('the SIP server, with sip.client_certificates', () => {
   let peer: CertificatePair;
   let stranger: TestCa;
   let strange: CertificatePair;
@@ -146,13 +146,13 @@ describe('certificates of peers', () => {
     return lines;
   }
 
-  it('off: nobody is asked, and what a peer says of itself is taken out', async () => {
+  it('off, requests no certificate and removes what a peer claims in a header', async () => {
     const port = await start();
     expect(await sClient(port)).toContain('No client certificate CA names sent');
     expect(await seenIdentity(port, null)).toEqual([]);
   });
 
-  it('request: the names of a checked one reach the application, those of a strange one do not, and none is served too', async () => {
+  it('request, passes the names of a verified certificate alone to the application, and also serves a peer without one', async () => {
     const port = await start(...asked('request'));
     expect(await sClient(port)).toContain('CN = Test CA');
     expect(await seenIdentity(port, peer)).toEqual(['X-Trunkline-Tls-Identity: DNS:sip.carrier.test, URI:sip:carrier.test']);
@@ -160,14 +160,14 @@ describe('certificates of peers', () => {
     expect(await seenIdentity(port, null)).toEqual([]);
   });
 
-  it('request, in a certificate chosen by name', async () => {
+  it('request, requests one in a handshake whose certificate is chosen by name', async () => {
     const port = await start(...asked('request'));
     const shown = await sClient(port, '-servername', 'other.test', '-cert', peer.certFile, '-key', peer.keyFile, '-tls1_2');
     expect(shown).toContain('subject=CN = other');
     expect(shown).toContain('CN = Test CA');
   });
 
-  it('require: refuses a peer with none and with a strange one, serves one with a good one', async () => {
+  it('require, refuses a peer with none and with an unknown one, and serves one with a good one', async () => {
     const port = await start(...asked('require'));
     expect(await seenIdentity(port, peer)).toEqual(['X-Trunkline-Tls-Identity: DNS:sip.carrier.test, URI:sip:carrier.test']);
     for (const own of [null, strange]) {
@@ -179,7 +179,7 @@ describe('certificates of peers', () => {
   });
 });
 
-describe('a reload', () => {
+describe('a reload of the certificates', () => {
   let directory: string;
   let log: EventLog;
   let reloader: TlsReloader | undefined;
@@ -233,7 +233,7 @@ describe('a reload', () => {
     before.close();
   });
 
-  it('sees a link that is changed, as cert-manager changes it', async () => {
+  it('notices a symbolic link that changes as cert-manager changes it', async () => {
     await install(main, at('..v1'));
     await install(other, at('..v2'));
     await symlink('..v1', at('..data'));
@@ -250,9 +250,9 @@ describe('a reload', () => {
   it.each([
     ['a certificate that is cut off', 'tls.crt', (text: string) => text.slice(0, 200), /cert_file = .*certificate 1 of 1 cannot be read/],
     ['an empty file', 'tls.crt', () => '', /cert_file = .* has no certificate/],
-    ['a key that is none', 'tls.key', () => 'nonsense', /key_file = .* has no usable private key/],
+    ['a key that cannot be read', 'tls.key', () => 'nonsense', /key_file = .* has no usable private key/],
     ['the key of another certificate', 'tls.key', () => readFile(other.keyFile, 'utf8'), /key_file = .* is not the key of sip\.cert_file/],
-  ] as const)('keeps the old one at %s, and says so', async (_what, name, spoil, message) => {
+  ] as const)('keeps the old one at %s, and logs an error', async (_what, name, spoil, message) => {
     await install(main, directory);
     const port = await watched();
     const failed = log.next('sip.tls.reload_failed');
@@ -263,7 +263,7 @@ describe('a reload', () => {
     expect(await shownSerial(port, 'localhost')).toBe(main.serial);
   });
 
-  it('says of a file that is gone that it cannot be read, once, and again when asked', async () => {
+  it('logs once that a file is missing, and again on request', async () => {
     await install(main, directory);
     const port = await watched();
     const failed = log.next('sip.tls.reload_failed');
@@ -275,8 +275,8 @@ describe('a reload', () => {
   });
 });
 
-describe('the process', () => {
-  it('reads its certificates again at SIGHUP and goes on', async () => {
+describe('the SIP server process', () => {
+  it('reads its certificates again at SIGHUP and continues', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'trunkline-hup-'));
     server = await startSipServer();
     const [port, control] = await freePorts(2);

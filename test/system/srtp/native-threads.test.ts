@@ -8,7 +8,7 @@ const THREADS = 4;
 const SESSIONS = 400;
 const PACKETS = 40;
 
-it('sessions of several threads at once protect and unprotect every packet, and none disturbs another', async () => {
+it('SRTP sessions of several threads protect and unprotect every packet at once without disturbing each other', async () => {
   const good = await stressInThreads(resolve('native/build/Release/srtp.node'), THREADS, SESSIONS, PACKETS);
   expect(good).toEqual(Array.from({ length: THREADS }, () => SESSIONS * PACKETS));
 });

@@ -38,7 +38,7 @@ const send = (from: Socket, to: UdpSocket, text: string | Buffer, address = '127
 
 describe('a UDP socket of the endpoint', () => {
   it.each(['127.0.0.1', '::1'])(
-    'gives the datagrams of its peers with their numbers, and only counts those of others, on %s',
+    'delivers the datagrams of its peers with their numbers, and only counts those of others, on %s',
     async (address) => {
       const { socket, received } = await open(address);
       const [one, other, stranger] = [await far(address), await far(address), await far(address)];
@@ -57,7 +57,7 @@ describe('a UDP socket of the endpoint', () => {
     },
   );
 
-  it('gives 500 datagrams that wait at once, in order, each in memory of its own', async () => {
+  it('delivers 500 datagrams that wait at once, in order, each in memory of its own', async () => {
     const { socket, received } = await open();
     socket.growReceiveBuffer(4 << 20);
     const peer = await far();
@@ -68,7 +68,7 @@ describe('a UDP socket of the endpoint', () => {
     expect(received).toEqual(sent.map((text) => [number, text]));
   });
 
-  it('sends what was handed over in one turn, in order, to each peer', async () => {
+  it('sends what it got in one turn, in order, to each peer', async () => {
     const { socket } = await open();
     const ends = [await far(), await far()];
     const heard = ends.map((end) => {
@@ -89,7 +89,7 @@ describe('a UDP socket of the endpoint', () => {
     expect(socket.sendErrors).toBe(0);
   });
 
-  it('exchanges datagrams of up to 65,507 bytes where it was opened for them, beside one for packets', async () => {
+  it('exchanges datagrams of up to 65,507 bytes when opened for them, beside one for packets', async () => {
     const [long, short] = [await open(), await open()];
     const received: string[] = [];
     const port = await freeRange(2);
@@ -108,7 +108,7 @@ describe('a UDP socket of the endpoint', () => {
     await expect.poll(() => short.received).toEqual([[0, 'short']]);
   });
 
-  it('sends what waits before it closes, and nothing afterwards', async () => {
+  it('sends what is queued before it closes, and nothing afterwards', async () => {
     const { socket } = await open();
     const end = await far();
     const peer = socket.addPeer('127.0.0.1', end.address().port);
@@ -142,7 +142,7 @@ describe('a UDP socket of the endpoint', () => {
     expect(received).toEqual([]);
   });
 
-  it('drops and counts a packet that the system does not take; those behind it go out', async () => {
+  it('drops and counts a packet that the system refuses, and sends those behind it', async () => {
     const { socket } = await open();
     const end = await far();
     const nowhere = socket.addPeer('127.0.0.1', 0);
@@ -160,7 +160,7 @@ describe('a UDP socket of the endpoint', () => {
     expect(socket.sendErrors).toBe(2);
   });
 
-  it('gives an empty one for a datagram that is too long, and refuses to send one', async () => {
+  it('delivers an empty datagram for one that is too long, and refuses to send one', async () => {
     const { socket, received } = await open();
     const end = await far();
     const peer = socket.addPeer('127.0.0.1', end.address().port);
@@ -170,14 +170,14 @@ describe('a UDP socket of the endpoint', () => {
     expect(() => socket.send(peer, Buffer.alloc(10), 11)).toThrow(TypeError);
   });
 
-  it('throws the system’s error when the port is taken, and a TypeError for an address that is none', async () => {
+  it('throws the system’s error when the port is taken, and a TypeError for an invalid address', async () => {
     const { socket } = await open();
     expect(() => new UdpSocket('127.0.0.1', socket.port, () => undefined)).toThrow(expect.objectContaining({ code: 'EADDRINUSE' }));
     expect(() => new UdpSocket('localhost', 0, () => undefined)).toThrow(TypeError);
     expect(() => socket.addPeer('localhost', 1)).toThrow(TypeError);
   });
 
-  it('lets a thread be ended under its traffic, many times, with nothing left behind', async () => {
+  it('lets a thread end under its traffic, many times, with nothing left behind', async () => {
     const addon = fileURLToPath(new URL('../../../native/build/Release/srtp.node', import.meta.url));
     const program = fileURLToPath(new URL('../../support/media/udp-thread.mjs', import.meta.url));
     const end = await far();
@@ -197,7 +197,7 @@ describe('a UDP socket of the endpoint', () => {
     }
   });
 
-  it('lets a thread be ended that does nothing but call it: the process goes on', async () => {
+  it('lets a thread end that only calls it, and the process continues', async () => {
     const addon = fileURLToPath(new URL('../../../native/build/Release/srtp.node', import.meta.url));
     const program = `const { parentPort, workerData } = require('node:worker_threads');
       const { UdpSocket } = require(workerData);

@@ -42,14 +42,14 @@ async function ticksUntil(instance: string, calls: number): Promise<void> {
 }
 
 describe('a batch whose attempts a replica confirms (WAIT 1)', () => {
-  it('dials once the replica has the attempt', async () => {
+  it('dials once the replica has confirmed the attempt', async () => {
     const batchId = await world.batch(3);
     await ticksUntil('a', 3);
     expect(await attemptsAt(replica, batchId)).toBe(':3');
     for (const callId of [...world.open.keys()]) world.end(callId, 'CALLEE_HANGUP');
   });
 
-  it('dials nothing while the replica does not answer, and everything once it does', async () => {
+  it('dials nothing while the replica does not answer, and all numbers once it does', async () => {
     const batchId = await world.batch(4);
     const gateway = world.gateway('b');
     const before = world.invites.size;

@@ -122,7 +122,7 @@ for (const cluster of [false, true]) {
 
     const stored = async (of: Server): Promise<string[]> => (await of.store.dialogs(of.name)).map(([key]) => key).sort();
 
-    it('each has its dialogs there a moment after they change', async () => {
+    it('store the dialogs of each a moment after they change', async () => {
       const a = await server('a');
       await a.lives(500);
       a.has('one');
@@ -134,7 +134,7 @@ for (const cluster of [false, true]) {
       expect(await stored(a)).toEqual(['two']);
     });
 
-    it('who takes over learns from the clock of Redis when the lost one lived last', async () => {
+    it('read from the clock of Redis when a lost one was last alive', async () => {
       const a = await server('a');
       a.has('one');
       await a.lives(500);
@@ -150,7 +150,7 @@ for (const cluster of [false, true]) {
       expect(b.awayMs).toBeLessThan(3_660_000);
     });
 
-    it('one that falls silent is taken over after 2 s, at numbers that it cannot have used', async () => {
+    it('take over one that falls silent after 2 s, at sequence numbers that it cannot have used', async () => {
       const [a, b] = [await server('a'), await server('b')];
       a.has('one');
       await a.lives(500);
@@ -166,7 +166,7 @@ for (const cluster of [false, true]) {
       expect(a.cell.isOwner).toBe(false);
     });
 
-    it('one that learns of it drops those dialogs, keeps the others, and is a cell like any other again', async () => {
+    it('let one that was taken over drop those dialogs, keep the others and be a cell again', async () => {
       const [a, b] = [await server('a'), await server('b')];
       a.has('one');
       await a.lives(500);
@@ -182,7 +182,7 @@ for (const cluster of [false, true]) {
       expect(Object.keys(b.seq).sort()).toEqual(['new', 'one']);
     });
 
-    it('one that begins again learns what was taken from it, and has the rest', async () => {
+    it('let one that starts again learn what was taken from it, and keep the rest', async () => {
       const [a, b] = [await server('a'), await server('b')];
       a.has('one');
       await a.lives(500);
@@ -199,7 +199,7 @@ for (const cluster of [false, true]) {
       expect(again.dropped).toEqual(['one']);
     });
 
-    it('one whose gateways live is not lost', async () => {
+    it('keep one whose gateways are alive', async () => {
       const stores = openRedisStores({
         commandTimeoutMs: HANG_GUARD_MS,
         url: redis.url,
@@ -220,7 +220,7 @@ for (const cluster of [false, true]) {
       expect(b.seq).toEqual({ one: 10_100 });
     });
 
-    it('one that stood still itself takes nobody over at once', async () => {
+    it('take over nothing at once after they were suspended themselves', async () => {
       const [a, b] = [await server('a'), await server('b')];
       a.has('one');
       await a.lives(500);
@@ -232,7 +232,7 @@ for (const cluster of [false, true]) {
       expect(b.seq).toEqual({ one: 10_100 });
     });
 
-    it('Redis that lost everything gets it again', async () => {
+    it('store everything again after Redis lost it', async () => {
       const a = await server('a');
       a.has('one');
       await a.lives(500);

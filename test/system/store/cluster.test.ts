@@ -58,7 +58,7 @@ describe('a Redis Cluster of three nodes', () => {
       which,
     ).resolves.toBe(number);
 
-  it('serves what is on the others while a node is away, and all of it when the node is back', async () => {
+  it('serves the keys of the other nodes while one is down, and all of them when it is back', async () => {
     const orgId = await orgOn((key) => isOn(key, 1));
     const [there, away] = [await numberOn((key) => isOn(key, 1)), await numberOn((key) => isOn(key, 2))];
     for (const number of [there, away]) await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}) });
@@ -75,7 +75,7 @@ describe('a Redis Cluster of three nodes', () => {
     await stores.ping();
   });
 
-  it('tells a gateway of changes on any node, also when the one that it listened to is gone', async () => {
+  it('sends a gateway changes on any node, also when the one that it listened to is gone', async () => {
     const isOnLast = (key: string): Promise<boolean> => isOn(key, 2);
     const orgId = await orgOn(isOnLast);
     const number = await numberOn(isOnLast);
@@ -93,7 +93,7 @@ describe('a Redis Cluster of three nodes', () => {
     await expect(gateway.routes.lookup(number, null)).rejects.toBeInstanceOf(StoreUnavailableError);
   });
 
-  it('finds the numbers of all nodes when it repairs indexes', async () => {
+  it('has the numbers of all its nodes found when indexes are repaired', async () => {
     const { org_id: orgId } = await stores.orgs.create({ name: 'one', sip_enabled: true });
     for (const node of [0, 1, 2]) {
       const number = await numberOn((key) => isOn(key, node));

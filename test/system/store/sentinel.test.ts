@@ -16,7 +16,7 @@ import { eventually } from '../../redis/api/http-fixture.js';
 
 /** What the product promises: service is back by itself within 5 s of the loss. */
 
-describe('a primary with a replica and three Sentinels', () => {
+describe('a store on a primary with a replica and three Sentinels', () => {
   let redis: TestSentinels;
   let stores: RedisStores;
   let other: RedisStores;
@@ -49,7 +49,7 @@ describe('a primary with a replica and three Sentinels', () => {
   it.each<[string, () => void | Promise<void>]>([
     ['dies', () => redis.primary.stopServer()],
     ['hangs', () => redis.primary.freeze()],
-  ])('goes over to the replica when the primary %s: what was kept is there, and changes are heard by all gateways', async (_how, lose) => {
+  ])('fails over to the replica when the primary %s: its data is there, and all gateways get changes', async (_how, lose) => {
     const { org_id: orgId } = await stores.orgs.create({ name: 'one', sip_enabled: true });
     const number: E164 = freshNumber();
     await stores.numbers.attach(orgId, number, { inbound: inboundSetting({}) });
@@ -84,7 +84,7 @@ describe('a primary with a replica and three Sentinels', () => {
     );
   });
 
-  it('goes over, too, when the word of it comes while it is connecting', async () => {
+  it('fails over also when the message about it comes while it is connecting', async () => {
     const sentinel = { name: redis.name, password: null };
     const connection = new RedisConnection({ url: redis.url, sentinel, clock: systemClock, log: silentLog });
     await connection.ready(HANG_GUARD_MS);

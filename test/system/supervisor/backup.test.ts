@@ -14,7 +14,7 @@ afterEach(async () => {
   gateways = [];
 });
 
-it('a copy made while it runs, as docs/operations.md has it, comes back elsewhere with everything that customers set', async () => {
+it('a copy made at run time by docs/operations.md restores elsewhere everything that customers set', async () => {
   const first = await RunningGateway.start();
   gateways.push(first);
   await attach(first, '+15550100777', { max_concurrent_calls: 3 });

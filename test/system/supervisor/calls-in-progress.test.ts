@@ -57,8 +57,8 @@ async function kill(name: ChildName): Promise<void> {
   await expect.poll(isReady).toBe(true);
 }
 
-describe('a call in progress when a part dies', () => {
-  it('redis-server: the call goes on until its own end, and nothing of it is left', async () => {
+describe('a call in progress', () => {
+  it('continues until its own end when redis-server dies, and leaves nothing', async () => {
     const { peer, call } = await answered();
     await kill('redis-server');
     // No audio comes from this carrier: the gateway ends the call when the media timeout is over.
@@ -69,7 +69,7 @@ describe('a call in progress when a part dies', () => {
     peer.close();
   });
 
-  it('rtpengine: the call moves to the one that the supervisor starts, or ends when that takes too long', async () => {
+  it('moves to the rtpengine that the supervisor starts, or ends when that takes too long', async () => {
     const call = await CarrierCall.talking(gateway, gateway.ready.phone_number);
     const killedMs = performance.now();
     await kill('rtpengine');
@@ -84,7 +84,7 @@ describe('a call in progress when a part dies', () => {
     call.close();
   });
 
-  it('sip-server: the call goes on, its carrier ends it over another connection, and nothing of it is left', async () => {
+  it('continues when sip-server dies, and leaves nothing when its carrier ends it over another connection', async () => {
     const call = await CarrierCall.talking(gateway, gateway.ready.phone_number);
     await kill('sip-server');
     await call.peer.whenClosed();
@@ -95,7 +95,7 @@ describe('a call in progress when a part dies', () => {
     call.close();
   });
 
-  it('sip-server: a call whose carrier neither speaks nor can be reached ends when its audio does', async () => {
+  it('ends with its audio when sip-server dies and its carrier neither sends a request nor can be reached', async () => {
     const { peer } = await answered();
     await kill('sip-server');
     await peer.whenClosed();
@@ -104,6 +104,6 @@ describe('a call in progress when a part dies', () => {
 });
 
 // The last one: it stops the instance.
-it('leaves no call in the gateway: it stops before the drain time', async () => {
+it('leaves nothing in the gateway, which stops before the drain time', async () => {
   expect(await gateway.stop()).toBe(0);
 });

@@ -27,7 +27,7 @@ async function again(hosts: readonly string[], atMs: number): Promise<{ ca: stri
   return { ca: (await read(files.caFile)).serialNumber, server: (await read(files.certFile)).serialNumber };
 }
 
-it('makes a CA and a server certificate that it signed, for the names, with keys that only the owner reads', async () => {
+it('the supervisor issues a CA and a server certificate signed by it, for the names, with keys that only the owner can read', async () => {
   const [ca, server] = [await read(files.caFile), await read(files.certFile)];
   expect([ca.ca, server.ca, server.verify(ca.publicKey)]).toEqual([true, false, true]);
   expect(server.subjectAltName).toBe('DNS:localhost, IP Address:127.0.0.1');
@@ -36,22 +36,22 @@ it('makes a CA and a server certificate that it signed, for the names, with keys
   expect((await readdir(directory)).filter((name) => /\.(csr|ext|crt|new)$/.test(name))).toEqual([]);
 });
 
-it('keeps both while they serve', async () => {
+it('the supervisor keeps CA and server certificate while they are valid', async () => {
   const before = await again(HOSTS, nowMs);
   expect(await again(['localhost'], nowMs + 300 * DAY_MS)).toEqual(before);
 });
 
 it.each([
   ['a name is missing', [...HOSTS, 'sip.example.org'], 0],
-  ['it ends within 30 days', HOSTS, 370],
-])('makes a new server certificate of the same CA when %s', async (_what, hosts, days) => {
+  ['it expires within 30 days', HOSTS, 370],
+])('the supervisor issues a new server certificate of the same CA when %s', async (_what, hosts, days) => {
   const before = await again(HOSTS, nowMs);
   const after = await again(hosts, nowMs + days * DAY_MS);
   expect(after.ca).toBe(before.ca);
   expect(after.server).not.toBe(before.server);
 });
 
-it('makes new ones when the key of the CA is gone', async () => {
+it('the supervisor issues new ones when the key of the CA is missing', async () => {
   const before = await again(HOSTS, nowMs);
   await rm(join(directory, 'ca-key.pem'));
   const after = await again(HOSTS, nowMs);
@@ -59,7 +59,7 @@ it('makes new ones when the key of the CA is gone', async () => {
   expect((await read(files.certFile)).verify((await read(files.caFile)).publicKey)).toBe(true);
 });
 
-it('makes a new server certificate when its key is gone', async () => {
+it('the supervisor issues a new server certificate when its key is missing', async () => {
   const before = await again(HOSTS, nowMs);
   await rm(files.keyFile);
   const after = await again(HOSTS, nowMs);

@@ -86,8 +86,8 @@ async function stopped(name: ChildName, work: () => Promise<void>): Promise<void
   }
 }
 
-describe('a process that stands still', () => {
-  it('gateway: its call goes on, and who calls meanwhile is answered when it goes on', async () => {
+describe('a process that is suspended', () => {
+  it('leaves its calls up when it is the gateway, which answers new callers once it runs again', async () => {
     const call = await talking();
     const meanwhile = await invited();
     await stopped('gateway', async () => {
@@ -100,7 +100,7 @@ describe('a process that stands still', () => {
     await endsWell(call);
   });
 
-  it('rtpengine: its calls end with MEDIA_LOST, new ones are refused, and it is back by itself', async () => {
+  it('ends its calls with MEDIA_LOST when it is rtpengine, whose new calls are refused until it is back', async () => {
     const call = await talking();
     await stopped('rtpengine', async () => {
       expect((await call.theirs('BYE')).header('Reason')).toContain('MEDIA_LOST');
@@ -114,7 +114,7 @@ describe('a process that stands still', () => {
 });
 
 describe('a full disk', () => {
-  it('of Redis: calls are answered, changes are refused, and records are written when there is room', async () => {
+  it('of Redis leaves calls answered and refuses changes; the records are written when there is space', async () => {
     expect(await attached('+15550100701')).toBe(200);
     const staleBefore = await timesLogged(gateway, 'gateway', 'call.route.stale');
     faults.set('redis-server', { isDiskFull: true });
@@ -133,7 +133,7 @@ describe('a full disk', () => {
     expect(await recordOf(gateway, call)).toMatchObject({ reason: 'CALLER_HANGUP', stale_route: true });
   });
 
-  it('of the logs: the gateway lives, and logs again when there is room', async () => {
+  it('of the logs leaves the gateway alive, which logs again when there is space', async () => {
     const pid = pidOf('gateway');
     faults.set('gateway', { isDiskFull: true });
     const call = await talking();
@@ -149,10 +149,10 @@ describe('a full disk', () => {
   });
 });
 
-describe('a full disk of the SIP server, which keeps its dialogs there', () => {
+describe('a full disk of the SIP server, which stores its dialogs there,', () => {
   const kept = (): Promise<string> => readFile(join(gateway.dataDir, 'dialogs.journal'), 'latin1');
 
-  it('calls are answered and go on, and outlive it again when there is room', async () => {
+  it('leaves calls answered and up, and they survive it again when there is space', async () => {
     const before = await talking();
     faults.set('sip-server', { isDiskFull: true });
     const during = await talking();
@@ -176,7 +176,7 @@ describe('a clock that jumps', () => {
   it.each([
     ['forwards', 3_600],
     ['back', -3_600],
-  ])('an hour %s: the call goes on, and its record has its true length', async (_how, clockSeconds) => {
+  ])('%s by an hour leaves the call up, and its record has its true length', async (_how, clockSeconds) => {
     const startedMs = performance.now();
     const call = await talking();
     for (const name of ['gateway', 'sip-server'] as const) faults.set(name, { clockSeconds });
@@ -194,7 +194,7 @@ describe('a process that may open no more files', () => {
   const limit = (name: ChildName, files: number): void =>
     void execFileSync('prlimit', ['--pid', String(pidOf(name)), `--nofile=${String(files)}:`]);
 
-  it('SIP server: carriers that are connected are served, and others when it may again', async () => {
+  it('serves connected carriers when it is the SIP server, and others when it may again', async () => {
     const call = await talking();
     limit('sip-server', openFiles(pidOf('sip-server')));
     const refused = SipPeer.connect(gateway.sipPort, gateway.ca).catch(() => null);
@@ -205,7 +205,7 @@ describe('a process that may open no more files', () => {
     await endsWell(await talking());
   });
 
-  it('gateway: calls are answered, as they need no file of its own', async () => {
+  it('answers calls when it is the gateway, since they need no file of its own', async () => {
     limit('gateway', openFiles(pidOf('gateway')));
     await endsWell(await talking());
     limit('gateway', 4_096);
@@ -213,8 +213,8 @@ describe('a process that may open no more files', () => {
   });
 });
 
-describe('a certificate of the SIP server that has expired', () => {
-  it('keeps new carriers away and calls in progress going, until there is another one', async () => {
+describe('an expired certificate of the SIP server', () => {
+  it('keeps new carriers out and calls up, until there is another one', async () => {
     const call = await talking();
     await install(await ca.issue('sip', 'DNS:localhost', 'yesterday'));
     process.kill(gateway.ready.pid, 'SIGHUP');

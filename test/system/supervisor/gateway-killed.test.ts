@@ -45,7 +45,7 @@ async function endsWell(call: CarrierCall, resumed: number): Promise<void> {
 }
 
 describe('a gateway that is killed during a call', () => {
-  it('takes it up again: the same dialog, the same media address, audio both ways from a new source', async () => {
+  it('resumes it in the same dialog at the same media address, with audio both ways from a new source', async () => {
     const call = await talking();
     const killedMs = await killGateway(gateway);
     await call.heardAfter(killedMs + 200);
@@ -67,7 +67,7 @@ describe('a gateway that is killed during a call', () => {
     expect(call.has('BYE')).toBe(false);
   });
 
-  it('keeps the place of the call under the limit of its number', async () => {
+  it('keeps the slot of the call under the limit of its number', async () => {
     const number = '+15550100881';
     await attach(gateway, number, { max_concurrent_calls: 1 });
     const call = await talking(number);
@@ -93,7 +93,7 @@ describe('a gateway that is killed during a call', () => {
     await endsWell(call, 1);
   });
 
-  it('answers a re-INVITE that was under way with 500, and the next one as if nothing had been', async () => {
+  it('answers a re-INVITE in progress with 500, and the next one as usual', async () => {
     const call = await talking();
     const pid = await gateway.pidOf('gateway');
     // It cannot answer any more.
@@ -108,7 +108,7 @@ describe('a gateway that is killed during a call', () => {
     await endsWell(call, 1);
   });
 
-  it('takes up a call whose ACK had not come', async () => {
+  it('resumes a call whose ACK had not come', async () => {
     const call = await opened();
     call.signalling.invite(call.audio.sdp());
     call.answer = await call.signalling.final();
@@ -120,7 +120,7 @@ describe('a gateway that is killed during a call', () => {
     await endsWell(call, 1);
   });
 
-  it('takes up a call that it has just answered', async () => {
+  it('resumes a call that it has just answered', async () => {
     const call = await opened();
     const pid = await gateway.pidOf('gateway');
     const { onMessage } = call.peer;
@@ -140,7 +140,7 @@ describe('a gateway that is killed during a call', () => {
     await endsWell(call, 1);
   });
 
-  it('takes up a call without an offer', async () => {
+  it('resumes a call without an offer', async () => {
     const call = await opened();
     await call.connectLate();
     await isKept(gateway, '"name":"Talking"');
@@ -150,7 +150,7 @@ describe('a gateway that is killed during a call', () => {
     await endsWell(call, 1);
   });
 
-  it('writes the record of a call whose caller hung up meanwhile', async () => {
+  it('writes the record of a call whose caller hung up in the meantime', async () => {
     const call = await talking();
     await killGateway(gateway);
     expect((await call.request('BYE')).status).toBe(200);
@@ -174,7 +174,7 @@ describe('a gateway that is killed during a call', () => {
     await nothingLeft(ngPort);
   });
 
-  it('twice in a row, takes it up twice', async () => {
+  it('twice in a row resumes it twice', async () => {
     const call = await talking();
     await call.heardAfter((await killAndReturn(gateway)) + 200);
     await isKept(gateway, '"resumed":1');
@@ -184,7 +184,7 @@ describe('a gateway that is killed during a call', () => {
     await endsWell(call, 2);
   });
 
-  it('takes up twenty at once', async () => {
+  it('resumes twenty at once', async () => {
     const twenty = await Promise.all(Array.from({ length: 20 }, () => opened()));
     await Promise.all(twenty.map((call) => call.connect()));
     await areKept(gateway, 20);
@@ -200,7 +200,7 @@ describe('a gateway that is killed during a call', () => {
   });
 });
 
-describe('a gateway that stays away for too long', () => {
+describe('a gateway that stays down for too long', () => {
   it('finds its calls ended by the SIP server, and writes their records', async () => {
     const other = await RunningGateway.start({ TRUNKLINE_DRACHTIO_GRACE_MS: '100' });
     try {

@@ -117,7 +117,7 @@ describe('a host that is lost', () => {
     await until(async () => (await sessionsOf(ngPort(hosts.b))) === 0, 'sessions are left');
   });
 
-  it('a carrier that comes back first waits for the takeover: it is never told that there is no such call', async () => {
+  it('lets a carrier that comes back first wait for the takeover, and gives it no 481', async () => {
     const call = await talking(false);
     await areStored(1);
     signalHost(hosts.a, 'SIGKILL');
@@ -136,7 +136,7 @@ describe('a host that is lost', () => {
     await endsWell(call);
   });
 
-  it('that only stood still drops the calls without a word when it goes on, and takes new ones', async () => {
+  it('that was only suspended drops its calls silently when it runs again, and takes new ones', async () => {
     const call = await talking();
     await areStored(1);
     const atMs = signalHost(hosts.a, 'SIGSTOP');
@@ -155,7 +155,7 @@ describe('a host that is lost', () => {
   });
 
   it(
-    'that stood still for longer than media.timeout_ms says nothing and ends nothing: no BYE, and one record a call',
+    'that was suspended for longer than media.timeout_ms ends nothing: it sends no BYE, and each call has one record',
     { timeout: 120_000 },
     async () => {
       const [timed, held] = [await talking(), await talking()];
@@ -184,7 +184,7 @@ describe('a host that is lost', () => {
     },
   );
 
-  it('that was cut off from Redis keeps silent in the calls, and drops them when it learns who has them', async () => {
+  it('that lost Redis sends nothing in its calls, and drops them when it learns who has them', async () => {
     const call = await talking();
     await areStored(1);
     const atMs = performance.now();
@@ -203,7 +203,7 @@ describe('a host that is lost', () => {
     expect(await recordOf(onA)).toMatchObject({ reason: 'CALLER_HANGUP', resumed: 0 });
   });
 
-  it('is not lost while its gateways live, and nobody is while Redis is away', async () => {
+  it('is none while its gateways are alive, and while Redis is down', async () => {
     const call = await talking();
     await areStored(1);
     const sipServer = await hosts.a.gateway.pidOf('sip-server');

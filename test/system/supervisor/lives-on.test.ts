@@ -65,7 +65,7 @@ async function talk(at: RunningGateway): Promise<void> {
 
 const isReady = async (): Promise<boolean> => (await fetch(`${gateway.ready.http}/readyz`).catch(() => undefined))?.status === 200;
 
-describe('what it keeps for itself', () => {
+describe('the data directory', () => {
   const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
   it('is readable by its owner only', () => {
@@ -77,7 +77,7 @@ describe('what it keeps for itself', () => {
     for (const name of [...names, ...logs]) expect([name, mode(join(gateway.dataDir, name))]).toEqual([name, '600']);
   });
 
-  it('shows no key or secret in a log', () => {
+  it('has no key or secret in a log', () => {
     const secrets = [gateway.ready.api_key, readFileSync(join(gateway.dataDir, 'control-secret'), 'utf8')];
     for (const name of CHILDREN) {
       const log = readFileSync(join(gateway.dataDir, 'logs', `${name}.log`), 'utf8');
@@ -106,7 +106,7 @@ describe('a second start', () => {
     expect((await gateway.api('GET', '/sip')).status).toBe(200);
   });
 
-  it('with another sip.host has another certificate, of the same CA', async () => {
+  it('with another sip.host issues another certificate of the same CA', async () => {
     const serial = () => new X509Certificate(readFileSync(join(gateway.dataDir, 'tls/server.pem'))).serialNumber;
     const [ca, before] = [gateway.ca, serial()];
     expect(await gateway.stop()).toBe(0);
@@ -128,7 +128,7 @@ describe('a second start', () => {
   });
 });
 
-describe('a part that dies', () => {
+describe('the supervisor, when a part dies,', () => {
   async function killed(name: ChildName, signal: NodeJS.Signals = 'SIGKILL'): Promise<{ logged: string; pid: number }> {
     const [pid, said] = [childPid(gateway.ready.pid, name), gateway.output.length];
     process.kill(pid, signal);
@@ -138,7 +138,7 @@ describe('a part that dies', () => {
     return { logged: since(), pid };
   }
 
-  it.each(CHILDREN)('%s: is started again at once, is in the log, and a call works', async (name) => {
+  it.each(CHILDREN)('starts %s again at once, logs it, and a call works', async (name) => {
     const { logged, pid } = await killed(name);
     expect(logged).toMatch(
       new RegExp(`"level":"error".*"child":"${name}","code":null,"signal":"SIGKILL","restart_in_ms":0.*"supervisor.child.died"`),
@@ -150,22 +150,22 @@ describe('a part that dies', () => {
     await expect.poll(() => call(gateway.ready.phone_number)).toBe(200);
   });
 
-  it('and again soon after waits', async () => {
+  it('waits before it starts the same part again soon after', async () => {
     expect((await killed('redis-server')).logged).toContain('"restart_in_ms":200');
   });
 
-  it('but a gateway that parks its calls is started again at once each time', async () => {
+  it('starts a gateway that parks its calls again at once each time', async () => {
     for (let time = 0; time < 2; time += 1)
       expect((await killed('gateway', 'SIGTERM')).logged).toContain('"code":0,"signal":null,"restart_in_ms":0');
   });
 
-  it('leaves a gateway that carries audio, reads keys back and hangs up', async () => {
+  it('has a gateway that carries audio, reads digits back and hangs up', async () => {
     await talk(gateway);
   });
 });
 
 describe('trunkline doctor', () => {
-  it('finds everything fine while it runs', async () => {
+  it('finds everything fine at run time', async () => {
     const { code, stdout, stderr } = await gateway.cli('doctor', '--json');
     const findings = JSON.parse(stdout) as { name: string; is_fine: boolean }[];
     expect([findings.filter(({ is_fine: isFine }) => !isFine), stderr, code]).toEqual([[], '', 0]);
@@ -187,8 +187,8 @@ describe('trunkline doctor', () => {
   });
 });
 
-describe('trunkline doctor, with a Redis that takes no writes', () => {
-  it('says so in the words of Redis, and what to do', async () => {
+describe('trunkline doctor, with a Redis that refuses writes,', () => {
+  it('gives the error of Redis, and the remedy', async () => {
     const port = Number(gateway.environment['TRUNKLINE_REDIS_PORT']);
     await send(port, 'CONFIG SET maxmemory 100kb');
     try {
@@ -205,7 +205,7 @@ describe('trunkline doctor, with a Redis that takes no writes', () => {
 });
 
 describe('two instances side by side', () => {
-  it('do not disturb each other: both carry calls at once, and one stops while the other goes on', async () => {
+  it('run independently: both carry calls at once, and one stops while the other continues', async () => {
     const second = await RunningGateway.start();
     try {
       await Promise.all([talk(gateway), talk(second)]);
@@ -221,8 +221,8 @@ describe('two instances side by side', () => {
 });
 
 // The last one: it stops the instance.
-describe('when it is stopped', () => {
-  it('trunkline doctor says what to do', async () => {
+describe('the command line, when the gateway is stopped,', () => {
+  it('says in trunkline doctor what to do', async () => {
     expect(await gateway.stop('SIGTERM')).toBe(0);
     const { code, stdout } = await gateway.cli('doctor');
     expect(code).toBe(1);
@@ -230,7 +230,7 @@ describe('when it is stopped', () => {
     expect(stdout.match(/FAIL/g)).toHaveLength(1);
   });
 
-  it('trunkline call says that nothing runs', async () => {
+  it('says in trunkline call that nothing is running', async () => {
     const { code, stderr } = await gateway.cli('call');
     expect([code, stderr]).toEqual([1, expect.stringContaining('no running gateway')]);
   });

@@ -47,8 +47,8 @@ function settled<T>(outcome: Promise<T>) {
   return state;
 }
 
-describe('a program that takes long to start', () => {
-  it('is waited for as long as it says that it loads, and its progress is told', async () => {
+describe('the start of a program', () => {
+  it('waits as long as the program is loading, and logs its progress', async () => {
     let readiness: Readiness = 'unready';
     const { clock, log, child } = starting(() => readiness);
     const started = settled(child.start());
@@ -60,7 +60,7 @@ describe('a program that takes long to start', () => {
     await child.stop();
   });
 
-  it('is given up when it does not answer for 20 s, after it loaded too', async () => {
+  it('fails when the program does not answer for 20 s, also after it was loading', async () => {
     let readiness: Readiness = 'unready';
     const { clock, log, child } = starting(() => readiness);
     const started = settled(child.start());
@@ -89,7 +89,7 @@ describe('a program that serves', () => {
     return { ...world, hung: () => world.log.named('supervisor.child.hung').length, beats: () => beats };
   }
 
-  it('is asked once a second, however fast it fails to answer, and is killed after six questions', async () => {
+  it('gets a health check once a second, however fast it fails, and is killed after six', async () => {
     const { clock, child, hung, beats } = await serving(() => 'silent');
     await clock.advanceAsync(5_500);
     expect([beats(), hung()]).toEqual([5, 0]);
@@ -98,7 +98,7 @@ describe('a program that serves', () => {
     await child.stop();
   });
 
-  it('is not killed while it is there, but has no file handle to answer with', async () => {
+  it('survives while it runs without a file handle to answer with', async () => {
     const { clock, child, hung, beats } = await serving(() => 'unready');
     await clock.advanceAsync(MINUTE_MS);
     expect([beats(), hung()]).toEqual([60, 0]);
@@ -118,7 +118,7 @@ describe('a program that an earlier supervisor left', () => {
     return { ...world, taking, left: earlier.child.pid, answers: () => (readiness = {}) };
   }
 
-  it('may be on its way into the place of one that died: it keeps it when it answers within 6 s', async () => {
+  it('may be a spare that is taking over: it stays when it answers within 6 s', async () => {
     const { child, clock, taking, left: pid, answers } = await left();
     await clock.advanceAsync(5_900);
     answers();
@@ -130,7 +130,7 @@ describe('a program that an earlier supervisor left', () => {
     expect(child.isLeft).toBe(false);
   });
 
-  it('is replaced when it does not', async () => {
+  it('is replaced when it does not answer within 6 s', async () => {
     const { child, clock, log, taking, left: pid, answers } = await left();
     await passUntil(clock, () => log.named('supervisor.child.replaced').length > 0);
     expect(clock.nowMs()).toBeGreaterThanOrEqual(6_000);
@@ -143,8 +143,8 @@ describe('a program that an earlier supervisor left', () => {
   });
 });
 
-describe('whether Redis is ready', () => {
-  it('is what it answers: loading while it reads its append-only file, then ready', async () => {
+describe('the readiness of Redis', () => {
+  it('is its own answer: loading while it reads its append-only file, then ready', async () => {
     const [port = 0] = await freePorts(1);
     writeFileSync(join(directory, 'appendonly.aof'), '*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n'.repeat(8_000));
     // It answers clients at each 1,024 commands, of 0.4 ms each.

@@ -24,7 +24,7 @@ async function flooded(): Promise<{ readonly flood: ChildProcess; readonly sent:
   return { flood, sent };
 }
 
-it('a disk that is full ends no process, whatever it writes: its lines are dropped and counted', async () => {
+it('a full disk ends no process, however much it logs: its lines are dropped and counted', async () => {
   const full = openSync('/dev/full', 'w');
   const flood = spawn(process.execPath, ['--import', 'tsx', FLOOD], { stdio: ['ignore', full, full, 'ipc'] });
   closeSync(full);
@@ -38,14 +38,14 @@ it('a disk that is full ends no process, whatever it writes: its lines are dropp
 });
 
 describe('a log pipe that nobody reads', () => {
-  it('holds up neither the process nor its end; lines beyond 1 MiB are dropped and counted', async () => {
+  it('blocks neither the process nor its exit; lines beyond 1 MiB are dropped and counted', async () => {
     const { flood, sent } = await flooded();
     expect(sent.dropped).toBeGreaterThan(10_000);
     flood.send('end');
     expect(await once(flood, 'exit')).toEqual([0, null]);
   });
 
-  it('gets whole lines when it is read again, and how many are missing', async () => {
+  it('delivers whole lines when it is read again, and the number of missing ones', async () => {
     const { flood } = await flooded();
     const read = text(flood.stdout as NonNullable<typeof flood.stdout>);
     // Until it has told that it caught up, there is no line to be last.

@@ -47,7 +47,7 @@ afterAll(async () => {
   bot.close();
 });
 
-it('transcript, analysis and marks go on where they were; the bot and the record are told that something is missing', async () => {
+it('transcript, analysis and marks continue after a kill; the bot and the record learn that something is missing', async () => {
   const call = await CarrierCall.open(gateway, gateway.ready.phone_number);
   await call.connect();
   await isKept(gateway, 'Stream 1, reconnects: none.');

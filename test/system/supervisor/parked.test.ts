@@ -50,7 +50,7 @@ const silence = (what: string, call: CarrierCall, sinceMs: number): void =>
   console.log(`  figure: ${what}: ${String(Math.round(call.audio.longestGapSince(sinceMs)))} ms of silence`);
 
 describe('a gateway', () => {
-  it('parks its calls at SIGTERM: the next one takes them up, and the carrier sees no BYE', async () => {
+  it('parks its calls at SIGTERM: the next one resumes them, and the carrier gets no BYE', async () => {
     const call = await talking();
     const atMs = performance.now();
     process.kill(await gateway.pidOf('gateway'), 'SIGTERM');
@@ -61,7 +61,7 @@ describe('a gateway', () => {
     await endsWell(call, 1);
   });
 
-  it('that hangs is killed and replaced within 10 s, and its calls go on', async () => {
+  it('that hangs is killed and replaced within 10 s, and its calls continue', async () => {
     const call = await talking();
     const pid = await gateway.pidOf('gateway');
     const atMs = performance.now();
@@ -82,7 +82,7 @@ describe('a spare process', () => {
     await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
   });
 
-  it('takes the place of a gateway that is killed', async () => {
+  it('replaces a gateway that is killed', async () => {
     const call = await talking();
     const pid = await gateway.spareOf('gateway');
     const atMs = performance.now();
@@ -94,7 +94,7 @@ describe('a spare process', () => {
     await endsWell(call, 1);
   });
 
-  it('takes it without a supervisor too, whose successor finds it there; trunkline stop leaves neither', async () => {
+  it('replaces it without a supervisor too, whose successor takes it over; trunkline stop ends both', async () => {
     const call = await talking();
     await gateway.spareOf('gateway');
     await gateway.stop('SIGKILL');
@@ -129,7 +129,7 @@ describe('a SIP server that dies', () => {
       });
     });
 
-  it('refuses no connection meanwhile, and its successor resumes sessions', async () => {
+  it('refuses no connection, and its successor resumes TLS sessions', async () => {
     const ticket = await ticketOf();
     const before = await gateway.pidOf('sip-server');
     const atMs = performance.now();
@@ -144,7 +144,7 @@ describe('a SIP server that dies', () => {
     expect(await gateway.pidOf('sip-server')).not.toBe(before);
   });
 
-  it('after more than a day, when it has new ticket keys: a spare that loaded before resumes its sessions', async () => {
+  it('after more than a day has new ticket keys, and a spare that loaded before still resumes its sessions', async () => {
     await gateway.stop();
     await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
     const spare = await gateway.spareOf('sip-server');
@@ -188,7 +188,7 @@ describe('a call that no process has', () => {
     return call;
   }
 
-  it('goes on with the next start', async () => {
+  it('continues with the next start', async () => {
     const call = await orphaned();
     await gateway.up(UNVERIFIED);
     await gateway.logged('gateway', 'call.resumed');
@@ -196,7 +196,7 @@ describe('a call that no process has', () => {
     await endsWell(call, 1);
   });
 
-  it('after calls.park_ms ends with it: BYE, GATEWAY_RESTARTED', async () => {
+  it('after calls.park_ms ends with BYE and GATEWAY_RESTARTED at the next start', async () => {
     const call = await orphaned();
     await gateway.up({ ...UNVERIFIED, TRUNKLINE_CALLS_PARK_MS: '0' });
     await until(() => call.has('BYE'), 'no BYE');
@@ -206,7 +206,7 @@ describe('a call that no process has', () => {
 });
 
 describe('a supervisor that is killed', () => {
-  it('leaves its processes and their calls; the next one takes them over, and watches them', async () => {
+  it('leaves its processes and their calls; the next one takes them over and watches them', async () => {
     const call = await talking();
     const gatewayPid = await gateway.pidOf('gateway');
     await gateway.stop('SIGKILL');
@@ -227,7 +227,7 @@ describe('a supervisor that is killed', () => {
     await endsWell(call, 1);
   });
 
-  it('trunkline stop ends what it left, with a BYE to each call', async () => {
+  it('leaves processes that trunkline stop ends, with a BYE to each call', async () => {
     const call = await talking();
     await gateway.stop('SIGKILL');
     const stopping = gateway.cli('stop');
@@ -238,7 +238,7 @@ describe('a supervisor that is killed', () => {
     expect((await gateway.cli('stop')).stderr).toContain(`no Trunkline runs with data_dir ${gateway.dataDir}`);
   });
 
-  it('with other settings replaces what the earlier one left, and the call goes on', async () => {
+  it('has a successor with other settings that replaces its processes, and the call continues', async () => {
     const call = await talking();
     await gateway.stop('SIGKILL');
     await gateway.up({ TRUNKLINE_CALLS_DRAIN_MS: '1000' });

@@ -58,7 +58,7 @@ async function counted(): Promise<[begun: number | undefined, ended: number | un
 const hasEnded = (pid: number): Promise<void> => until(() => !isAlive(pid), 'the old gateway does not end');
 const ngPort = (): number => Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']);
 
-it('leaves a call in the old gateway, which ends after it; a new call is in the new one', async () => {
+it('a reload leaves a call in the old gateway, which ends after it; a new call is in the new one', async () => {
   await start();
   const call = await talking();
   const before = await gateway.pidOf('gateway');
@@ -89,7 +89,7 @@ function parametersOf(message: BotMessage): Record<string, string> {
   return (message['start'] as { readonly customParameters: Record<string, string> }).customParameters;
 }
 
-it('hands over what is left after calls.handover_ms, to a process that is connected to the agents before', async () => {
+it('a reload hands over what is left after calls.handover_ms, to a process that connects the agents first', async () => {
   const bot = await TestBot.start();
   await start({ TRUNKLINE_AGENTS_URL: bot.url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true', TRUNKLINE_CALLS_HANDOVER_MS: '1000' });
   const held = [await talking(), await talking(), await talking()];
@@ -124,7 +124,7 @@ it('hands over what is left after calls.handover_ms, to a process that is connec
   await bot.stop();
 });
 
-it('a second time while the first gateway has calls: those of the second go to its successor at once', async () => {
+it('a second reload while the first gateway has calls hands over those of the second gateway at once', async () => {
   await start();
   const first = await talking();
   await reload();
@@ -137,7 +137,7 @@ it('a second time while the first gateway has calls: those of the second go to i
   await endsWell(second, 1);
 });
 
-it('calls of an old gateway that is killed go on in another', async () => {
+it('a reload leaves an old gateway whose calls continue in another one when it is killed', async () => {
   await start();
   const call = await talking();
   await reload();
@@ -147,7 +147,7 @@ it('calls of an old gateway that is killed go on in another', async () => {
   await endsWell(call, 1);
 });
 
-it('a supervisor takes over both gateways, and ends both at trunkline stop', async () => {
+it('a reload leaves two gateways that a new supervisor takes over, and trunkline stop ends', async () => {
   await start();
   const call = await talking();
   await reload();
@@ -163,7 +163,7 @@ it('a supervisor takes over both gateways, and ends both at trunkline stop', asy
   expect(processesOf(gateway.dataDir)).toEqual([]);
 });
 
-it('a new gateway that does not start leaves everything as it was', async () => {
+it('a reload whose new gateway does not start changes nothing', async () => {
   await start();
   const before = await gateway.pidOf('gateway');
   // Another program has the ports of the other place.

@@ -40,8 +40,8 @@ const four = `${String(NOBODY)}\t${String(NOBODY)}\t${String(NOBODY)}\t${String(
 /** Only root can become somebody else. */
 const needsRoot = process.getuid?.() === 0;
 
-describe.skipIf(!needsRoot)('run_as, started by root', () => {
-  it('every process is that user, of its group alone, without capabilities and without a way to more; secrets are where they are needed', async () => {
+describe.skipIf(!needsRoot)('a start as root with run_as', () => {
+  it('runs every process as that user and group, without capabilities or a way to more, with the secrets in place', async () => {
     // From a time when it ran as root, with a link that leads out of the directory.
     const outside = join(instance.directory, 'outside');
     writeFileSync(outside, 'of root', { mode: 0o600 });
@@ -78,14 +78,14 @@ describe.skipIf(!needsRoot)('run_as, started by root', () => {
     ['nobody-of-this-name', 'no such user. Create it: useradd'],
     ['root', 'is root or in its group'],
     ['-x', 'must be the name of a user'],
-  ])('%s is refused: %s', async (name, text) => {
+  ])('refuses %s: %s', async (name, text) => {
     const refused = start({ TRUNKLINE_RUN_AS: name });
     expect(await refused.ended).toBe(1);
     expect(refused.output).toContain(`run_as = ${JSON.stringify(name)}`);
     expect(refused.output).toContain(text);
   });
 
-  it('a data_dir of another user is refused, and stays that user’s', async () => {
+  it('refuses a data_dir of another user, which keeps its owner', async () => {
     mkdirSync(instance.dataDir, { mode: 0o700 });
     chownSync(instance.dataDir, 12_345, 12_345);
     const refused = start({ TRUNKLINE_RUN_AS: 'nobody' });
@@ -94,7 +94,7 @@ describe.skipIf(!needsRoot)('run_as, started by root', () => {
     expect(statSync(instance.dataDir).uid).toBe(12_345);
   });
 
-  it('a data_dir of root that the user may write to, as a mounted volume is, is used with the mode that it has', async () => {
+  it('uses a data_dir of root that the user may write to, as a mounted volume is, with its mode', async () => {
     mkdirSync(instance.dataDir);
     chmodSync(instance.dataDir, 0o2777);
     const running = start({}, NOBODY);
@@ -104,7 +104,7 @@ describe.skipIf(!needsRoot)('run_as, started by root', () => {
     expect([secret?.uid ?? NOBODY, (secret?.mode ?? 0o600) & 0o777]).toEqual([NOBODY, 0o600]);
   });
 
-  it.each(['up', 'gateway', 'sip-server'])('%s: a data_dir of root that the user may not write to is refused', async (command) => {
+  it.each(['up', 'gateway', 'sip-server'])('refuses in %s a data_dir of root that the user may not write to', async (command) => {
     mkdirSync(instance.dataDir);
     chmodSync(instance.dataDir, 0o755);
     up = UpProcess.spawn(instance.environment, NOBODY, checkout.directory, command);
@@ -117,27 +117,27 @@ describe.skipIf(!needsRoot)('run_as, started by root', () => {
     expect(readdirSync(instance.dataDir)).toEqual([]);
   });
 
-  it('a user id without a name, as a container may have, starts in a directory of its own', async () => {
+  it('accepts a user id without a name, as a container may have, in a directory of its own', async () => {
     const nameless = 54_321;
     mkdirSync(instance.dataDir, { mode: 0o700 });
     chownSync(instance.dataDir, nameless, nameless);
     await start({}, nameless).printed('Trunkline is ready.');
   });
 
-  it('a data_dir that the user cannot come to is refused', async () => {
+  it('refuses a data_dir that the user cannot access', async () => {
     chmodSync(instance.directory, 0o700);
     const refused = start({ TRUNKLINE_RUN_AS: 'nobody' });
     expect(await refused.ended).toBe(1);
     expect(refused.output).toContain(`data_dir ${instance.dataDir} is not accessible to nobody`);
   });
 
-  it('without run_as a warning says what to set', async () => {
+  it('without it warns and names the setting', async () => {
     const warned = start({});
     await warned.printed('Trunkline is ready.');
     await warned.printed('everything runs as root: set run_as (TRUNKLINE_RUN_AS)');
   });
 
-  it('not root: another user is refused', async () => {
+  it('by another user refuses a different user', async () => {
     const refused = start({ TRUNKLINE_RUN_AS: 'daemon' }, NOBODY);
     expect(await refused.ended).toBe(1);
     expect(refused.output.trim()).toBe(

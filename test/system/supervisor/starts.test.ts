@@ -38,8 +38,8 @@ async function occupy(protocol: 'tcp' | 'udp', port: number): Promise<() => void
   return () => socket.close();
 }
 
-describe('a start that cannot succeed names the setting, exits with 1 and leaves nothing running', () => {
-  it('an addon that cannot be loaded', async () => {
+describe('a start that names the cause, exits with 1 and leaves nothing running', () => {
+  it('fails when the addon cannot be loaded', async () => {
     await mkdir(instance.dataDir, { recursive: true });
     const addon = join(instance.dataDir, 'srtp.node');
     await writeFile(addon, 'of another machine');
@@ -55,7 +55,7 @@ describe('a start that cannot succeed names the setting, exits with 1 and leaves
     ['redis.port', 'tcp'],
     ['drachtio.port', 'tcp'],
     ['rtpengine.ng_port', 'udp'],
-  ] as const)('%s is taken', async (setting, protocol) => {
+  ] as const)('fails when %s is taken', async (setting, protocol) => {
     const variable = `TRUNKLINE_${setting.replace('.', '_').toUpperCase()}`;
     const port = Number(instance.environment[variable]);
     const release = await occupy(protocol, port);
@@ -78,7 +78,7 @@ describe('a start that cannot succeed names the setting, exits with 1 and leaves
     ['TRUNKLINE_CA_FILE', '/nowhere/ca.pem', 'ca_file = "/nowhere/ca.pem" cannot be read', 'ENOENT'],
     ['TRUNKLINE_CA_FILE', 'package.json', 'ca_file = "package.json" has no certificate (PEM)', 'trunkline:'],
     ['TRUNKLINE_CONFIG', '/nowhere/trunkline.yaml', 'Cannot read the configuration file /nowhere/trunkline.yaml', 'ENOENT'],
-  ])('%s=%s', async (name, value, ...texts) => {
+  ])('fails with %s=%s', async (name, value, ...texts) => {
     const refused = up({ [name]: value });
     expect(await refused.ended).toBe(1);
     for (const text of texts) expect(refused.output).toContain(text);
@@ -87,7 +87,7 @@ describe('a start that cannot succeed names the setting, exits with 1 and leaves
     expect(processesOf(instance.dataDir)).toEqual([]);
   });
 
-  it('a setting in a file that does not exist is named with the file', async () => {
+  it('fails with an unknown setting in a file, and names the file', async () => {
     const file = join(instance.directory, 'wrong.yaml');
     await writeFile(file, 'sip:\n  tls_prot: 5071\n');
     const refused = up({ TRUNKLINE_CONFIG: file });
@@ -95,7 +95,7 @@ describe('a start that cannot succeed names the setting, exits with 1 and leaves
     expect(refused.output).toContain(`sip.tls_prot (from ${file}): unknown setting. Did you mean sip.tls_port?`);
   });
 
-  it('a part that does not come up is named with the end of its log', async () => {
+  it('fails when a part does not come up, and prints the end of its log', async () => {
     // A file where redis-server wants a directory.
     await mkdir(join(instance.dataDir, 'redis'), { recursive: true });
     await writeFile(join(instance.dataDir, 'redis/appendonlydir'), '');
@@ -107,8 +107,8 @@ describe('a start that cannot succeed names the setting, exits with 1 and leaves
   });
 });
 
-describe('ending it', () => {
-  it('a second instance on the same data directory is refused before it touches anything, the first goes on', async () => {
+describe('trunkline up', () => {
+  it('refuses a second instance on the same data directory before it changes anything, and the first continues', async () => {
     const first = up();
     await first.printed('Trunkline is ready.');
     const certificate = await readFile(join(instance.dataDir, 'tls/server.pem'), 'utf8');
@@ -131,7 +131,7 @@ describe('ending it', () => {
     expect(existsSync(join(instance.dataDir, 'supervisor.pid'))).toBe(false);
   });
 
-  it('SIGTERM in the middle of the start ends it with nothing left', async () => {
+  it('ends in the middle of its start at SIGTERM, and leaves nothing', async () => {
     const cut = up();
     await cut.printed('redis-server started');
     cut.kill('SIGTERM');
@@ -140,7 +140,7 @@ describe('ending it', () => {
     expect(cut.output).not.toContain('Trunkline is ready.');
   });
 
-  it('a part that an earlier supervisor left is stopped when its successor is', async () => {
+  it('stops a part that an earlier supervisor left when it stops itself', async () => {
     const first = up();
     await first.printed('Trunkline is ready.');
     expect(processesOf(instance.dataDir).length).toBe(6);

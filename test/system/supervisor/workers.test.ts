@@ -28,7 +28,7 @@ const live = async (): Promise<Record<string, unknown>[]> =>
   (await gateway.api('GET', '/v1/calls?state=live')).json['calls'] as Record<string, unknown>[];
 
 describe('two gateway processes of one `trunkline up`', () => {
-  it('share the calls; the API of the first lists, shows and stops those of both; one that is killed takes its own up again', async () => {
+  it('share the calls; the API of the first lists, shows and stops those of both; one that is killed resumes its own', async () => {
     const talkers = await talking(CALLS);
     expect(await live()).toHaveLength(CALLS);
 
@@ -49,7 +49,7 @@ describe('two gateway processes of one `trunkline up`', () => {
     await nothingLeft(Number(gateway.environment['TRUNKLINE_RTPENGINE_NG_PORT']));
   });
 
-  it('count limits of a number together', async () => {
+  it('count the limits of a number together', async () => {
     const number = '+15550100882';
     await attach(gateway, number, { max_concurrent_calls: 3 });
     const attempts = await Promise.all(Array.from({ length: 6 }, () => CarrierCall.open(gateway, number)));

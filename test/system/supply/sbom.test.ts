@@ -12,7 +12,7 @@ interface Bom {
   readonly components: readonly { readonly name: string; readonly version: string; readonly purl?: string }[];
 }
 
-it('npm run sbom writes what is in production: packages of npm, Node.js, and of the system with the versions that are installed', async () => {
+it('npm run sbom lists the production components: npm packages, Node.js, and system packages with their installed versions', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'trunkline-sbom-'));
   const file = join(directory, 'sbom.json');
   await run('npm', ['run', '--silent', 'sbom', '--', file]);

@@ -20,7 +20,7 @@ describe('the search of RFC 7502 §4.10', () => {
     expect(limit - rate).toBeLessThanOrEqual(2 * RFC_PARAMETERS.granularity);
   });
 
-  it('rises by half until a trial fails, and calls no rate the result that has not lasted for T attempts', async () => {
+  it('rises by half until a trial fails, and returns no rate that has not lasted for T attempts', async () => {
     const { trials, succeeds } = device(200);
     await sessionEstablishmentRate(succeeds, RFC_PARAMETERS);
     expect(trials.slice(0, 3).map(({ rate }) => rate)).toEqual([100, 150, 225]);
@@ -28,7 +28,7 @@ describe('the search of RFC 7502 §4.10', () => {
     expect(trials.at(-1)!.attempts).toBe(50_000);
   });
 
-  it('backs down by C where a rate holds for t attempts and not for T', async () => {
+  it('backs down by C where a rate lasts for t attempts and not for T', async () => {
     const { trials, succeeds } = device(400, 350);
     const rate = await sessionEstablishmentRate(succeeds, RFC_PARAMETERS);
     expect(rate).toBeLessThanOrEqual(350);
@@ -37,7 +37,7 @@ describe('the search of RFC 7502 §4.10', () => {
     for (let at = 1; at < long.length; at += 1) expect(long[at]).toBe(Math.floor(long[at - 1]! * 0.95));
   });
 
-  it('is 0 where nothing succeeds', async () => {
+  it('returns 0 where nothing succeeds', async () => {
     expect(await sessionEstablishmentRate(device(0).succeeds, RFC_PARAMETERS)).toBe(0);
   });
 });

@@ -67,7 +67,7 @@ async function file(name: string, content: unknown): Promise<string> {
 }
 
 describe('trunkline agent', () => {
-  it('makes, changes, shows and deletes an agent, and never prints its token', async () => {
+  it('creates, changes, shows and deletes an agent, and never prints its token', async () => {
     const settings = await file('settings.json', { prompt: 'Be kind.', language: 'ger' });
     const token = await file('token', 'secret-token\n');
     const flags = ['--name', 'bot', '--url', 'wss://bot.example/', '--bearer-token-file', token, '--settings', settings];
@@ -105,7 +105,7 @@ describe('trunkline agent', () => {
     expect((await stores.agents.list(orgId)).records).toEqual([]);
   });
 
-  it('names every field that is wrong, and makes nothing', async () => {
+  it('names every field that is wrong, and creates nothing', async () => {
     const settings = await file('settings.json', { promt: 'x', max_duration: 0 });
     expect(await run('agent', 'create', '--settings', settings, '--url', 'https://bot.example')).toBe(1);
     for (const part of ['promt', 'max_duration', 'stream']) expect(errors).toContain(part);
@@ -117,7 +117,7 @@ describe('trunkline agent', () => {
 });
 
 describe('trunkline tool', () => {
-  it('makes a tool of a file, lists and deletes it', async () => {
+  it('creates a tool from a file, lists and deletes it', async () => {
     const tool = { name: 'book', description: 'Books a table.', url: 'https://customer.example/book' };
     expect(await run('tool', 'create', await file('tool.json', { label: 'Booking', tool }))).toBe(0);
     const made = (await stores.tools.list(orgId)).records[0]!;
@@ -132,7 +132,7 @@ describe('trunkline tool', () => {
 });
 
 describe('trunkline batch', () => {
-  it('makes a batch, writes its log, and shows both', async () => {
+  it('creates a batch, writes its log, and shows both', async () => {
     expect(await run('batch', 'create', 'Reminders')).toBe(0);
     const [batch] = await stores.batches.list(orgId, { take: 1, skip: 0 });
     const id = batch!.batch_id;
@@ -150,7 +150,7 @@ describe('trunkline batch', () => {
     expect(printed.at(-1)).toBe(`2026-01-01T00:00:00.000Z  lifecycle  ${JSON.stringify(payload)}`);
   });
 
-  it('dials the numbers of a file with what it is given, pauses, resumes and stops', async () => {
+  it('dials the numbers of a file with the given settings, pauses, resumes and stops', async () => {
     const number = '+15550100555' as E164;
     await stores.numbers.attach(orgId, number, { outbound: { sip_endpoint: 'trunk.example' } });
     const csv = await file('numbers.csv', 'phone_number,time_zone,name\n+4930123456,Europe/Berlin,Ada\n12,,Bob\n');
@@ -196,7 +196,7 @@ describe('trunkline batch', () => {
     expect(printed.join('\n')).toMatch(/^March: stopped\n[^]*validated +1/);
   });
 
-  it('dials nothing of a file that is not there, or from a number that may not', async () => {
+  it('dials nothing for a missing file, or from a number that may not call', async () => {
     expect(await run('batch', 'dial', 'March', '--from', '+15550100555', '--csv', join(directory, 'none.csv'))).toBe(1);
     const csv = await file('numbers.csv', 'phone_number\n+4930123456\n');
     await stores.numbers.attach(orgId, '+15550100555' as E164, { outbound: { sip_endpoint: 'trunk.example' } });

@@ -39,7 +39,7 @@ describe('trunkline org and key', () => {
   }
   const json = (): unknown => JSON.parse(printed.at(-1) ?? '');
 
-  it('makes an organization and a key, and shows both without secrets', async () => {
+  it('creates an organization and a key, and shows both without secrets', async () => {
     expect(await run('org', 'create', 'My company', '--sip')).toBe(0);
     expect(await run('key', 'create', 'My company', '--name', 'ci')).toBe(0);
     const key = printed.find((line) => line.startsWith('tl_'));
@@ -73,7 +73,7 @@ describe('trunkline org and key', () => {
     }
   });
 
-  it('sets limits, leaves those that are not named, and takes them away', async () => {
+  it('sets limits, keeps the others, and removes them', async () => {
     await run('org', 'create', 'a');
     const stored = async () => (await stores.orgs.list())[0];
     expect(await run('org', 'set-limits', 'a', '--max-concurrent-calls', '10', '--allowed-sources', '203.0.113.0/24, 2001:db8::1')).toBe(0);
@@ -86,7 +86,7 @@ describe('trunkline org and key', () => {
     expect(await stored()).toMatchObject({ max_concurrent_calls: null, max_calls_per_second: null, allowed_sources: [] });
   });
 
-  it('sets limits on providers, and shows what is used of them', async () => {
+  it('sets limits on providers, and shows their usage', async () => {
     await run('org', 'create', 'a');
     const flags = ['--max-provider-sessions', '2', '--max-provider-minutes-per-day', '60', '--max-provider-tokens-per-day', '1000000'];
     expect(await run('org', 'set-limits', 'a', ...flags)).toBe(0);
@@ -99,7 +99,7 @@ describe('trunkline org and key', () => {
     expect((await stores.orgs.list())[0]).toMatchObject({ ...limits, max_provider_sessions: null });
   });
 
-  it('lets an organization place calls: what was never set allows nothing', async () => {
+  it('lets an organization place calls, and allows nothing that was never set', async () => {
     await run('org', 'create', 'a');
     const dialling = async () => (await stores.orgs.list())[0]?.dialling;
     expect(await dialling()).toBeNull();
@@ -135,7 +135,7 @@ describe('trunkline org and key', () => {
     expect(entries.filter(({ fields }) => fields.includes('dialling'))).toHaveLength(4);
   });
 
-  it('limits placed calls per trunk: left out, a limit stays; with none left, trunks have none', async () => {
+  it('limits placed calls per trunk: an option left out keeps its limit, and without any limit trunks have none', async () => {
     await run('org', 'create', 'a');
     const perTrunk = async () => (await stores.orgs.list())[0]?.dialling?.per_trunk;
     const set = (...flags: string[]) => run('org', 'set-dialling', 'a', ...flags);
@@ -183,7 +183,7 @@ describe('trunkline org and key', () => {
   it.each([
     ['webhook-secret', 'webhook_secret', /^whsec_[A-Za-z0-9+/]{43}=$/, ''],
     ['twilio-token', 'twilio_token', /^[\w-]{43}$/, 'TWILIO_AUTH_TOKEN='],
-  ] as const)('shows the %s of an organization when asked for it, and makes another one', async (command, field, form, before) => {
+  ] as const)('shows the %s of an organization on request, and creates another one', async (command, field, form, before) => {
     await run('org', 'create', 'a');
     const stored = async () => (await stores.orgs.list())[0]!;
     const { org_id, [field]: first } = await stored();
@@ -212,7 +212,7 @@ describe('trunkline org and key', () => {
     expect(await stores.orgs.list()).toEqual(before);
   });
 
-  it('makes, lists and revokes operator keys', async () => {
+  it('creates, lists and revokes operator keys', async () => {
     await run('org', 'create', 'a');
     expect(await run('key', 'create', '--operator', '--name', 'ops', '--json')).toBe(0);
     const { key, key_id: keyId, org_id: orgId } = json() as { key: string; key_id: string; org_id: null };
@@ -240,13 +240,13 @@ describe('trunkline org and key', () => {
     [['key', 'revoke', 'tl_the-key-itself'], 'no key has this id'],
     [['org', 'create', '  '], 'must be 1 to 100 printable characters'],
     [['org', 'create'], "missing required argument 'name'"],
-  ])('%j ends with code 1 and says why', async (args, message) => {
+  ])('ends %j with code 1 and the cause', async (args, message) => {
     expect(await run(...args)).toBe(1);
     expect(errors).toContain(message);
     expect(errors).not.toContain('tl_the-key-itself');
   });
 
-  it('refuses a second organization of the same name, and says what to do when names are not unique', async () => {
+  it('refuses a second organization of the same name, and names the remedy when names are not unique', async () => {
     await run('org', 'create', 'a');
     expect(await run('org', 'create', 'a')).toBe(1);
     await stores.orgs.create({ name: 'a', sip_enabled: false });
@@ -254,7 +254,7 @@ describe('trunkline org and key', () => {
     expect(errors).toContain('2 organizations are called "a": use the id');
   });
 
-  it('says how to start when Redis is away', async () => {
+  it('names the command to start with when Redis is away', async () => {
     const command = orgCommand({ connect: () => Promise.reject(new StoreUnavailableError('Redis did not answer')), print }).exitOverride();
     for (const one of command.commands) one.exitOverride().configureOutput({ writeErr: (text) => (errors += text) });
     await expect(command.parseAsync(['list'], { from: 'user' })).rejects.toMatchObject({ exitCode: 1 });
@@ -274,7 +274,7 @@ describe('ensureDemo', () => {
 
   const ensure = () => ensureDemo({ stores, dataDir, clock });
 
-  it('makes organization, key, agent and number', async () => {
+  it('creates organization, key, agent and number', async () => {
     const demo = await ensure();
     expect(demo.phone_number).toBe(number);
     expect(await stores.keys.find(demo.api_key)).toMatchObject({ org_id: demo.org_id });
@@ -286,7 +286,7 @@ describe('ensureDemo', () => {
     expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({ api_key: demo.api_key, org_id: demo.org_id, agent_id: demo.agent_id });
   });
 
-  it('a second start changes nothing that was changed meanwhile', async () => {
+  it('keeps at a second start what was changed in between', async () => {
     const demo = await ensure();
     await stores.numbers.detach(demo.org_id, number, ['inbound']);
     await stores.orgs.change(demo.org_id, { sip_enabled: false });
@@ -297,7 +297,7 @@ describe('ensureDemo', () => {
     expect(await stores.keys.find(demo.api_key)).toBeNull();
   });
 
-  it('a store that lost its data gets the same ids and key', async () => {
+  it('gives a store that lost its data the same ids and key', async () => {
     const demo = await ensure();
     stores = createMemoryStores({ clock });
     expect(await ensure()).toEqual(demo);
@@ -305,7 +305,7 @@ describe('ensureDemo', () => {
     expect((await stores.routes.lookup(number, null)).route?.agent?.agent_id).toBe(demo.agent_id);
   });
 
-  it('a start that was cut short is finished by the next one', async () => {
+  it('completes a start that was cut short', async () => {
     const failing = { ...stores, numbers: { ...stores.numbers, attach: () => Promise.reject(new Error('cut')) } as never };
     await expect(ensureDemo({ stores: failing, dataDir, clock })).rejects.toThrow('cut');
     const demo = await ensure();
@@ -322,7 +322,7 @@ describe('ensureDemo', () => {
     expect((await stores.routes.lookup(number, null)).route?.org.org_id).toBe(org.org_id);
   });
 
-  it('without its file it takes the demo organization over with a new key', async () => {
+  it('takes over the demo organization without its file, with a new key', async () => {
     const demo = await ensure();
     await rm(join(dataDir, 'demo.json'));
     const again = await ensure();
@@ -331,7 +331,7 @@ describe('ensureDemo', () => {
     expect(await stores.keys.find(again.api_key)).toMatchObject({ org_id: demo.org_id });
   });
 
-  it('a damaged file is an error that does not show it', async () => {
+  it('reports a damaged file with an error that does not show it', async () => {
     await writeFile(join(dataDir, 'demo.json'), '{"api_key":"tl_secret');
     await expect(ensure()).rejects.toThrow(/demo\.json is damaged/);
     await expect(ensure()).rejects.not.toThrow(/tl_secret/);

@@ -47,7 +47,7 @@ async function run(...args: string[]): Promise<number> {
 const stored = () => api.stores.numbers.get(api.orgId, parseE164(NUMBER)!);
 
 describe('trunkline number', () => {
-  it('attaches inbound, with what is given of the options', async () => {
+  it('attaches inbound, with the given options', async () => {
     expect(await run('number', 'attach', NUMBER, '--allow-from', '203.0.113.0/24', '--allow-from', '::1', '--max-calls', '5')).toBe(0);
     const options = {
       allowed_sources: ['203.0.113.0/24', '::1'],
@@ -85,7 +85,7 @@ describe('trunkline number', () => {
     expect([Object.keys(options).includes('voice_url'), options.status_callback]).toEqual([false, 'https://app.example/status']);
   });
 
-  it('update keeps the options that are not given, of the record that it read', async () => {
+  it('keeps at update the options that are not given, of the record that it read', async () => {
     await run('number', 'attach', NUMBER, '--allow-from', '203.0.113.0/24', '--max-calls', '5');
     const { updated_at: version } = (await stored())!;
     expect(await run('number', 'update', NUMBER, '--max-calls', 'none', '--outbound', 'pbx.example.com')).toBe(0);
@@ -98,7 +98,7 @@ describe('trunkline number', () => {
     expect(updates).toHaveLength(2);
   });
 
-  describe('of a number with every option', () => {
+  describe('for a number with every option', () => {
     let before: NumberRecord;
     beforeEach(async () => {
       api = await openApi({ allowPlain: true });
@@ -156,7 +156,7 @@ describe('trunkline number', () => {
       expect((await stored())?.inbound).toEqual(before.inbound);
     });
 
-    it('shows each option and each setting of the trunk, but nothing secret', async () => {
+    it('shows each option and each setting of the trunk, but no secret', async () => {
       await run('number', 'show', NUMBER);
       const text = printed.join('\n');
       for (const name of OPTION_NAMES) expect(text).toContain(name === 'allowed_sources' ? 'allowed from' : name.replaceAll('_', ' '));
@@ -166,7 +166,7 @@ describe('trunkline number', () => {
     });
   });
 
-  it('refuses settings of a trunk that a number does not have', async () => {
+  it('refuses settings of a trunk that the number does not have', async () => {
     await run('number', 'attach', NUMBER);
     expect([await run('number', 'update', NUMBER, '--username', 'u'), errors]).toEqual([
       1,
@@ -186,7 +186,7 @@ describe('trunkline number', () => {
     ]);
   });
 
-  it('lists, shows and checks, for people and as JSON', async () => {
+  it('lists, shows and checks, as text and as JSON', async () => {
     await run('number', 'attach', NUMBER);
     printed = [];
     await run('number', 'list');
@@ -216,12 +216,12 @@ describe('trunkline number', () => {
     ],
     [['list', '--api-url', 'ftp://a.example', '--key', 'x'], /^error: the URL must be http:\/\/ or https:\/\/, without a user\n$/],
     [['list', '--api-url', 'http://api.example'], /^error: no API key: set --key or TRUNKLINE_API_KEY\n$/],
-  ])('number %j fails in a sentence', async (args, message) => {
+  ])('fails for number %j with an error', async (args, message) => {
     expect(await run('number', ...args)).toBe(1);
     expect(errors).toMatch(message);
   });
 
-  it('asks the running gateway, with its key, unless it is told another one', async () => {
+  it('calls the running gateway, with its key, unless it is given another one', async () => {
     await run('number', 'list');
     environment = { TRUNKLINE_API_URL: 'https://api.example/', TRUNKLINE_API_KEY: api.key };
     await run('number', 'list');
@@ -237,7 +237,7 @@ describe('trunkline number', () => {
     expect([await run('number', 'list'), errors]).toEqual([1, expect.stringMatching(/no running gateway: .*ready\.json not found/)]);
   });
 
-  it('each answer names the organization that it acted for, also when it is a refusal, and of an operator key all', async () => {
+  it('names in each answer, and in a refusal, the organization that it acted for, except with an operator key', async () => {
     await run('number', 'attach', NUMBER);
     await run('number', 'list', '--json');
     await run('calls', 'list');
@@ -248,7 +248,7 @@ describe('trunkline number', () => {
     expect(notes.at(-1)).toBe('Organization: all (an operator key)');
   });
 
-  it('does not take the demo key once another organization exists', async () => {
+  it('does not use the demo key once another organization exists', async () => {
     const { org_id: other } = await api.stores.orgs.create({ name: 'My company', sip_enabled: true });
     expect(await run('number', 'attach', NUMBER)).toBe(1);
     expect(errors).toMatch(/^error: whose numbers and calls\? There is "My company" .*TRUNKLINE_API_KEY.*key create "My company"/);
@@ -261,13 +261,13 @@ describe('trunkline number', () => {
     expect(await run('number', 'list', '--key', api.key)).toBe(0);
   });
 
-  it('its variables are no settings, and are let be', () => {
+  it('does not read its variables as settings', () => {
     expect(environmentLayer({ TRUNKLINE_API_URL: 'http://a', TRUNKLINE_API_KEY: 'tl_x' }, {}).settings).toEqual({});
   });
 });
 
 describe('trunkline calls place', () => {
-  it('places a call with what is given, and prints its id', async () => {
+  it('places a call with the given settings, and prints its id', async () => {
     const places: unknown[] = [];
     api = await openApi({
       placeCall: {
@@ -330,7 +330,7 @@ describe('trunkline calls', () => {
     expect(JSON.parse(printed.at(-1) ?? '')).toMatchObject({ calls: [{ call_id: record.call_id }] });
   });
 
-  it('traces a call, a line an event, and with the messages', async () => {
+  it('traces a call, one line an event, and with the messages', async () => {
     const record = callOf(api.orgId, api.clock.wallMs());
     const trace = [
       {
@@ -356,7 +356,7 @@ describe('trunkline calls', () => {
     [['stop', '153ee546-05b9-4d95-bd6d-f899f082d48b'], /^error: There is no such call in progress \[NOT_FOUND\]\n$/],
     [['list', '--reason', 'NONE'], /^error: .*reason must be a code of the table of reasons/],
     [['list', '--since', 'yesterday'], /^error: .*since must be a time in ISO 8601/],
-  ])('calls %j fails in a sentence', async (args, message) => {
+  ])('fails for calls %j with an error', async (args, message) => {
     expect(await run('calls', ...args)).toBe(1);
     expect(errors).toMatch(message);
   });

@@ -5,11 +5,11 @@ import { runCommand } from '../../support/run-command.js';
 describe('trunkline simulate refuses', () => {
   it.each<[string, string[], string]>([
     ['no call', ['--calls', '0'], 'must be a whole number from 1 to 100'],
-    ['more calls than a machine plays well', ['--calls', '101'], 'must be a whole number from 1 to 100'],
+    ['more calls than one machine can play', ['--calls', '101'], 'must be a whole number from 1 to 100'],
     ['half a second', ['--seconds', '1.5'], 'must be a whole number from 1 to 3600'],
     ['an empty time', ['--answer-within', ' '], 'must be a whole number from 1 to 100000'],
-    ['a script that is not there', ['--script', '/nowhere.yaml'], 'cannot read /nowhere.yaml'],
-    ['a script that is none', ['--script', 'package.json'], 'package.json: expected a list of 1 to 100 steps'],
+    ['a script that does not exist', ['--script', '/nowhere.yaml'], 'cannot read /nowhere.yaml'],
+    ['a script in a wrong form', ['--script', 'package.json'], 'package.json: expected a list of 1 to 100 steps'],
     ['another format', ['--format', 'opus'], 'Allowed choices are twilio, pcmu, pcma, pcm16-8000, pcm16-16000.'],
   ])('%s', async (_name, flags, text) => {
     let written = '';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { simulatedStream } from '../../../src/cli/simulated-stream.js';
 
-it('a simulated call tells its bot what a real one does', () => {
+it('a simulated call sends its bot what a real one does', () => {
   const one = simulatedStream('ws://127.0.0.1:1/', { format: 'twilio', bearerToken: null, from: '+15550100900' });
   const { customParameters: parameters } = one;
   expect(parameters).toMatchObject({

@@ -37,10 +37,10 @@ const NOW = scrape(102, [
   'trunkline_taking_calls{process="gateway"} 1',
 ]);
 
-describe('what top shows', () => {
+describe('the view of trunkline top', () => {
   const view = topView(NOW, BEFORE, [{ atMs: 0, text: 'earlier' }]);
 
-  it('is of all processes together, with rates of the time between two scrapes', () => {
+  it('covers all processes, with rates over the time between two scrapes', () => {
     expect(view.calls).toEqual({ live: 12, headroom: 0, begunPerS: 20, begun: 140 });
     expect(view.processes.map(({ name, isUp, cpuPercent }) => [name, isUp, cpuPercent])).toEqual([
       ['gateway', true, 50],
@@ -56,7 +56,7 @@ describe('what top shows', () => {
     expect(view.answer.p99Ms).toBeCloseTo(198);
   });
 
-  it('has the newest failures first; calls that ended well are none', () => {
+  it('has the newest failures first, without calls that ended well', () => {
     expect(view.newest.map(({ text }) => text)).toEqual(['3 × INTERNAL_ERROR, refused (gateway)', 'earlier']);
     expect(view.reasons.map(({ reason, count }) => [reason, count])).toEqual([
       ['CALLER_HANGUP', 30],
@@ -64,31 +64,31 @@ describe('what top shows', () => {
     ]);
   });
 
-  it('after a process was started anew has no rates below zero', () => {
+  it('has no negative rates after a process was restarted', () => {
     const { calls, media } = topView(BEFORE, NOW, []);
     expect([calls.begunPerS, media.inPerS, media.lossPercent]).toEqual([0, 0, 0]);
   });
 
-  it('of the first scrape has no rates and no failures', () => {
+  it('has no rates and no failures at the first scrape', () => {
     const first = topView(NOW, null, []);
     expect([first.calls.begunPerS, first.newest]).toEqual([0, []]);
   });
 });
 
-describe('the screen', () => {
+describe('the screen of trunkline top', () => {
   const view = topView(NOW, BEFORE, []);
 
   it.each([
     [80, 24],
     [40, 10],
     [200, 60],
-  ])('of %i columns and %i rows is kept to', (columns, rows) => {
+  ])('fits into %i columns and %i rows', (columns, rows) => {
     const lines = renderTop(view, { columns, rows, isColoured: false }, 'http://127.0.0.1:8080');
     expect(lines.length).toBeLessThanOrEqual(rows);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
   });
 
-  it('of 80 by 24 has everything', () => {
+  it('has everything at 80 by 24', () => {
     const text = renderTop(view, { columns: 80, rows: 24, isColoured: false }, 'http://127.0.0.1:8080').join('\n');
     for (const part of [
       'calls 12',
@@ -112,7 +112,7 @@ describe('the screen', () => {
   });
 });
 
-it('a quantile lies in its bucket; of the last one it is the bound below; of none there is none', () => {
+it('a quantile lies in its bucket; in the last one it is the lower bound, and null without any', () => {
   const buckets = new Map([
     ['0.1', 50],
     ['0.2', 100],

@@ -28,8 +28,8 @@ const options = (more: Partial<LadderOptions> = {}): LadderOptions => ({
   ...more,
 });
 
-describe('the ladder', () => {
-  it('has a line for each thing that happened, between those who took part', () => {
+describe('the ladder of a trace', () => {
+  it('has a line for each event, between its participants', () => {
     const lines = [
       ladderHead(options()),
       ...[INVITE, LOOKED, OFFER, OFFERED, START, REFUSED].flatMap((one) => ladderLines(one, options())),
@@ -45,7 +45,7 @@ describe('the ladder', () => {
 `);
   });
 
-  it.each([40, 72, 80, 120, 400])('keeps to %i columns, or to 72', (columns) => {
+  it.each([40, 72, 80, 120, 400])('fits into %i columns, or 72', (columns) => {
     const long = { ...LOOKED, summary: 'x'.repeat(300) };
     const wide = { ...OFFER, summary: 'y'.repeat(300) };
     const lines = [ladderHead({ columns }), ...[INVITE, long, wide, START].flatMap((one) => ladderLines(one, options({ columns })))];
@@ -111,13 +111,13 @@ describe('trunkline trace', () => {
     return runCommand(command, args, { print: (text) => void printed.push(text), error: (text) => (errors += text) });
   }
 
-  it('shows a call that ended, and why it did', async () => {
+  it('shows a call that ended, and the reason', async () => {
     expect(await run(CALL_ID)).toBe(0);
     expect(printed).toHaveLength(4);
     expect(printed.at(-1)).toBe('\nAGENT_UNAVAILABLE, SIP 480');
   });
 
-  it('is coloured in a terminal, unless NO_COLOR is set', async () => {
+  it('uses colours in a terminal, unless NO_COLOR is set', async () => {
     terminal = { columns: 120 };
     await run(CALL_ID);
     expect(printed.join('')).toContain('\u001b[');
@@ -127,34 +127,34 @@ describe('trunkline trace', () => {
     expect(printed.join('')).not.toContain('\u001b[');
   });
 
-  it('finds a call by its SIP Call-ID; one that is not there is an error', async () => {
+  it('finds a call by its SIP Call-ID, and fails for an unknown one', async () => {
     expect(await run('abc@carrier')).toBe(0);
     expect(asked).toContain(`/v1/calls/${CALL_ID}/trace`);
     expect(await run('other@carrier')).toBe(1);
     expect(errors).toContain('has this Call-ID');
   });
 
-  it('with --follow goes on until the call has ended, and prints each thing once', async () => {
+  it('continues with --follow until the call has ended, and prints each event once', async () => {
     states = ['ringing', 'in_progress', 'in_progress', 'ended'];
     traces = [[INVITE], [INVITE, LOOKED], [INVITE, LOOKED], [INVITE, LOOKED, REFUSED]];
     expect(await run(CALL_ID, '--follow')).toBe(0);
     expect(printed.filter((line) => /^ +\d/.test(line))).toHaveLength(3);
   });
 
-  it('of a call in progress says no reason, and without --follow looks once', async () => {
+  it('prints no reason for a call in progress, and reads once without --follow', async () => {
     states = ['in_progress'];
     await run(CALL_ID);
     expect(asked).toHaveLength(2);
     expect(printed).toHaveLength(3);
   });
 
-  it('lets nothing that a peer says control the terminal', async () => {
+  it('lets no text of a peer control the terminal', async () => {
     traces = [[{ ...INVITE, summary: 'INVITE\u001b[2J sip:x', text: 'a\u001b]0;title\u0007b' }]];
     await run(CALL_ID, '--full');
     expect(printed.join('')).not.toContain('\u001b');
   });
 
-  it('prints JSON, and says when nothing is kept', async () => {
+  it('prints JSON, and reports when nothing is kept', async () => {
     await run(CALL_ID, '--json');
     expect(JSON.parse(printed[0] ?? '')).toHaveLength(2);
     [printed, traces] = [[], [[]]];

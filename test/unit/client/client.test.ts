@@ -45,7 +45,7 @@ describe('the client', () => {
     expect(seen[1]?.url).toBe('http://api.example/sip?inbound_id=%2B15551234567');
   });
 
-  it('has the types of the document', () => {
+  it('has the types of the OpenAPI document', () => {
     const client = createClient(BASE);
     expectTypeOf(client.GET<'/v1/calls/{call_id}'>).returns.resolves.toEqualTypeOf<{ status: 'success'; call: Schemas['CallDetail'] }>();
     expectTypeOf(client.POST<'/sip/attach'>)
@@ -54,7 +54,7 @@ describe('the client', () => {
     expectTypeOf<'/v1/voices'>().not.toExtend<Parameters<typeof client.DELETE>[0]>();
   });
 
-  it('a refusal is an ApiError with everything that the service told', async () => {
+  it('throws a refusal as an ApiError with everything that the service sent', async () => {
     const errors = [{ error: 'RATE_LIMITED', message: 'More than 5 requests a minute; wait 7 s' }];
     const body = { status: 'error', message: 'More than 5 requests a minute; wait 7 s', data: null, errors };
     const { options } = answering(429, body, { 'retry-after': '7', 'x-request-id': 'r-1' });
@@ -67,13 +67,13 @@ describe('the client', () => {
   it.each([
     ['a page of a proxy', 502, '<html>Bad gateway</html>', 'The server answered 502 and is no Trunkline'],
     ['JSON of somebody else', 404, { error: 'not found' }, 'The server answered 404 and is no Trunkline'],
-    ['a success that is no JSON', 200, '<html>', 'The answer is not JSON'],
-  ])('%s is a BAD_ANSWER', async (_what, status, body, message) => {
+    ['a success that is not JSON', 200, '<html>', 'The answer is not JSON'],
+  ])('throws BAD_ANSWER for %s', async (_what, status, body, message) => {
     const error = await failed(answering(status, body).options);
     expect([error.code, error.message, error.retryAfterSeconds]).toEqual(['BAD_ANSWER', message, null]);
   });
 
-  it('no answer is UNREACHABLE, none in time TIMEOUT', async () => {
+  it('throws UNREACHABLE without an answer, and TIMEOUT without one in time', async () => {
     const away = await failed({ ...BASE, fetch: () => Promise.reject(new TypeError('fetch failed')) });
     expect([away.status, away.code, away.message]).toEqual([0, 'UNREACHABLE', 'The server cannot be reached']);
     // As a real fetch does, this one keeps the request: one that nobody has is collected, and its time limit with it.

@@ -13,13 +13,13 @@ import {
 const configOf = (...set: string[]) => loadConfig({ file: undefined, set, environment: {} });
 
 describe('gateway workers', () => {
-  it('are as many as the setting says, and without it one for each core but one', () => {
+  it('are as many as set, and by default one for each core but one', () => {
     expect(workerCount(configOf('gateway.workers=3'), 8)).toBe(3);
     expect([1, 2, 3, 8, 200].map((cores) => workerCount(configOf(), cores))).toEqual([1, 1, 2, 7, 50]);
     expect(() => configOf('gateway.workers=0')).toThrow('gateway.workers');
   });
 
-  it.each([1, 2, 3, 7])('share the media ports with their successors, without one that two have or nobody has, in pairs: %i', (count) => {
+  it.each([1, 2, 3, 7])('share the media ports with their successors, in pairs, each port with exactly one: %i workers', (count) => {
     const config = configOf('media.port_min=20000', 'media.port_max=20101');
     const ranges = Array.from({ length: 2 * count }, (_none, at) => workerConfig(config, { index: at + 1, count }).media);
     let next = 20_000;
@@ -32,7 +32,7 @@ describe('gateway workers', () => {
     expect(next).toBe(20_102);
   });
 
-  it('share the limits that count in one process, and leave the others', () => {
+  it('share the limits that count per process, and keep the others', () => {
     const config = configOf('admission.max_calls=10', 'admission.max_calls_per_second=3');
     const share = workerConfig(config, { index: 2, count: 4 });
     expect(share.admission).toMatchObject({ max_calls: 3, max_calls_per_second: 1 });
@@ -40,12 +40,12 @@ describe('gateway workers', () => {
     expect(workerConfig(configOf(), { index: 1, count: 2 }).admission).toMatchObject({ max_calls: null, max_calls_per_second: null });
   });
 
-  it('have names of their own; the first one that of a gateway alone', () => {
+  it('have names of their own; the first one has that of a single gateway', () => {
     expect([1, 2].map((index) => workerInstance('edge', { index, count: 2 }))).toEqual(['edge', 'edge-2']);
     expect(workerInstances('edge', { index: 1, count: 1 })).toEqual(['edge', 'edge-2']);
   });
 
-  it('have two places each, and the first serves the API at either', () => {
+  it('have two slots each, and the first serves the API in either', () => {
     const places = [1, 2, 3, 4].map((index) => ({ index, count: 2 }));
     expect(places.map(otherPlace)).toEqual([3, 4, 1, 2]);
     expect(places.map(isFirstWorker)).toEqual([true, false, true, false]);
@@ -56,7 +56,7 @@ describe('gateway workers', () => {
     expect(() => configOf('media.port_min=20000', 'media.port_max=20007', 'gateway.workers=3')).toThrow('4 ports for each process');
   });
 
-  it.each(['', '0/2', '5/2', '1', 'a/b', '1/2/3'])('are not named %j', (text) => {
+  it.each(['', '0/2', '5/2', '1', 'a/b', '1/2/3'])('cannot be named %j', (text) => {
     expect(() => parseWorker(text)).toThrow('--worker');
     expect(parseWorker('2/4')).toEqual({ index: 2, count: 4 });
   });

@@ -32,7 +32,7 @@ describe('configuration', () => {
     expect(found).toBe(value);
   });
 
-  it('takes prefixes of numbers as YAML reads them', () => {
+  it('accepts prefixes of numbers as YAML reads them', () => {
     expect(load({ TRUNKLINE_CALLS_TRANSFER_PREFIXES: '[+49, "+1555"]' }).calls.transfer_prefixes).toEqual(['+49', '+1555']);
   });
 
@@ -68,11 +68,11 @@ describe('configuration', () => {
       /agents\.url = \(hidden\) \(from the environment\): is at a private, .* which needs agents\.allow_private/,
     ],
     [{ TRUNKLINE_RTPENGINE_PORT_MAX: '30001' }, /rtpengine\.port_max = 30001 \(from the environment\): must have at least 4 ports/],
-  ])('names the setting, its value, what is allowed and where it came from: %j', (environment, message) => {
+  ])('names the setting, its value, what is allowed and its source: %j', (environment, message) => {
     expect(() => load(environment)).toThrow(message);
   });
 
-  it('lets bots be at loopback where private addresses are allowed', () => {
+  it('allows bots at loopback where private addresses are allowed', () => {
     const url = 'ws://127.0.0.1:9000/';
     expect(load({ TRUNKLINE_AGENTS_URL: url, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' }).agents.url).toBe(url);
   });
@@ -90,7 +90,7 @@ describe('configuration', () => {
     expect(() => load({ TRUNKLINE_REDIS_URL: 'hush' })).toThrow(/redis\.url = \(hidden\)/);
   });
 
-  it('does not let a path reach into prototypes', () => {
+  it('lets no path reach into prototypes', () => {
     expect(() => mergeLayers([flagLayer(['__proto__.polluted=1'])])).toThrow(ConfigError);
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
     expect(environmentLayer({}, {}).settings).toEqual({});
@@ -102,6 +102,6 @@ it.each([
   [{ TRUNKLINE_REDIS_SENTINEL_NAME: 'trunkline', TRUNKLINE_REDIS_URL: 'redis://a:26379' }, 1],
   [{ TRUNKLINE_REDIS_SENTINEL_NAME: 'trunkline', TRUNKLINE_REDIS_URL: 'redis://a:26379', TRUNKLINE_BATCHES_CONFIRMED_BY_REPLICAS: '0' }, 0],
   [{ TRUNKLINE_BATCHES_CONFIRMED_BY_REPLICAS: '2' }, 2],
-])('an attempt of a batch is confirmed with %j by so many replicas: %i', (environment, replicas) => {
+])('with %j requires so many replicas to confirm an attempt of a batch: %i', (environment, replicas) => {
   expect(confirmingReplicas(load(environment))).toBe(replicas);
 });

@@ -10,10 +10,10 @@ it.each([
   ['sip.tls_port', 'sip.tls_port'],
   ['colour', null],
   ['', null],
-])('nearest to %j is %j', (wanted, expected) => {
+])('the name nearest to %j is %j', (wanted, expected) => {
   expect(nearestName(wanted, NAMES)).toBe(expected);
 });
 
-it('takes the first of two that are as near', () => {
+it('the nearest name is the first of two that are equally near', () => {
   expect(nearestName('b', ['ab', 'ac', 'bc'])).toBe('ab');
 });

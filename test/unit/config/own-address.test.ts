@@ -15,11 +15,14 @@ describe('bind_address: auto', () => {
     expect(ownAddress('203.0.113.10', network)).toBe('203.0.113.10');
   });
 
-  it.each(['198.51.100.1', null])('is the address of the default route behind 1:1 NAT, or where nothing is said (%s)', (publicAddress) => {
-    expect(ownAddress(publicAddress, network)).toBe('192.0.2.10');
-  });
+  it.each(['198.51.100.1', null])(
+    'is the address of the default route behind 1:1 NAT, or without a public address (%s)',
+    (publicAddress) => {
+      expect(ownAddress(publicAddress, network)).toBe('192.0.2.10');
+    },
+  );
 
-  it('says what to do on a machine that leads nowhere', () => {
+  it('names the remedy on a machine without a route', () => {
     const alone = { addresses: new Map([['docker0', ['172.17.0.1']]]), defaultInterface: null };
     expect(() => ownAddress(null, alone)).toThrow(/bind_address.*Set it to an address of this machine/);
   });

@@ -49,8 +49,8 @@ const counted = async (): Promise<FileCoverageData> => {
   return scripts[0]?.[join(root, 'src/lib/size.ts')] as FileCoverageData;
 };
 
-describe('the counts of processes', () => {
-  it('are added up by place of the source, and a file that a killed process left unfinished is passed over', async () => {
+describe('the coverage counts of processes', () => {
+  it('are added up by place in the source, without a file that a killed process left unfinished', async () => {
     processThatRan(2, 'coverage-1.json');
     processThatRan(3, 'coverage-2.json');
     writeFileSync(join(root, 'processes/coverage-3.json'), '{"result":[{"scr');

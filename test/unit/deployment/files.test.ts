@@ -47,11 +47,11 @@ const settingsOf = (environment: Readonly<Record<string, string>>) => loadConfig
 const texts = (environment: Service['environment']): Record<string, string> =>
   Object.fromEntries(Object.entries(environment ?? {}).map(([name, value]) => [name, String(value)]));
 
-describe.each(COMPOSE_FILES)('%s', (file) => {
+describe.each(COMPOSE_FILES)('the Compose file %s', (file) => {
   const read = async (): Promise<[string, Service][]> =>
     Object.entries((await readCompose(file, VARIABLES)).services as unknown as Record<string, Service>);
 
-  it('is of the Compose specification', async () => {
+  it('follows the Compose specification', async () => {
     // The schema is older than the project's name.
     const { name, ...compose } = (await readCompose(file, VARIABLES)) as Compose & { readonly name: string };
     expect(name).toMatch(/^[a-z0-9][a-z0-9_-]*$/);
@@ -59,14 +59,14 @@ describe.each(COMPOSE_FILES)('%s', (file) => {
     expect(isCompose.errors ?? []).toEqual([]);
   });
 
-  it('gives no service capabilities, more rights or a file system to write to, and names each image by its version', async () => {
+  it('gives no service capabilities, more rights or a writable file system, and names each image by its version', async () => {
     for (const [name, { cap_drop, security_opt, read_only, image }] of await read()) {
       expect([name, cap_drop, security_opt, read_only]).toEqual([name, ['ALL'], ['no-new-privileges:true'], true]);
       expect(image).toMatch(/^[\w./-]+:\d[\w.-]*$/);
     }
   });
 
-  it('builds from files that are there, and waits for services that it has', async () => {
+  it('builds from existing files, and waits for its own services', async () => {
     const services = await read();
     const names = services.map(([name]) => name);
     for (const [, { build, depends_on: others = [] }] of services) {
@@ -79,7 +79,7 @@ describe.each(COMPOSE_FILES)('%s', (file) => {
 });
 
 describe('docker/compose.yaml', () => {
-  it('needs an address and a name, and nothing else', async () => {
+  it('requires an address and a name, and nothing else', async () => {
     const { PUBLIC_ADDRESS, SIP_HOST } = VARIABLES;
     const { services } = await readCompose('docker/compose.yaml', { PUBLIC_ADDRESS, SIP_HOST });
     const environment = texts((services['trunkline'] as Service).environment);
@@ -93,11 +93,11 @@ describe('docker/compose.yaml', () => {
   });
 });
 
-describe.each(LAYOUTS)('%s', (file) => {
+describe.each(LAYOUTS)('the gateways of %s', (file) => {
   const read = async (): Promise<[string, Service][]> =>
     Object.entries((await readCompose(file, VARIABLES)).services as unknown as Record<string, Service>);
 
-  it('sets only what the product knows, and leaves time to drain', async () => {
+  it('set only known settings, and have time to drain', async () => {
     const gateways = (await read()).filter(([name]) => name.startsWith('gateway'));
     expect(gateways.length).toBeGreaterThan(0);
     for (const [, { environment, stop_grace_period: grace = '' }] of gateways) {
@@ -109,7 +109,7 @@ describe.each(LAYOUTS)('%s', (file) => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it('asks for a secret: there is none to forget', async () => {
+  it('require a secret, so that it cannot be forgotten', async () => {
     await expect(readCompose(file, { ...VARIABLES, CONTROL_SECRET: undefined })).rejects.toThrow(/CONTROL_SECRET/);
   });
 });
@@ -149,7 +149,7 @@ describe('docker/compose.cluster.yaml', () => {
 describe('docker/Dockerfile', () => {
   const text = readFileSync('docker/Dockerfile', 'utf8');
 
-  it('copies what the build makes, runs without root, and has a health check that the CLI knows', () => {
+  it('copies what the build makes, runs without root, and has a health check that the CLI supports', () => {
     const copied = [...text.matchAll(/^COPY --from=build (.+) \S+$/gm)]
       .flatMap(([, from = '']) => from.split(' '))
       .map((path) => path.replace('/app/', ''));
@@ -161,7 +161,7 @@ describe('docker/Dockerfile', () => {
     expect(statSync(program).mode & 0o111).toBe(0o111);
   });
 
-  it('needs nothing from an image registry but its base, and installs packages once', () => {
+  it('pulls nothing from an image registry but its base, and installs packages once', () => {
     expect(text).not.toContain('# syntax=');
     expect(new Set([...text.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image))).toEqual(new Set(['node:24-bookworm-slim', 'gateway']));
     // scripts/build would install again what it did not install itself.
@@ -169,7 +169,7 @@ describe('docker/Dockerfile', () => {
     expect(text).not.toContain('npm ci');
   });
 
-  it('gets no secret, no data and no build of this machine', () => {
+  it('gets no secret, data or build of this machine', () => {
     const ignored = readFileSync('.dockerignore', 'utf8').split('\n');
     expect(ignored).toEqual(expect.arrayContaining(['.git', '.trunkline', 'node_modules', 'dist', 'native/build']));
   });
@@ -210,7 +210,7 @@ describe('docker/kubernetes/trunkline.yaml', () => {
     };
   }
 
-  it('sets only what the product knows, on the network of the node, and drains before the rest of the pod goes', () => {
+  it('sets only known settings, on the network of the node, and drains before the rest of the pod ends', () => {
     const { spec } = of('StatefulSet').spec?.template ?? {};
     const given = (spec?.containers[0]?.env ?? []).map(({ name, value }) => [name, value ?? 'gateway-0']);
     const config = settingsOf({
@@ -227,7 +227,7 @@ describe('docker/kubernetes/trunkline.yaml', () => {
     ]);
   });
 
-  it('asks for health over HTTP, at the address that the API listens at: a command would start Node.js each time', () => {
+  it('checks health over HTTP at the address of the API, since a command would start Node.js each time', () => {
     const { spec } = of('StatefulSet').spec?.template ?? {};
     const [gateway] = spec?.containers ?? [];
     const at = gateway?.env?.find(({ name }) => name === 'TRUNKLINE_HTTP_BIND_ADDRESS')?.value;
@@ -240,7 +240,7 @@ describe('docker/kubernetes/trunkline.yaml', () => {
     for (const { image } of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]) expect(image).toMatch(/^[\w./-]+:\d[\w.-]*$/);
   });
 
-  it('gives no container root, nor capabilities', () => {
+  it('gives no container root or capabilities', () => {
     const { spec } = of('StatefulSet').spec?.template ?? {};
     expect(spec?.securityContext.runAsNonRoot).toBe(true);
     for (const { securityContext } of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])])
@@ -266,7 +266,7 @@ describe('docker/systemd', () => {
     ['trunkline-sip-server.socket', 'tls', 'ListenStream'],
     ['trunkline-sip-server-tcp.socket', 'tcp', 'ListenStream'],
     ['trunkline-sip-server-udp.socket', 'udp', 'ListenDatagram'],
-  ])('%s holds the port for %s of the SIP server', (name, transport, kind) => {
+  ])('holds in %s the port for %s of the SIP server', (name, transport, kind) => {
     const text = unit(name);
     expect(text).toMatch(new RegExp(`^FileDescriptorName=${transport}$`, 'm'));
     expect(text).toMatch(new RegExp(`^${kind}=[\\d.]+:\\d+$`, 'm'));
@@ -275,13 +275,13 @@ describe('docker/systemd', () => {
     expect(files('.socket')).toContain(name);
   });
 
-  it('has a configuration that the product takes', () => {
+  it('has a configuration that the product accepts', () => {
     const config = loadConfig({ file: 'docker/systemd/config.yaml', set: ['bind_address=192.0.2.10'], environment: {} });
     expect([config.data_dir, config.http.bind_address]).toEqual(['/var/lib/trunkline', '127.0.0.1']);
   });
 
   it.each(readdirSync('docker/systemd').filter((name) => name.endsWith('.service')))(
-    '%s starts a command that there is, without root, and waits for the drain',
+    'starts an existing command in %s, without root, and waits for the drain',
     (name) => {
       const text = readFileSync(`docker/systemd/${name}`, 'utf8');
       // A caller hears nothing, and a carrier waits, until it is back.
@@ -301,7 +301,7 @@ describe('docker/systemd', () => {
 });
 
 it.each(['docker/Dockerfile', 'docker/systemd/trunkline-gateway@.service', 'docker/systemd/trunkline-sip-server.service'])(
-  '%s gives Node.js the options that the supervisor does',
+  'the options of Node.js in %s are those of the supervisor',
   (name) => {
     const [, options] = /NODE_OPTIONS="?([^"\n]*)"/.exec(readFileSync(name, 'utf8')) ?? [];
     expect(options?.split(' ')).toEqual(NODE_OPTIONS);

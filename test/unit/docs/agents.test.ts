@@ -22,7 +22,7 @@ const shown = (direction: string): string[] =>
   [...new Set(examples.filter((one) => one.direction === direction).map(({ event }) => event))].sort();
 
 describe('docs/agents.md', () => {
-  it.each(examples)('the example of $event ($direction) is what the schema wants', ({ direction, text }) => {
+  it.each(examples)('has an example of $event ($direction) that matches the schema', ({ direction, text }) => {
     const message: unknown = JSON.parse(text);
     if (direction === 'to-agent') return expect(faultsToAgent(message)).toBe('');
     expect([direction, faultsFromAgent(message), readMessage(text)]).toMatchObject(['from-agent', '', { ok: true }]);

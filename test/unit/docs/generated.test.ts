@@ -7,12 +7,12 @@ import { settings } from '../../../scripts/docs/settings.js';
 import { environmentLayer, parseLayer } from '../../../src/config/layers.js';
 import { configSchema } from '../../../src/config/schema.js';
 
-describe('generated sections of the documents (npm run docs makes them anew)', () => {
-  it.each(SECTIONS.map((section) => [`${section.file}: ${section.name}`, section] as const))('%s', (_name, section) => {
+describe('the generated sections of the documents (npm run docs)', () => {
+  it.each(SECTIONS.map((section) => [`${section.file}: ${section.name}`, section] as const))('are current: %s', (_name, section) => {
     expect(currentText(section)).toBe(expectedText(section));
   });
 
-  it.each(FILES)('$file', async ({ file, render }) => {
+  it.each(FILES)('are current: $file', async ({ file, render }) => {
     expect(readFileSync(`${ROOT}${file}`, 'utf8')).toBe(await render());
   });
 });
@@ -30,7 +30,7 @@ describe('the table of settings', () => {
     expect(rows.map(({ path }) => path).sort()).toEqual(schemaPaths(configSchema).sort());
   });
 
-  it('says what each means', () => {
+  it('has a meaning for each', () => {
     expect(settings().filter(({ meaning }) => meaning === '')).toEqual([]);
   });
 
@@ -47,13 +47,13 @@ describe('the table of settings', () => {
 describe('log events', () => {
   const events = logEvents(ROOT);
 
-  it('are named area.event, and their fields in snake case', () => {
+  it('are named area.event, with fields in snake case', () => {
     expect(events.length).toBeGreaterThan(100);
     expect(events.filter(({ event }) => !/^[a-z_]+(\.[a-z_]+)+$/.test(event))).toEqual([]);
     expect(events.filter(({ fields }) => fields.some((name) => !/^[a-z][a-z0-9_]*$/.test(name)))).toEqual([]);
   });
 
-  it('carry what failed as `error`', () => {
+  it('carry the failure as `error`', () => {
     expect(events.filter(({ fields }) => fields.includes('err'))).toEqual([]);
   });
 });

@@ -36,8 +36,8 @@ function definitionOf(name: string): MetricDefinition | undefined {
   return known[name] ?? (family?.type === 'histogram' ? family : undefined);
 }
 
-describe('what the alert rules and the dashboard ask for', () => {
-  it.each(expressions)('%s: metrics and labels that there are, and brackets that close', (_name, expr) => {
+describe('the expressions of the alert rules and the dashboard', () => {
+  it.each(expressions)('use existing metrics and labels, and balanced brackets: %s', (_name, expr) => {
     const metrics = expr.match(/\btrunkline_\w+/g) ?? [];
     expect(metrics.length + (expr.startsWith('up{') ? 1 : 0)).toBeGreaterThan(0);
     expect(metrics.filter((name) => definitionOf(name) === undefined)).toEqual([]);
@@ -52,7 +52,7 @@ describe('what the alert rules and the dashboard ask for', () => {
     expect(rest).toBe('');
   });
 
-  it.each(expressions)('%s: the growth of counters, and never that of gauges', (_name, expr) => {
+  it.each(expressions)('use the growth of counters, and never that of gauges: %s', (_name, expr) => {
     for (const [, name = ''] of expr.matchAll(/(?:rate|increase)\((trunkline_\w+)/g)) expect(definitionOf(name)?.type).not.toBe('gauge');
     const bare = expr.replace(/(?:rate|increase)\(trunkline_\w+/g, '');
     for (const name of bare.match(/\btrunkline_\w+/g) ?? []) expect([name, definitionOf(name)?.type]).toEqual([name, 'gauge']);
@@ -60,7 +60,7 @@ describe('what the alert rules and the dashboard ask for', () => {
 });
 
 describe('the alert rules', () => {
-  it.each(rules.map((rule) => [rule.alert, rule] as const))('%s says what it is, what it means, and what to do', (name, rule) => {
+  it.each(rules.map((rule) => [rule.alert, rule] as const))('explain for %s what it is, what it means, and what to do', (name, rule) => {
     expect(name).toMatch(/^Trunkline[A-Za-z]+$/);
     expect(rule.for).toMatch(/^\d+[smh]$/);
     expect(['critical', 'warning']).toContain(rule.labels.severity);
@@ -76,7 +76,7 @@ describe('the alert rules', () => {
 });
 
 describe('the dashboard', () => {
-  it('says of each panel what it shows', () => {
+  it('describes each panel', () => {
     const described = panels.filter(({ type }) => type !== 'row').map(({ title, description }) => [title, description]);
     expect(described.filter(([, description]) => !/^[A-Z0-9].{20,}\.$/.test(description ?? ''))).toEqual([]);
   });

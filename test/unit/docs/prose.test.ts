@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { commentFaults, commentsOf, faultsOf, PAGES, pageOf, RULES } from '../../../scripts/docs/prose.js';
 
-describe.each(RULES)('$name', (rule) => {
-  it('on every page', () => {
+describe.each(RULES)('the rule "$name"', (rule) => {
+  it('holds on every page', () => {
     const { inspected, faults } = faultsOf(rule, PAGES);
     expect(faults).toEqual([]);
     expect(inspected).toBeGreaterThanOrEqual(rule.least);
@@ -14,7 +14,7 @@ describe.each(RULES)('$name', (rule) => {
   });
 });
 
-it('comments of the sources keep to the style guide', () => {
+it('the comments of the sources keep to the style guide', () => {
   expect(commentsOf('/** Of a call. */\nconst a = 1; // whoever\n')).toEqual(['Of a call.', 'whoever']);
   expect(commentFaults()).toEqual([]);
 });

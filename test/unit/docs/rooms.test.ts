@@ -52,11 +52,11 @@ describe('the rules of npm run rules', () => {
       .map((pattern) => [name, pattern] as const),
   );
 
-  it.each([...new Map(patterns.map((row) => [row[1], row])).values()])('%s: %s matches a file', (_name, pattern) => {
+  it.each([...new Map(patterns.map((row) => [row[1], row])).values()])('match a file: %s: %s', (_name, pattern) => {
     expect(files.some((file) => new RegExp(pattern).test(file))).toBe(true);
   });
 
-  it.each(rooms.filter((room) => room !== 'cli' && room !== 'gateway'))('say what src/%s may import', (room) => {
+  it.each(rooms.filter((room) => room !== 'cli' && room !== 'gateway'))('define what src/%s may import', (room) => {
     expect(forbidden.map(({ name }) => name)).toContain(`room-${room.replace('/', '-')}`);
   });
 });

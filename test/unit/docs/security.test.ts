@@ -23,7 +23,7 @@ it.each(rows.filter(({ name }) => name !== undefined))('only $file may import $n
   expect(new RegExp(rule?.from.pathNot ?? '^$').test(file)).toBe(true);
 });
 
-it('each package that a rule of the kind keeps in one file is in the table', () => {
+it('the table has each package that a rule of its kind keeps in one file', () => {
   const ofOneFile = forbidden.filter(({ from }) => from.pathNot?.endsWith('\\.ts$') === true && !from.pathNot.includes('('));
   const packages = ofOneFile.flatMap(({ to }) => /^node_modules\/([^()]+)\/$/.exec(to.path ?? '')?.[1] ?? []);
   expect(packages.sort()).toEqual(rows.flatMap(({ name }) => name ?? []).sort());

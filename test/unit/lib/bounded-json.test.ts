@@ -5,7 +5,7 @@ import { isNestedDeeper, MAX_NESTING, parseJson } from '../../../src/lib/bounded
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
 
 describe('a text of JSON from outside', () => {
-  it('is parsed as JSON.parse() does', () => {
+  it('is parsed as by JSON.parse()', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 10 }), (text) => {
         expect(parseJson(text)).toEqual({ ok: true, value: JSON.parse(text) as unknown });
@@ -13,7 +13,7 @@ describe('a text of JSON from outside', () => {
     );
   });
 
-  it('is refused when it is none, or nested deeper than we bear', () => {
+  it('is refused when it is not JSON, or nested too deep', () => {
     expect(parseJson('{')).toEqual({ ok: false, error: 'not-json' });
     expect(parseJson(nested(MAX_NESTING))).toMatchObject({ ok: true });
     expect(parseJson(nested(MAX_NESTING + 1))).toEqual({ ok: false, error: 'too-deep' });
@@ -21,7 +21,7 @@ describe('a text of JSON from outside', () => {
     expect(parseJson(`{"a":${'{"a":'.repeat(MAX_NESTING)}1${'}'.repeat(MAX_NESTING)}}`)).toEqual({ ok: false, error: 'too-deep' });
   });
 
-  it('may have brackets in its texts, and many side by side', () => {
+  it('may have brackets in its strings, and many side by side', () => {
     const text = JSON.stringify({ a: '['.repeat(1_000), 'b"\\[{': '\\"[['.repeat(100), c: Array(1_000).fill([]) });
     expect(isNestedDeeper(text, 2)).toBe(true);
     expect(isNestedDeeper(text, 3)).toBe(false);

@@ -3,7 +3,7 @@ import { boundedLog } from '../../../src/lib/bounded-log.js';
 import { silentLog, type Log } from '../../../src/lib/log.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 
-it('writes so many lines of an event a second, and says afterwards how many it left out', () => {
+it('the log writes a bounded number of lines of an event a second, and then how many it left out', () => {
   const lines: [object, string][] = [];
   const written: Log = { ...silentLog, info: (fields, event) => lines.push([fields, event]) };
   const clock = new VirtualClock();
@@ -25,7 +25,7 @@ it('writes so many lines of an event a second, and says afterwards how many it l
   ]);
 });
 
-it.each(['debug', 'info', 'warn', 'error'] as const)('writes %s as such, and counts the lines of a child by themselves', (level) => {
+it.each(['debug', 'info', 'warn', 'error'] as const)('the log keeps the level %s, and counts the lines of a child separately', (level) => {
   const lines: string[] = [];
   const named = (name: string): Log => ({
     ...silentLog,

@@ -6,7 +6,7 @@ import { VirtualClock } from '../../support/virtual-clock.js';
 describe('isoTime', () => {
   const from = Date.UTC(1969, 11, 31, 23, 59, 58);
 
-  it('is what Date writes, in whatever order moments come', () => {
+  it('equals Date.toISOString(), in whatever order times come', () => {
     const moment = fc.oneof(fc.integer({ min: from, max: from + 4_000 }), fc.integer({ min: from, max: Date.UTC(2100, 0) }));
     fc.assert(
       fc.property(fc.array(moment), (moments) => {
@@ -15,11 +15,11 @@ describe('isoTime', () => {
     );
   });
 
-  it('leaves fractions of a millisecond out', () => {
+  it('drops fractions of a millisecond', () => {
     expect(isoTime(1_700_000_000_007.9)).toBe('2023-11-14T22:13:20.007Z');
   });
 
-  it('has no text for what is no time', () => {
+  it('throws for an invalid time', () => {
     expect(() => isoTime(Number.NaN)).toThrow(RangeError);
   });
 });
@@ -36,7 +36,7 @@ describe('within', () => {
     expect(await endless).toBe(false);
   });
 
-  it('does not count a stall: what came during it is read first', async () => {
+  it('does not count a stall, and reads first what came during it', async () => {
     const clock = new VirtualClock();
     let come = (): void => undefined;
     const inTime = within(clock, 10, new Promise<void>((resolve) => (come = resolve)));

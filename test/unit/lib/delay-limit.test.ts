@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { DelayLimit } from '../../../src/lib/delay-limit.js';
 
-it('a limit on a delay lets a burst pass, then holds a fifth of itself until two calm seconds have gone by', () => {
+it('a limit on a delay admits a burst, then holds at a fifth of itself until two calm seconds have passed', () => {
   const limit = new DelayLimit(250);
   expect([limit.isExceeded(0, 0), limit.isExceeded(250, 10)]).toEqual([false, false]);
   expect(limit.isExceeded(251, 20)).toBe(true);

@@ -49,7 +49,7 @@ describe('fair turns', () => {
     expect(started).toEqual(['a1', 'a2', 'b1', 'b2']);
   });
 
-  it('let an owner rest as long as its work took, and the result does not wait for that', async () => {
+  it('let an owner rest as long as its work took, which does not delay the result', async () => {
     const { clock, run, started, end } = newTurns(1, 10, 2);
     const first = run('a', 'a1');
     void run('a', 'a2');
@@ -66,7 +66,7 @@ describe('fair turns', () => {
     expect(started).toEqual(['a1', 'b1', 'a2']);
   });
 
-  it('refuse what is too much of one owner, until some of it has ended', async () => {
+  it('refuse too much work of one owner, until some of it has ended', async () => {
     const { run, end } = newTurns(1, 3);
     const first = run('a', 'a1', 2);
     expect(run('a', 'a2', 2)).toBeNull();

@@ -11,7 +11,7 @@ it.each([
   ['tokens of 20 characters', () => newToken(20), /^[\w-]{20}$/],
   ['tokens of 21 characters', () => newToken(21), /^[\w-]{21}$/],
   ['ids of SDP sessions', newSessionId, /^\d{1,15}$/],
-])('%s are all different, and of their form', (_what, make, form) => {
+])('%s all differ, and have their form', (_what, make, form) => {
   const ids = many(make);
   expect(new Set(ids).size).toBe(1_000);
   for (const id of ids) expect(id).toMatch(form);

@@ -28,7 +28,7 @@ describe('a map whose entries come and go', () => {
     ]);
   });
 
-  it('lets an entry go once', () => {
+  it('removes an entry once', () => {
     const map = new PassingMap([['a', 1]]);
     expect([map.delete('a'), map.delete('a'), map.has('a'), map.get('a'), map.size, [...map]]).toEqual([
       true,
@@ -40,7 +40,7 @@ describe('a map whose entries come and go', () => {
     ]);
   });
 
-  it('takes a new entry without a look, and lets one go that has the value', () => {
+  it('adds a new entry without a look-up, and removes one by value', () => {
     const map = new PassingMap([['a', 1]]);
     map.add('b', 2);
     expect([map.get('b'), map.size]).toEqual([2, 2]);
@@ -48,7 +48,7 @@ describe('a map whose entries come and go', () => {
     expect([map.deleteOnly('b', 2), map.get('b'), map.deleteOnly('b', 2), map.size]).toEqual([true, undefined, false, 1]);
   });
 
-  it('takes deletions and new entries while it is gone through', () => {
+  it('allows deletions and new entries while it is iterated', () => {
     const map = new PassingMap([
       ['a', 1],
       ['b', 2],
@@ -63,7 +63,7 @@ describe('a map whose entries come and go', () => {
     expect(seen).toEqual(['a', 'c', 'd']);
   });
 
-  it('is empty after it was cleared', () => {
+  it('is empty after clear', () => {
     const map = new PassingMap([
       ['a', 1],
       ['b', 2],

@@ -14,11 +14,11 @@ describe('Pii', () => {
     expect(JSON.stringify(structuredClone({ hidden }))).not.toContain(number);
   });
 
-  it('gives its value to whoever asks for it by name', () => {
+  it('returns its value on request by name', () => {
     expect(hidden.reveal()).toBe(number);
   });
 
-  it('is the only form in which a log line takes a field with personal data', () => {
+  it('is the only type in which a log line takes a field with personal data', () => {
     // @ts-expect-error a bare number
     const bare: LogFields = { from: number };
     expect([bare, { from: hidden } satisfies LogFields]).toHaveLength(2);

@@ -3,7 +3,7 @@ import { Scope } from '../../../src/lib/scope.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 
 describe('Scope', () => {
-  it('closes everything once, in the reverse order of opening, and reports what failed', async () => {
+  it('closes everything once, in reverse order, and reports what failed', async () => {
     const scope = new Scope(new VirtualClock());
     const closed: string[] = [];
     scope.defer('a', () => void closed.push('a'));
@@ -15,7 +15,7 @@ describe('Scope', () => {
     expect(second).toBe(first);
   });
 
-  it('gives up on one that hangs when its time is over, and closes the others', async () => {
+  it('gives up on a resource that hangs when its time is over, and closes the others', async () => {
     const clock = new VirtualClock();
     const scope = new Scope(clock, 1_000);
     const closed: string[] = [];
@@ -28,7 +28,7 @@ describe('Scope', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('closes at once what is opened while it closes', async () => {
+  it('closes at once what is opened during its close', async () => {
     const scope = new Scope(new VirtualClock());
     const closed: string[] = [];
     scope.defer('a', () => scope.defer('late', () => void closed.push('late')));
@@ -38,7 +38,7 @@ describe('Scope', () => {
     expect(scope.isClosed).toBe(true);
   });
 
-  it('closes at once what is opened after it was closed, and reports what of that failed', async () => {
+  it('closes at once what is opened after its close, and reports failures of that', async () => {
     const clock = new VirtualClock();
     const scope = new Scope(clock, 1_000);
     const closed: string[] = [];

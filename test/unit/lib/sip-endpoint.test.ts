@@ -24,7 +24,7 @@ describe('sip_endpoint', () => {
     'pbx.com3',
     '1.pbx',
     `${`${'a'.repeat(63)}.`.repeat(3)}${'a'.repeat(61)}`,
-  ])('%s is one', (text) => {
+  ])('may be %s', (text) => {
     expect(sipEndpointProblem(text)).toBeNull();
   });
 
@@ -67,7 +67,7 @@ describe('sip_endpoint', () => {
     `${'a'.repeat(64)}.example`,
     `${'a.'.repeat(128)}example`,
     `${`${'a'.repeat(63)}.`.repeat(3)}${'a'.repeat(62)}`,
-  ])('%j is none', (text) => {
+  ])('may not be %j', (text) => {
     expect(sipEndpointProblem(text)).toMatch(/^must /);
   });
 });
@@ -79,7 +79,7 @@ describe('the parts of a sip_endpoint', () => {
     ['sip:a;x@pbx.example.com:5060;lr', { isSips: false, host: 'pbx.example.com', port: 5_060 }],
     ['sips:user@[2001:db8::1]:5062', { isSips: true, host: '[2001:db8::1]', port: 5_062 }],
     ['[2001:db8::1]', { isSips: false, host: '[2001:db8::1]' }],
-  ])('%s', (endpoint, parts) => {
+  ])('are read from %s', (endpoint, parts) => {
     expect(sipEndpointParts(endpoint)).toEqual(parts);
   });
 
@@ -92,7 +92,7 @@ describe('the parts of a sip_endpoint', () => {
     ['sip:pbx.example.com;', /: its parameters are malformed$/],
     ['pbx.example.com:0', /: the port must be 1 to 65535$/],
     ['pbx..example.com', /^must be a sip: or sips: URI or host\[:port\]: the host is not a name or an address$/],
-  ])('%j has none: the problem is said', (text, problem) => {
+  ])('are missing in %j, and the problem is named', (text, problem) => {
     expect(sipEndpointProblem(text)).toMatch(problem);
   });
 
@@ -112,7 +112,7 @@ describe('allowed_sources', () => {
     '::1',
     '::ffff:10.0.0.1',
     '1:2:3:4:5:6:7:8/128',
-  ])('%s is a source', (text) => {
+  ])('may be %s', (text) => {
     expect(isSourceAddress(text)).toBe(true);
   });
 
@@ -135,7 +135,7 @@ describe('allowed_sources', () => {
     'fe80::1%eth0',
     '10.0.0.1 ',
     '10.0.0.1:5060',
-  ])('%j is none', (text) => {
+  ])('may not be %j', (text) => {
     expect(isSourceAddress(text)).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { snakeKeys } from '../../../src/lib/snake-keys.js';
 
-it('names are in snake_case at every depth; data and values stay as they are', () => {
+it('names become snake_case at every depth; data and values stay unchanged', () => {
   const given = {
     isFine: true,
     jitterMs: 1,

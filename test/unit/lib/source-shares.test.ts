@@ -14,7 +14,7 @@ function count(source: string, times: number): void {
   for (let time = 0; time < times; time += 1) shares.count(source);
 }
 
-it('a source is modest that sent less than half of an equal share', () => {
+it('a source is modest when it sent less than half of an equal share', () => {
   count('a', 10);
   count('b', 3);
   count('c', 2);
@@ -22,13 +22,13 @@ it('a source is modest that sent less than half of an equal share', () => {
   expect(['a', 'b', 'c', 'new'].map((source) => shares.isModest(source))).toEqual([false, false, true, true]);
 });
 
-it('a lone source never is, and nobody is when nobody sent', () => {
+it('a lone source is never modest, and no source is when none sent anything', () => {
   expect(shares.isModest('a')).toBe(false);
   count('a', 5);
   expect(shares.isModest('a')).toBe(false);
 });
 
-it('a second later the one before still counts, and after two it does not', () => {
+it('the second before counts for a second more, and no longer', () => {
   count('a', 9);
   count('b', 1);
   clock.advance(1_000);
@@ -41,7 +41,7 @@ it('a second later the one before still counts, and after two it does not', () =
   expect(['a', 'b'].map((source) => shares.isModest(source))).toEqual([false, false]);
 });
 
-it('sources beyond 10,000 in a second are not modest', () => {
+it('a source beyond 10,000 in a second is not modest', () => {
   for (let number = 0; number < 10_000; number += 1) count(`source ${String(number)}`, 4);
   count('late', 1);
   count('source 7', 1);

@@ -17,6 +17,6 @@ it.each([
   expect(splitOutside(text, ',')).toEqual(parts);
 });
 
-it('splits at the separator that is given alone', () => {
+it('the split happens at the given separator alone', () => {
   expect(splitOutside('a,b;c', ';')).toEqual(['a,b', 'c']);
 });

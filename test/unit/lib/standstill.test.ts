@@ -12,7 +12,7 @@ beforeEach(() => {
   standstill = new Standstill(clock, (wokeMs) => ticks.push(wokeMs));
 });
 
-it('ticks four times a second, awake, until it is closed', () => {
+it('the watch ticks four times a second, awake, until it is closed', () => {
   clock.advance(1_000);
   expect(ticks).toEqual([null, null, null, null]);
   standstill.close();
@@ -24,12 +24,12 @@ it.each([
   [1_500, null],
   [1_501, 1_501],
   [60_000, 60_000],
-])('after %i ms in which the process did not run it woke at %s', (forMs, wokeMs) => {
+])('after %i ms in which the process did not run, the watch has the wake-up time %s', (forMs, wokeMs) => {
   clock.standStill(forMs);
   expect(standstill.wokeMs).toBe(wokeMs);
 });
 
-it('says so with each tick until somebody confirms who was asked after it woke', () => {
+it('the watch reports a suspension with each tick until it is confirmed after the wake-up', () => {
   clock.standStill(5_000);
   clock.advance(500);
   expect(ticks).toEqual([5_000, 5_000, 5_000]);
@@ -41,7 +41,7 @@ it('says so with each tick until somebody confirms who was asked after it woke',
   expect([ticks.at(-1), standstill.wokeMs]).toEqual([null, null]);
 });
 
-it('notices a second one, and not the same one twice', () => {
+it('the watch detects a second suspension, and not the same one twice', () => {
   clock.standStill(2_000);
   expect(standstill.wokeMs).toBe(2_000);
   standstill.confirm(2_000);

@@ -4,7 +4,7 @@ import { NamedTimers, TimerQueue } from '../../../src/lib/timers.js';
 import { VirtualClock } from '../../support/virtual-clock.js';
 
 describe('TimerQueue', () => {
-  it('fires each timer at its time, whatever the order in which they were started', () => {
+  it('fires each timer at its time, whatever the order of their starts', () => {
     const clock = new VirtualClock();
     const queue = new TimerQueue(clock);
     const fired: [number, number][] = [];
@@ -14,7 +14,7 @@ describe('TimerQueue', () => {
     for (const [delay, at] of fired) expect(Math.abs(at - delay)).toBeLessThanOrEqual(1);
   });
 
-  it('does not fire what was stopped, and leaves no real timer when nothing is left', () => {
+  it('fires no stopped timer, and leaves no real timer when it is empty', () => {
     const clock = new VirtualClock();
     const queue = new TimerQueue(clock);
     const timer = queue.start(10, () => expect.unreachable());
@@ -24,7 +24,7 @@ describe('TimerQueue', () => {
     clock.advance(20);
   });
 
-  it('drops every timer, those of rare delays too', () => {
+  it('drops every timer, including those of rare delays', () => {
     const clock = new VirtualClock();
     const queue = new TimerQueue(clock);
     for (let delayMs = 1; delayMs <= 40; delayMs += 1) queue.start(delayMs, () => expect.unreachable());
@@ -34,7 +34,7 @@ describe('TimerQueue', () => {
     clock.advance(50);
   });
 
-  it('takes timers that are started and stopped by a timer that fires', () => {
+  it('allows a firing timer to start and stop timers', () => {
     const clock = new VirtualClock();
     const queue = new TimerQueue(clock);
     const fired: string[] = [];
@@ -69,7 +69,7 @@ describe('TimerQueue', () => {
     expect([fired.length, ...fired.slice(-2), queue.size, clock.pendingTimers]).toEqual([51, 250, 300, 0, 0]);
   });
 
-  it('takes along what is due a millisecond later, and nothing that is due after that', () => {
+  it('fires with a timer what is due a millisecond later, and nothing after that', () => {
     const clock = new VirtualClock();
     const queue = new TimerQueue(clock);
     const fired: [number, number][] = [];
@@ -124,7 +124,7 @@ describe('TimerQueue', () => {
   });
 });
 
-describe('the timers of a state machine', () => {
+describe('the named timers of a state machine', () => {
   type Name = 'A' | 'B' | 'C';
   /** What fired of A, B and C, due after 10, 20 and 30 ms. */
   const firedAfter = (change: (timers: NamedTimers<Name>, clock: VirtualClock) => void): string[] => {
@@ -152,7 +152,7 @@ describe('the timers of a state machine', () => {
     ['A', ['B at 20', 'C at 30']],
     ['B', ['A at 10', 'C at 30']],
     ['C', ['A at 10', 'B at 20']],
-  ] as const)('without %s, which was stopped, the others fire', (name, fired) => {
+  ] as const)('without the stopped %s fire the others', (name, fired) => {
     expect(firedAfter((timers) => timers.stop(name))).toEqual(fired);
   });
 
@@ -160,7 +160,7 @@ describe('the timers of a state machine', () => {
     ['A', ['B at 20', 'C at 30', 'A at 50']],
     ['B', ['A at 10', 'C at 30', 'B at 50']],
     ['C', ['A at 10', 'B at 20', 'C at 50']],
-  ] as const)('are started anew: %s', (name, fired) => {
+  ] as const)('can be restarted: %s', (name, fired) => {
     expect(firedAfter((timers) => timers.start(name, 50))).toEqual(fired);
   });
 

@@ -29,7 +29,7 @@ const reportOf = (over: Partial<RunFigures>): string => htmlReport({ ...PLAIN, .
 const ofStage = (over: Partial<StageFigures>): string => reportOf({ stages: [{ ...STAGE, ...over }] });
 
 describe('the HTML report', () => {
-  it('needs nothing but itself, and nothing that came from outside is markup', () => {
+  it('loads nothing, and escapes everything that came from outside', () => {
     const html = htmlReport(RUN, UPLOT);
     expect(html).not.toMatch(/<script[^>]+src|alert\(1\)<\/script|<link|<img|url\(|https?:\/\/|<b>note/);
     expect(html).toContain('&#60;b&#62;note');
@@ -40,7 +40,7 @@ describe('the HTML report', () => {
     expect(html).toContain('prefers-color-scheme:dark');
   });
 
-  it('every tag that is opened is closed', () => {
+  it('closes every tag that it opens', () => {
     const open: string[] = [];
     for (const [, slash = '', name = '', rest = ''] of htmlReport(RUN, UPLOT)
       .replace(/<style>.*?<\/style>|<script>.*<\/script>/gs, '')
@@ -52,14 +52,14 @@ describe('the HTML report', () => {
     expect(open).toEqual([]);
   });
 
-  it('of a ramp says what was highest, and has a row for each stage', () => {
+  it('has for a ramp its highest value, and a row for each stage', () => {
     const ramps = [{ kind: 'rate', highest: 400, lowestFailed: 420, limit: STAGE.verdict.limit }] as const;
     const html = htmlReport({ ...RUN, ramps, stages: [STAGE, STAGE] }, UPLOT);
     expect(html).toContain('<b>400</b>');
     expect(html.match(/<tr><td>[12]<\/td><td>10<\/td>/g)).toHaveLength(2);
   });
 
-  it('draws each second, gaps as gaps, and what has no figures not at all', () => {
+  it('draws each second, gaps as gaps, and omits what has no figures', () => {
     const drawn = drawnIn(htmlReport({ ...RUN, stages: [STAGE, STAGE], timeline: [...RUN.timeline, second(3, { stage: 2 })] }, UPLOT));
     expect(drawn['INVITE to 200']).toMatchObject({
       x: [0, 1, 2, 3],
@@ -70,7 +70,7 @@ describe('the HTML report', () => {
     expect(Object.keys(drawn)).not.toContain('Lost packets');
   });
 
-  it('a peer cannot end the script by what it answers', () => {
+  it('lets no answer of a peer end its script', () => {
     const failures = { '500 </script><script>alert(2)': 1 };
     const html = htmlReport({ ...RUN, timeline: [second(0, { failures })] }, UPLOT);
     expect(html).not.toContain('<script>alert(2)');
@@ -81,14 +81,14 @@ describe('the HTML report', () => {
     [{ passed: true }, '<span class="good">passed</span>'],
     [{ passed: false }, '<span class="bad">failed</span>'],
     [{ passed: true, interrupted: true }, '<span class="good">interrupted</span>'],
-  ])('of a run with %j is headed %s', (over, outcome) => {
+  ])('has for a run with %j the heading %s', (over, outcome) => {
     expect(reportOf(over)).toContain(`<h1>Load test ${outcome}</h1>`);
   });
 
   it.each([
     [null, '4 s. \nSIPp v3.6.1, answered scenario.</p>'],
     ['B&1', '4 s. \nSIPp v3.6.1, answered scenario, batch B&#38;1.</p>'],
-  ])('of batch %s says what was measured, and with what', (batchId, end) => {
+  ])('has for batch %s what was measured, and with what', (batchId, end) => {
     expect(reportOf({ batchId })).toContain(`<p class="soft">127.0.0.1:5061, number +15550100100, 2026-01-01T00:00:00.000Z, ${end}`);
   });
 
@@ -97,7 +97,7 @@ describe('the HTML report', () => {
     expect(reportOf({ stages: [] })).not.toContain('<ul>');
   });
 
-  it('of a run without a stage has no cards, and no tables', () => {
+  it('has no cards and no tables for a run without a stage', () => {
     const html = reportOf({ stages: [], timeline: [] });
     expect(html.slice(html.indexOf('</p>'), html.indexOf('<script>'))).toBe('</p>\n<h2>Over time</h2><div class="plots"></div>\n');
   });
@@ -134,7 +134,7 @@ describe('the HTML report', () => {
     expect(html).toContain('p99 of the worst call</span></div></div><ul>');
   });
 
-  it('says what was not as it should be, and what limited', () => {
+  it('names the faults, and the limit', () => {
     const faulty = ofStage({ verdict: { ...STAGE.verdict, faults: ['a < b', 'c'] } });
     expect(faulty).toContain(
       '</div><ul><li class="bad">a &#60; b</li><li class="bad">c</li></ul><p>What limited: it refused → admission.max_calls</p>\n',
@@ -157,12 +157,12 @@ describe('the HTML report', () => {
       'calls a second (2 failed)',
       '<p>What limited: it refused → a; b</p>',
     ],
-  ] as const)('of the ramp %j says: %s %s', (ramp, what, why) => {
+  ] as const)('has for the ramp %j: %s %s', (ramp, what, why) => {
     const card = `<div class="card"><b>${String(ramp.highest)}</b><span>highest number of ${what}</span></div>`;
     expect(reportOf({ ramps: [ramp], stages: [] })).toContain(`<div class="cards">${card}</div>${why}\n`);
   });
 
-  it('has a table of its stages where there are several', () => {
+  it('has a table of the stages where there are several', () => {
     const html = reportOf({ stages: [STAGE, { ...STAGE, verdict: { passed: true, faults: [], limit: null } }] });
     expect(tableOf(html, 'Stages')).toEqual([
       ['stage', 'wanted/s', 'calls/s', 'held', 'well', 'failed', 'p50 ms', 'p99 ms', 'outcome'],
@@ -172,7 +172,7 @@ describe('the HTML report', () => {
     expect(ofStage({})).not.toContain('<h2>Stages</h2>');
   });
 
-  it('has the failures of every stage, and what to set; long texts are wrapped', () => {
+  it('has the failures of every stage with the settings to change; long texts are wrapped', () => {
     const stages = [
       { ...STAGE, failures: [{ code: 'timeout', reason: null, count: 2 }] },
       { ...STAGE, failures: [{ code: '486', reason: 'SOURCE_NOT_ALLOWED', count: 1 }] },

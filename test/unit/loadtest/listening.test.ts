@@ -3,12 +3,12 @@ import { listeningOf } from '../../../src/loadtest/listening.js';
 
 const FLAGS = { hold: 6, media: 10, echo: true, isHeld: false };
 
-describe('what calls with media must hear', () => {
-  it('is their key read back and their own tone, when they are long enough', () => {
+describe('the checks of calls with media', () => {
+  it('expect the digit read back and the call’s own tone, when calls are long enough', () => {
     expect(listeningOf(FLAGS)).toEqual({ digits: '1', echoes: true, notes: [] });
   });
 
-  it('is nothing of calls that end within the greeting, which is said and is no fault', () => {
+  it('expect nothing of calls that end within the greeting, which is a note and no fault', () => {
     const { digits, echoes, notes } = listeningOf({ ...FLAGS, hold: 3 });
     expect({ digits, echoes }).toEqual({ digits: '', echoes: false });
     expect(notes).toEqual([
@@ -17,18 +17,18 @@ describe('what calls with media must hear', () => {
     ]);
   });
 
-  it('is the own tone after the whole greeting, when no key ends it', () => {
+  it('expect the own tone after the whole greeting, when no digit ends it', () => {
     expect(listeningOf({ ...FLAGS, digits: '' })).toMatchObject({ echoes: false, notes: [expect.stringContaining('6 s without a key')] });
     expect(listeningOf({ ...FLAGS, digits: '', hold: 12 })).toEqual({ digits: '', echoes: true, notes: [] });
     expect(listeningOf({ ...FLAGS, digits: '', isHeld: true })).toEqual({ digits: '', echoes: true, notes: [] });
   });
 
-  it('is as it was asked for: keys of calls that are short, an agent that does not echo', () => {
+  it('follow the flags: digits of short calls, an agent that does not echo', () => {
     expect(listeningOf({ ...FLAGS, hold: 3, digits: '1' })).toEqual({ digits: '1', echoes: true, notes: [] });
     expect(listeningOf({ ...FLAGS, echo: false, digits: '' })).toEqual({ digits: '', echoes: false, notes: [] });
   });
 
-  it('does not concern calls without media', () => {
+  it('do not apply to calls without media', () => {
     expect(listeningOf({ ...FLAGS, media: 0, hold: 2 })).toEqual({ digits: '', echoes: true, notes: [] });
   });
 });

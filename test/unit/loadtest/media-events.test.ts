@@ -31,7 +31,7 @@ const CALL = {
 const call = (over: object = {}): MediaCall => parseMediaEvent(JSON.stringify({ ...CALL, ...over })) as MediaCall;
 
 describe("the media generator's protocol", () => {
-  it('commands are lines', () => {
+  it('writes commands as lines', () => {
     const media = { slot: 3, address: '127.0.0.1', port: 30_000, key: 'AAAA', payloadType: 0, eventsType: 101 };
     expect(startCommand(media, '12')).toBe('start 3 127.0.0.1 30000 AAAA 0 101 12\n');
     expect(startCommand(media, '')).toBe('start 3 127.0.0.1 30000 AAAA 0 101 -\n');
@@ -39,7 +39,7 @@ describe("the media generator's protocol", () => {
     expect(stopCommand(3)).toBe('stop 3\n');
   });
 
-  it('lines that are no events are none', () => {
+  it('ignores lines that are not events', () => {
     for (const line of ['', 'x', '{}', '{"event":"call"}', '{"event":"other"}', 'null']) expect(parseMediaEvent(line)).toBeNull();
     expect(parseMediaEvent('{"event":"ready","slots":[{"slot":0,"port":41000,"key":"AAAA"}]}')).toEqual({
       event: 'ready',
@@ -60,13 +60,13 @@ describe("the media generator's protocol", () => {
       { late_ms: null, jitter_ms: null, delay_ms: null },
       { lateMs: 0, jitterMs: 0, delay50: null, delay99: null },
     ],
-  ])('a second with %j', (more, figures) => {
+  ])('reads a second with %j', (more, figures) => {
     const line = JSON.stringify({ event: 'second', calls: 3, sent: 150, received: 149, lost: 1, ...more });
     const second = parseMediaEvent(line) as Extract<MediaEvent, { event: 'second' }>;
     expect(secondOf(second)).toEqual({ calls: 3, received: 149, lost: 1, ...figures });
   });
 
-  it('calls are summed, and of what hurts a caller the worst stays', () => {
+  it('sums calls, and keeps the worst of what affects a caller', () => {
     const tally = new MediaTally();
     tally.call(call());
     tally.call(
@@ -103,7 +103,7 @@ describe("the media generator's protocol", () => {
     expect(figures.mos?.mean).toBeCloseTo(4.2, 6);
   });
 
-  it('without a call there is nothing to tell', () => {
+  it('reports nothing without a call', () => {
     expect(new MediaTally().figures()).toEqual({
       calls: 0,
       unchecked: 0,

@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { latencyOf, percentile } from '../../../src/loadtest/percentiles.js';
 
 describe('percentiles', () => {
-  it('are values that were measured, by nearest rank', () => {
+  it('are measured values, by nearest rank', () => {
     const sorted = Array.from({ length: 100 }, (_, index) => index + 1);
     expect([0.5, 0.99, 1].map((share) => percentile(sorted, share))).toEqual([50, 99, 100]);
     expect(percentile([7], 0.01)).toBe(7);
     expect(percentile([], 0.5)).toBeNull();
   });
 
-  it('at least the share is not above, and less than the share is below', () => {
+  it('have at least their share not above, and less than it below', () => {
     fc.assert(
       fc.property(
         fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 1 }),
@@ -26,7 +26,7 @@ describe('percentiles', () => {
     );
   });
 
-  it('of what was not measured there are none', () => {
+  it('are null without measurements', () => {
     expect(latencyOf([])).toBeNull();
     expect(latencyOf([3, 1, 2])).toEqual({ count: 3, p50: 2, p90: 3, p99: 3, max: 3 });
     const thousand = Array.from({ length: 1_000 }, (_, index) => index + 1);

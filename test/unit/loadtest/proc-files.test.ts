@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { cpuMsOf, machineTimes, maxOpenFilesOf, memoryFreeMbOf, processName, residentMbOf } from '../../../src/loadtest/proc-files.js';
 
-describe('files of /proc', () => {
-  it('CPU time, whatever the name of the process', () => {
+describe('the reader of /proc', () => {
+  it('reads the CPU time, whatever the name of the process', () => {
     expect(cpuMsOf('42 (a) b (c) S 1 42 42 0 -1 4194560 1 0 0 0 150 25 0 0 20 0 11 0 1 1 1')).toBe(1_750);
     expect(cpuMsOf('42 (x) S 1 42 42 0 -1 4194560 1 0 0 0 150 25')).toBe(1_750);
     for (const none of ['', '42 (x) S', '42 (x) S 1 42 42 0 -1 4194560 1 0 0 0 150', '42 (x) S 1 42 42 0 -1 4194560 1 0 0 0 150 x'])
@@ -15,7 +15,7 @@ describe('files of /proc', () => {
     ['XVmRSS:\t1024 kB\n', null],
     ['VmRSS:\t1024 kBytes\n', null],
     ['', null],
-  ])('resident memory in %j: %d MB', (status, megabytes) => {
+  ])('reads the resident memory from %j: %d MB', (status, megabytes) => {
     expect(residentMbOf(status)).toBe(megabytes);
   });
 
@@ -24,7 +24,7 @@ describe('files of /proc', () => {
     ['Max open files            unlimited            unlimited            files     \n', null],
     ['XMax open files  1 2 files\n', null],
     ['', null],
-  ])('open files in %j: %d', (limits, most) => {
+  ])('reads the limit of open files from %j: %d', (limits, most) => {
     expect(maxOpenFilesOf(limits)).toBe(most);
   });
 
@@ -33,7 +33,7 @@ describe('files of /proc', () => {
     ['XMemAvailable: 2048 kB\n', Infinity],
     ['MemAvailable: 2048 kBytes\n', Infinity],
     ['', Infinity],
-  ])('free memory in %j: %d MB', (meminfo, megabytes) => {
+  ])('reads the free memory from %j: %d MB', (meminfo, megabytes) => {
     expect(memoryFreeMbOf(meminfo)).toBe(megabytes);
   });
 
@@ -47,11 +47,11 @@ describe('files of /proc', () => {
     ['redis-server 127.0.0.1:6380\0', 'redis-server'],
     ['/usr/bin/rtpengine\0--foreground\0', 'rtpengine'],
     ['', ''],
-  ])('the name that a person knows of %j: %s', (cmdline, name) => {
+  ])('makes of %j the name %s', (cmdline, name) => {
     expect(processName(cmdline)).toBe(name);
   });
 
-  it('how busy the machine is', () => {
+  it('reads how busy the machine is', () => {
     expect(machineTimes('cpu  100 10 40 800 50 0 0 0 0 0\ncpu0 1 1 1 1\n')).toEqual({ all: 1_000, busy: 150 });
     expect(machineTimes('intr 1\ncpu 100 10 40 800 50 3 2 5 70 30')).toEqual({ all: 1_010, busy: 160 });
     expect(machineTimes('cpu 100 10 40 800\n')).toEqual({ all: 950, busy: 150 });

@@ -42,7 +42,7 @@ describe('the record of a stage', () => {
     expect([stage.started, stage.successful, stage.peakInProgress, stage.behind]).toEqual([20, 12, 10, 0]);
   });
 
-  it('knows how far SIPp is behind its own schedule', () => {
+  it('has how far SIPp is behind its schedule', () => {
     const stage = recorder();
     stage.counters(0, counters(2.7, 4, 4));
     stage.counters(0, counters(3.7, 15, 4));
@@ -79,7 +79,7 @@ describe('the record of a stage', () => {
     expect(stage.callsPerSecond).toBeLessThan(21);
   });
 
-  it('knows the rate when no call is answered, and none before a call was started', () => {
+  it('has a rate when no call is answered, and none before a call was started', () => {
     const stage = recorder();
     expect(stage.callsPerSecond).toBe(0);
     for (const second of [1, 2, 3]) for (const process of [0, 1]) stage.counters(process, counters(0.7 + second, 5 * second, 5));
@@ -87,7 +87,7 @@ describe('the record of a stage', () => {
     expect(stage.callsPerSecond).toBeLessThan(11);
   });
 
-  it('counts failures by code and reason, and those that no log tells of', () => {
+  it('counts failures by code and reason, and those that no log has', () => {
     const stage = recorder();
     const error = { atMs: RUN_START, code: '503', reason: 'OVERLOADED' };
     stage.error(error);
@@ -103,7 +103,7 @@ describe('the record of a stage', () => {
     expect(stage.seconds()[0]?.failures).toEqual({ '503 OVERLOADED': 2, timeout: 1 });
   });
 
-  it('calls that an interruption ended have not failed; those of an overdue stage have', () => {
+  it('does not count calls that an interruption ended as failed, but those of an overdue stage', () => {
     const [interrupted, overdue] = [recorder(), recorder()];
     overdue.isOverdue = true;
     for (const stage of [interrupted, overdue]) {
@@ -114,7 +114,7 @@ describe('the record of a stage', () => {
     expect(overdue.failures).toEqual([{ code: 'unfinished', reason: null, count: 1 }]);
   });
 
-  it('calls of a lost connection have failed', () => {
+  it('counts calls of a lost connection as failed', () => {
     const stage = recorder();
     stage.counters(0, counters(1, 8, 3));
     stage.lost(0, RUN_START + 1_500);

@@ -28,7 +28,7 @@ const CALL: SimulatedCallReport = {
   errors: [],
 };
 
-it('has turns, interruptions, silences and what was said of a call, then of all of them', () => {
+it('the report has turns, interruptions, silences and transcript of a call, then of all of them', () => {
   expect(reportText(SUMMARY, [CALL]).split('\n')).toEqual([
     'Connected     after 12 ms',
     'First audio   300 ms after start',
@@ -53,7 +53,7 @@ it('has turns, interruptions, silences and what was said of a call, then of all 
   ]);
 });
 
-it('numbers several calls, and tells of one that failed', () => {
+it('the report numbers several calls, and names one that failed', () => {
   const none: SimulationSummary = {
     calls: 2,
     ok: 1,

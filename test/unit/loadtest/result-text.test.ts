@@ -18,7 +18,7 @@ const linesOf = (over: Partial<RunFigures>): string[] => resultText({ ...RUN, ..
 const lineOf = (stage: Partial<StageFigures>, start: string): string | undefined =>
   linesOf({ stages: [{ ...PASSED, ...stage }] }).find((line) => line.trimStart().startsWith(start));
 
-it('names a failure by its status, and the gateway’s own code where there is one', () => {
+it('a failure has its status as name, and the gateway’s own code where there is one', () => {
   expect([failureName({ code: '503', reason: 'DRAINING' }), failureName({ code: 'timeout', reason: null })]).toEqual([
     '503 DRAINING',
     'timeout',
@@ -60,7 +60,7 @@ describe('the line of a run in progress', () => {
 });
 
 describe('the result of one stage', () => {
-  it('has a row for each thing that was measured', () => {
+  it('has a row for each measurement', () => {
     expect(linesOf({})).toEqual([
       '',
       'Load test of 127.0.0.1:5061, number +15550100100 (answered scenario, SIPp v3.6.1)',
@@ -80,7 +80,7 @@ describe('the result of one stage', () => {
     ]);
   });
 
-  it('has no more rows than there are things to tell', () => {
+  it('has no more rows than there are measurements', () => {
     expect(linesOf({ stages: [PASSED], passed: true }).slice(3)).toEqual([
       '  calls           20 started of 20, 20 answered, 0 failed',
       '  rate            10.0 calls/s of 10 wanted, at most 0 behind schedule',
@@ -101,7 +101,7 @@ describe('the result of one stage', () => {
     expect(lineOf(stage, name)).toBe(`  ${name.padEnd(14)}  ${text}`);
   });
 
-  it('says what the calls heard', () => {
+  it('has what the calls heard', () => {
     const lines = linesOf({ stages: [{ ...PASSED, media: { ...MEDIA_OF_RUN, unchecked: 4 } }] });
     expect(lines.slice(7, 11)).toEqual([
       "  media           10 calls: own tone heard in 7, silent 2, another's 1; keys read back 19 of 20; 4 not checked",
@@ -111,7 +111,7 @@ describe('the result of one stage', () => {
     ]);
   });
 
-  it('says so where nothing came back, and nothing was left unchecked', () => {
+  it('reports when no stamp came back, and omits unchecked calls when there are none', () => {
     expect(lineOf({ media: MEDIA_OF_RUN }, 'media')).toMatch(/read back 19 of 20$/);
     expect(lineOf({ media: { ...MEDIA_OF_RUN, delayMs: null, mos: null } }, 'no stamp')).toBe(
       `${' '.repeat(18)}no stamp came back, jitter 1.5 ms at worst`,
@@ -137,7 +137,7 @@ describe('the result of a run', () => {
     expect(linesOf({ stages: [{ ...PASSED, verdict }] })).toEqual(expect.arrayContaining(['  fault: slow', '  fault: late']));
   });
 
-  it('says how high each ramp came, and what limited it', () => {
+  it('has the highest value of each ramp, and its limit', () => {
     const limit = { kind: 'cpu', who: 'gateway', text: 'a core was full', settings: ['one', 'two'] } as const;
     const ramps = [
       { kind: 'rate', highest: 400, lowestFailed: 420, limit },
@@ -167,13 +167,13 @@ describe('the result of a run', () => {
   });
 });
 
-describe('what limited a stage', () => {
+describe('the limit of a stage', () => {
   const of = (over: Partial<StageFigures>): string => limitText({ ...PASSED, ...over });
   const limited = (settings: readonly string[]) => ({
     verdict: { passed: false, faults: [], limit: { kind: 'memory', who: 'gateway', text: 'no memory', settings } as const },
   });
 
-  it('is that of the verdict, with the settings that move it', () => {
+  it('is that of the verdict, with the settings that change it', () => {
     expect(of(limited([]))).toBe('no memory');
     expect(of(limited(['one', 'two']))).toBe('no memory → one; two');
   });
@@ -192,7 +192,7 @@ describe('what limited a stage', () => {
 });
 
 describe('the table of processes', () => {
-  it('has the gateway’s first, and of each side the busiest', () => {
+  it('has the gateway’s first, and the busiest of each side', () => {
     const table = processTable([
       processOfRun({ name: 'sipp 1', side: 'load', cpuMean: 90.4, cpuMsPerCall: null, maxOpenFiles: null }),
       processOfRun({ name: 'redis', cpuMean: 5 }),
@@ -208,7 +208,7 @@ describe('the table of processes', () => {
     ]);
   });
 
-  it('is none without processes', () => {
+  it('is empty without processes', () => {
     expect(processTable([])).toEqual([]);
   });
 });

@@ -47,19 +47,19 @@ describe('a scripted caller', () => {
     expect(actions[0]?.[0]).toBe(1_780);
   });
 
-  it('interrupts, and tells when the agent fell silent', () => {
+  it('interrupts, and reports when the agent stopped', () => {
     const { report } = run([{ interrupt: 'stop', after: 1 }], [[0, 1_000 + VOICE_MS.start + 160]], (action, atMs, agent) => {
       if (action.do === 'play') agent.push([atMs + 1_500, atMs + 2_000]);
     });
     expect(report).toMatchObject({ interruptions: [{ silentAfterMs: 160 }], turnMs: [700], errors: [] });
   });
 
-  it('tells that an agent goes on when it is interrupted', () => {
+  it('reports an agent that continues when it is interrupted', () => {
     const { report } = run([{ interrupt: 'stop', after: 1 }], [[0, 8_000]]);
     expect(report.interruptions).toEqual([{ silentAfterMs: null }]);
   });
 
-  it('cannot interrupt an agent that has ended, or says nothing', () => {
+  it('cannot interrupt an agent that has finished, or does not speak', () => {
     const late = run(
       [{ interrupt: 'stop', after: 3 }],
       [
@@ -72,7 +72,7 @@ describe('a scripted caller', () => {
     expect(silent.report.errors[0]).toBe('step 2: nothing to interrupt, the agent did not speak within 2000 ms');
   });
 
-  it('is silent, and tells whether the agent asks', () => {
+  it('keeps silent, and reports whether the agent asks', () => {
     const script = [{ silent: 5 }, { silent: 1 }];
     const { report, actions } = run(script, [[2_000, 3_000]]);
     expect(report.silences).toEqual([
@@ -82,7 +82,7 @@ describe('a scripted caller', () => {
     expect(actions).toEqual([[6_000, 'hang-up']]);
   });
 
-  it('presses digits half a second apart, and does not insist on an answer to them', () => {
+  it('sends digits half a second apart, and requires no answer to them', () => {
     const { report, actions } = run([{ press: '12#' }], [[0, 500]]);
     expect(actions.map(([atMs, what]) => [what, atMs - (actions[0]?.[0] ?? 0)])).toEqual([
       ['press', 0],
@@ -100,7 +100,7 @@ describe('a scripted caller', () => {
     expect(report).toMatchObject({ turnMs: [], talkedOver: 1, errors: [] });
   });
 
-  it('says which step was not answered; of an agent that never spoke, only that', () => {
+  it('reports which step had no answer, and of an agent that never spoke only that', () => {
     expect(run([{ say: 'a' }, { say: 'b' }], [[0, 500]]).report.errors).toEqual([
       'step 2: the agent did not speak within 2000 ms',
       'end: the agent did not speak within 2000 ms',
@@ -109,7 +109,7 @@ describe('a scripted caller', () => {
   });
 });
 
-describe('a script', () => {
+describe('a script of the caller', () => {
   it('is a YAML list of steps', () => {
     expect(parseScript('- say: Hello\n- interrupt: Stop\n- interrupt: Stop\n  after: 2.5\n- press: "1#"\n- silent: 3\n')).toEqual({
       ok: true,
@@ -118,12 +118,12 @@ describe('a script', () => {
   });
 
   it.each([
-    ['no list', 'say: hello', 'expected a list of 1 to 100 steps'],
+    ['not a list', 'say: hello', 'expected a list of 1 to 100 steps'],
     ['an empty file', '', 'expected a list of 1 to 100 steps'],
     ['an unknown step', '- say: a\n- sing: b', 'step 2: expected { say: text }'],
-    ['a key that is no digit', '- press: 12x', 'step 1: expected { say: text }'],
-    ['no YAML', '- say: "a', 'no YAML:'],
-  ])('%s is refused', (_name, source, error) => {
+    ['a digit that does not exist', '- press: 12x', 'step 1: expected { say: text }'],
+    ['not YAML', '- say: "a', 'no YAML:'],
+  ])('is refused when it is %s', (_name, source, error) => {
     expect(parseScript(source)).toMatchObject({ ok: false, error: expect.stringContaining(error) as string });
   });
 });

@@ -53,7 +53,7 @@ const keys = (target: string, ip: string, direction: string): readonly string[] 
 ];
 
 describe('the command line of SIPp', () => {
-  it('goes through a tunnel, and names the gateway in its messages', () => {
+  it('uses a tunnel, and names the gateway in its messages', () => {
     const target = { host: '192.0.2.1', port: 5_061 };
     expect(sippArguments({ ...JOB, target, localAddress: '192.0.2.9' })).toEqual([
       ...['127.0.0.1:4000', '-t', 't1', '-i', '127.0.0.1', '-ci', '127.0.0.1', '-nostdin', '-timer_resol', '1'],
@@ -61,7 +61,7 @@ describe('the command line of SIPp', () => {
     ]);
   });
 
-  it('of a build with TLS goes straight to the gateway and checks its certificate', () => {
+  it('connects a build with TLS directly to the gateway and verifies its certificate', () => {
     const way = { kind: 'tls', certificate: '/c.pem', key: '/k.pem', caFile: '/ca.pem' } as const;
     const target = { host: '2001:db8::1', port: 5_061 };
     expect(sippArguments({ ...JOB, way, target, localAddress: '2001:db8::9', direction: 'inactive' })).toEqual([
@@ -71,14 +71,14 @@ describe('the command line of SIPp', () => {
     ]);
   });
 
-  it('has a file of slots for calls with media, and traces the times of a scenario that does not tell them', () => {
+  it('has a file of slots for calls with media, and traces the times of a scenario that does not log them', () => {
     expect(sippArguments({ ...JOB, slotsFile: '/s.csv', tellsAnswers: false }).slice(-26)).toEqual([
       ...['-inf', '/s.csv', ...LOGS, '-trace_rtt', '-rtt_freq', '1', ...RECONNECTS, ...UNWATCHED],
     ]);
     expect(sippArguments({ ...JOB, slotsFile: '/s.csv' }).join(' ')).toContain(' -inf /s.csv -trace_stat ');
   });
 
-  it('knows builds by what they print', () => {
+  it('depends on the build, which it reads from the version text', () => {
     expect(speaksTls('\n SIPp v3.6.1-SCTP-PCAP-RTPSTREAM.\n')).toBe(false);
     expect(speaksTls('\n SIPp v3.7.3-TLS-PCAP.\n')).toBe(true);
     expect(speaksTls('\n SIPp v3.7.3 without-TLS.\n')).toBe(false);
@@ -90,7 +90,7 @@ describe('the command line of SIPp', () => {
     ['SIPp v10 \n', 'v10'],
     ['bash: sipp', null],
     ['SIPp version 3 ', null],
-  ])('the version of %j is %s', (text, version) => {
+  ])('reads from %j the version %s', (text, version) => {
     expect(sippVersion(text)).toBe(version);
   });
 
@@ -116,11 +116,11 @@ describe('the command line of SIPp', () => {
         { calls: 1, cps: 0.001 },
       ],
     ],
-  ])('of %d calls a second and %i calls, %i processes take %j', (cps, calls, processes, split) => {
+  ])('splits %d calls a second and %i calls over %i processes into %j', (cps, calls, processes, split) => {
     expect(shares(cps, calls, processes)).toEqual(split);
   });
 
-  it('calls and rate are split without a rest', () => {
+  it('splits calls and rate without a remainder', () => {
     fc.assert(
       fc.property(
         fc.double({ min: 1, max: 5_000, noNaN: true }),
@@ -137,13 +137,13 @@ describe('the command line of SIPp', () => {
     );
   });
 
-  it('a connection for each 500 calls a second', () => {
+  it('has a connection for each 500 calls a second', () => {
     expect([0, 0.5, 500, 501, 1_500].map(connectionsFor)).toEqual([1, 1, 1, 2, 3]);
   });
 });
 
 describe('slots of the media generator', () => {
-  it('come again only after a call has taken as long as it may', () => {
+  it('are reused only after the longest possible call', () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0.5, max: 1_000, noNaN: true }),
@@ -163,11 +163,11 @@ describe('slots of the media generator', () => {
     [{ cps: 10, calls: 228 }, 2_000, 10_000, 228],
     [{ cps: 10, calls: 227 }, 2_000, 10_000, 227],
     [{ cps: 0.01, calls: 1_000 }, 0, 1_000, 9],
-  ])('are for %j, held %i ms, with %i ms to be set up, %i', (share, holdMs, setupMs, count) => {
+  ])('number, for %j, held %i ms, with %i ms to be set up: %i', (share, holdMs, setupMs, count) => {
     expect(slotsFor(share, holdMs, setupMs)).toBe(count);
   });
 
-  it('are lines that SIPp takes in turn', () => {
+  it('are lines that SIPp uses in turn', () => {
     const slots = [
       { slot: 0, port: 41_000, key: 'a+/=' },
       { slot: 1, port: 41_002, key: 'b' },

@@ -28,14 +28,14 @@ const FOUND = [
 ];
 
 describe("SIPp's error log", () => {
-  it('says how each call failed, by code and by the reason of the gateway', () => {
+  it('has for each failed call the code and the gateway’s reason', () => {
     const log = new ErrorLog();
     const errors = [...log.read(LOG), ...log.end()];
     expect(errors.map(({ code, reason }) => ({ code, reason }))).toEqual(FOUND);
     expect(errors[0]?.atMs).toBeCloseTo(1_795_317_116_792.304, 2);
   });
 
-  it('reads the same in whatever pieces it comes', () => {
+  it('is read alike in whatever pieces it comes', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: LOG.length }), { maxLength: 8 }), (cuts) => {
         const log = new ErrorLog();
@@ -47,8 +47,8 @@ describe("SIPp's error log", () => {
   });
 });
 
-describe('lines of calls', () => {
-  it('an answered call has its time, and where its media goes', () => {
+describe('the call log of SIPp', () => {
+  it('has for an answered call its time, and where its media goes', () => {
     const line =
       'answered 1795317630.000000 147656.000000 1795317630.000000 154425.000000 slot=3 to=127.0.0.1|50728 key=rFSEO/H/oEsRcSPxHa2Y6IJ0alj0kRX1bK4y11va payload=0 events=101';
     const parsed = parseCallLine(line);
@@ -66,7 +66,7 @@ describe('lines of calls', () => {
     expect(parsed?.kind === 'answered' && parsed.latencyMs).toBeCloseTo(6.769, 3);
   });
 
-  it('a second that ends between INVITE and 200 counts', () => {
+  it('is read correctly when a second ends between INVITE and 200', () => {
     expect(parseCallLine('answered 10.000000 999000.000000 11.000000 4000.000000')).toEqual({
       kind: 'answered',
       atMs: 11_004,
@@ -75,7 +75,7 @@ describe('lines of calls', () => {
     });
   });
 
-  it('an answer without telephone-event has none; other lines are none', () => {
+  it('has no events type for an answer without telephone-event, and ignores other lines', () => {
     expect(parseCallLine('answered 1 0 1 0 slot=0 to=::1|9 key=AA== payload=8 events=')).toMatchObject({
       media: { eventsType: null, address: '::1' },
     });
@@ -83,12 +83,12 @@ describe('lines of calls', () => {
     expect([parseCallLine('answered'), parseCallLine('something else'), parseCallLine('')]).toEqual([null, null, null]);
   });
 
-  it('response times of other scenarios', () => {
+  it('has the response times of other scenarios', () => {
     expect(['Date_ms;response_time_ms;rtd_no', '120.001;68;invite', '144.001;40.5;1'].map(parseRttLine)).toEqual([null, 68, 40.5]);
   });
 });
 
-describe('counters', () => {
+describe('the counters of SIPp', () => {
   it('are found by the names of their columns', () => {
     const lines = new StatLines();
     expect(

@@ -17,7 +17,7 @@ function searched(threshold: number, how: SearchLimits): { search: Search; tried
 }
 
 describe('the search for the highest value', () => {
-  it('doubles while all is well, then halves the gap, and tries what failed once more', () => {
+  it('doubles while all is well, then halves the gap, and tries a failure once more', () => {
     expect(searched(330, limits()).tried).toEqual([50, 100, 200, 400, 400, 300, 350, 350, 325, 337, 337]);
   });
 
@@ -25,21 +25,21 @@ describe('the search for the highest value', () => {
     expect(searched(10, limits({ attempts: 1 })).search).toEqual({ low: 10, high: 11, failures: 0 });
   });
 
-  it('a failure that does not repeat itself is the machine’s', () => {
+  it('blames the machine for a failure that does not repeat itself', () => {
     let search = afterTrial({ low: 100, high: null, failures: 0 }, 200, false, limits());
     expect(nextValue(search, limits())).toBe(200);
     search = afterTrial(search, 200, true, limits());
     expect(search).toEqual({ low: 200, high: null, failures: 0 });
   });
 
-  it('ends at the highest value that may be tried', () => {
+  it('ends at the highest value allowed', () => {
     expect(searched(Infinity, limits({ first: 60, highest: 100 }))).toEqual({
       search: { low: 100, high: null, failures: 0 },
       tried: [60, 100],
     });
   });
 
-  it('finds any threshold to its precision, and never tries outside of what is open', () => {
+  it('finds any threshold to its precision, and never tries outside of the open range', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 30_000 }),

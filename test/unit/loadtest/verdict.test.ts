@@ -42,8 +42,8 @@ const MEDIA: MediaFigures = {
   lateMs: 0,
 };
 
-describe('whether a stage passed', () => {
-  it('nothing failed, and p99 is under its limit', () => {
+describe('the verdict on a stage', () => {
+  it('is passed when nothing failed and p99 is under its limit', () => {
     expect(verdictOf(facts(), thresholds)).toEqual({ passed: true, faults: [], limit: null });
     expect(verdictOf(facts({ media: MEDIA }), thresholds).passed).toBe(true);
   });
@@ -57,11 +57,11 @@ describe('whether a stage passed', () => {
     ['a load that was not placed in time', { behind: 26 }, 'the load generator was 26 calls behind its schedule'],
     ["another call's audio", { media: { ...MEDIA, tone: { heard: 9, silent: 0, wrong: 1 } } }, "1 call heard another call's audio"],
     ['silence', { media: { ...MEDIA, tone: { heard: 9, silent: 1, wrong: 0 } } }, '1 call did not hear their own tone come back'],
-    ['a key that was not read back', { media: { ...MEDIA, digits: { pressed: 10, answered: 9 } } }, '1 of 10 keys were not read back'],
+    ['a digit that was not read back', { media: { ...MEDIA, digits: { pressed: 10, answered: 9 } } }, '1 of 10 keys were not read back'],
     ['loss', { media: { ...MEDIA, packets: { ...MEDIA.packets, lost: 2 } } }, '0.20 % of the packets were lost'],
     ['packets with a wrong key', { media: { ...MEDIA, packets: { ...MEDIA.packets, rejected: 3 } } }, '3 packets failed their SRTP check'],
-    ['media that was not looked at', { media: { ...MEDIA, unchecked: 2 } }, 'the media of 2 calls could not be checked'],
-  ])('%s is a fault', (_name, over, fault) => {
+    ['media that was not checked', { media: { ...MEDIA, unchecked: 2 } }, 'the media of 2 calls could not be checked'],
+  ])('has a fault for %s', (_name, over, fault) => {
     const verdict = verdictOf(facts(over), thresholds);
     expect(verdict.passed).toBe(false);
     expect(verdict.faults).toEqual([fault]);
@@ -69,22 +69,22 @@ describe('whether a stage passed', () => {
   });
 
   it.each<[string, Partial<StageFacts>]>([
-    ['as many failures as may be', { failed: 3, failures: [{ code: 'timeout', reason: null, count: 3 }] }],
+    ['as many failures as allowed', { failed: 3, failures: [{ code: 'timeout', reason: null, count: 3 }] }],
     ['a p99 at its limit', { latency: { count: 9, p50: 1, p90: 2, p99: 10, max: 11 } }],
     ['a quarter of a second of calls that are late', { behind: 25 }],
     ['two late calls of a slow load', { behind: 2, plan: { cps: 1, calls: 10, holdMs: 1_000, mediaCalls: 0 } }],
     ['loss at its limit', { media: { ...MEDIA, packets: { ...MEDIA.packets, lost: 1 } } }],
     ['media of which nothing was expected', { media: { ...MEDIA, packets: { ...MEDIA.packets, expected: 0, lost: 0 } } }],
-  ])('%s is none', (_name, over) => {
+  ])('has no fault for %s', (_name, over) => {
     expect(verdictOf(facts(over), { ...thresholds, maxFailures: 3 })).toEqual({ passed: true, faults: [], limit: null });
   });
 
-  it('three late calls of a slow load are a fault', () => {
+  it('has a fault for three late calls of a slow load', () => {
     const slow = { behind: 3, plan: { cps: 1, calls: 10, holdMs: 1_000, mediaCalls: 0 } };
     expect(verdictOf(facts(slow), thresholds).faults).toEqual(['the load generator was 3 calls behind its schedule']);
   });
 
-  it('thresholds let some of it pass', () => {
+  it('depends on thresholds that allow some of it', () => {
     const silent = { ...MEDIA, tone: { heard: 0, silent: 10, wrong: 0 }, digits: { pressed: 10, answered: 0 } };
     const lax: Thresholds = { maxFailures: 5, maxP99: null, maxLossPercent: 1, echoes: false };
     const over = {
@@ -95,13 +95,13 @@ describe('whether a stage passed', () => {
     expect(verdictOf(facts(over), lax)).toMatchObject({ passed: true, faults: [] });
   });
 
-  it('an interrupted stage has not passed, and nothing limited it', () => {
+  it('is not passed for an interrupted stage, which has no limit', () => {
     expect(verdictOf(facts({ interrupted: true, started: 10 }), thresholds)).toEqual({ passed: false, faults: [], limit: null });
   });
 });
 
-describe('what limited', () => {
-  it('a limit of the gateway comes first, with its settings', () => {
+describe('the limit of a stage in the verdict', () => {
+  it('is first one of the gateway, with its settings', () => {
     const failures = [
       { code: 'timeout', reason: null, count: 90 },
       { code: '503', reason: 'OVERLOADED', count: 10 },
@@ -112,12 +112,12 @@ describe('what limited', () => {
     expect(limit.settings).toContain('admission.max_cpu_percent');
   });
 
-  it('a 503 without a reason is the SIP server’s, whose limit of one source throttles a load test first', () => {
+  it('is for a 503 without a reason the SIP server’s limit of one source', () => {
     const limit = limitOf(facts({ failures: [{ code: '503', reason: null, count: 3 }] }));
     expect(limit.settings[0]).toBe('sip.max_requests_per_second_per_source');
   });
 
-  it('a refusal that no setting moves is told as it is', () => {
+  it('is for a refusal without a setting that refusal', () => {
     const limit = limitOf(facts({ failures: [{ code: '404', reason: 'NUMBER_NOT_ATTACHED', count: 3 }] }));
     expect(limit).toEqual({
       kind: 'refused',
@@ -127,13 +127,13 @@ describe('what limited', () => {
     });
   });
 
-  it('the load generator itself, before any process of the gateway', () => {
+  it('is the load generator, before any process of the gateway', () => {
     const full = [process({ threadBusy: 97 }), process({ name: 'sipp 1', side: 'load', threadBusy: 92 })];
     expect(limitOf(facts({ processes: full }))).toMatchObject({ kind: 'load-generator', who: 'sipp 1' });
     expect(limitOf(facts({ behind: 500 })).text).toBe('the load generator limits, not the gateway: calls were started late (500 behind)');
   });
 
-  it('open files and memory', () => {
+  it('may be open files and memory', () => {
     const files = process({ name: 'rtpengine', openFiles: 990 });
     expect(limitOf(facts({ processes: [process({ threadBusy: 99 }), files] }))).toMatchObject({ kind: 'open-files', who: 'rtpengine' });
     const machine = { cores: 2, busyPercent: 50, memoryFreeMb: 100 };
@@ -143,14 +143,14 @@ describe('what limited', () => {
     });
   });
 
-  it('a thread at the end of its core', () => {
+  it('may be a thread that fills its core', () => {
     expect(limitOf(facts({ processes: [process({ cpuMean: 130 }), process({ name: 'sip-server', threadBusy: 96 })] }))).toMatchObject({
       kind: 'cpu',
       who: 'sip-server',
     });
   });
 
-  it('the cores of the machine together, and who else used them', () => {
+  it('may be all cores of the machine, with the other users of them', () => {
     const machine = { cores: 2, busyPercent: 99, memoryFreeMb: 4_000 };
     const limit = limitOf(
       facts({ machine, processes: [process({ cpuMean: 70 }), process({ name: 'sipp 1', side: 'load', cpuMean: 30 })] }),
@@ -159,7 +159,7 @@ describe('what limited', () => {
     expect(limit.text).toContain('gateway used 70 % of a core, the load generator itself 30 %, processes of neither 98 %');
   });
 
-  it('nothing that can be seen', () => {
+  it('may be unknown', () => {
     expect(limitOf(facts())).toMatchObject({
       kind: 'unknown',
       text: 'no process was at its limit; the busiest was gateway with 50 % of a core',
@@ -182,7 +182,7 @@ describe('what limited', () => {
     ['open files without a limit', { processes: [process({ openFiles: 1e6, maxOpenFiles: null })] }, 'unknown'],
     ['less than 200 MB', { machine: { cores: 2, busyPercent: 50, memoryFreeMb: 199 } }, 'memory'],
     ['200 MB', { machine: { cores: 2, busyPercent: 50, memoryFreeMb: 200 } }, 'unknown'],
-  ])('%s', (_name, over, kind) => {
+  ])('is right for %s', (_name, over, kind) => {
     expect(limitOf(facts(over)).kind).toBe(kind);
   });
 
@@ -192,11 +192,11 @@ describe('what limited', () => {
     ['699', null, 'refused'],
     ['timeout', null, 'unknown'],
     ['BYE', 'MEDIA_TIMEOUT', 'refused'],
-  ])('of a failure with %s and the reason %s: %s', (code, reason, kind) => {
+  ])('of a failure with %s and the reason %s is %s', (code, reason, kind) => {
     expect(limitOf(facts({ failures: [{ code, reason, count: 1 }] })).kind).toBe(kind);
   });
 
-  it('the refusal that came most often among those that name a setting, with the settings of all of them once', () => {
+  it('is the most frequent refusal with a setting, with the settings of all of them once', () => {
     const failures = [
       { code: '404', reason: 'NUMBER_NOT_ATTACHED', count: 50 },
       { code: '503', reason: 'MEDIA_UNAVAILABLE', count: 3 },

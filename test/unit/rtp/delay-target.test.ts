@@ -17,7 +17,7 @@ function targetAfter(transits: readonly number[]): number {
 
 const even = (count: number): number[] => Array.from({ length: count }, () => 0);
 
-describe('the delay that jitter asks for', () => {
+describe('the delay target for jitter', () => {
   // 50 frames are a second.
   it.each([
     ['less than a second: none', 46, 720],
@@ -45,16 +45,16 @@ describe('the delay that jitter asks for', () => {
     expect(targetAfter([...stalls, ...even(498)])).toBe(0 + LEAST);
   });
 
-  it('is never longer than the bound beyond the fastest packet', () => {
+  it('never exceeds the fastest packet by more than the bound', () => {
     expect(targetAfter([0, 4_000])).toBe(MOST);
     expect(targetAfter([-200, 4_000])).toBe(MOST - 200);
   });
 
-  it('waits as long as the bound for what is all but too late', () => {
+  it('reaches the bound for packets that are almost too late', () => {
     expect(targetAfter([0, MOST - LEAST - 1])).toBe(MOST - 1);
   });
 
-  it('counts the frame that has not ended, and no frame without a packet', () => {
+  it('counts the current frame, and no frame without a packet', () => {
     const target = new DelayTarget(LEAST, MOST);
     target.restart(0);
     for (const transit of [100, 400, 200]) target.onPacket(transit);
@@ -78,7 +78,7 @@ describe('the delay that jitter asks for', () => {
     expect([target.framesSeen, target.targetDelay()]).toEqual([0, 7 + LEAST]);
   });
 
-  it('goes over the wrap of the timestamp', () => {
+  it('works across the wrap of the timestamp', () => {
     const target = new DelayTarget(LEAST, MOST);
     target.restart(0x7fff_ff00);
     target.onPacket((0x7fff_ff00 + 400) | 0);

@@ -49,13 +49,13 @@ const most = (values: Float64Array): number => values.reduce((a, b) => Math.max(
 const least = (values: Float64Array): number => values.reduce((a, b) => Math.min(a, b));
 const mean = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-describe('jitter buffer behind a network', () => {
+describe('the jitter buffer behind a network', () => {
   it.each([
     [100, 7],
     [-100, 7],
     [100, 0.5],
     [-100, 19.5],
-  ])('an hour of a clock that is %d ppm fast: the delay does not grow, nothing is lost, nothing jumps', (driftPpm, phaseMs) => {
+  ])('keeps its delay for an hour of a clock that is %d ppm fast, and loses nothing', (driftPpm, phaseMs) => {
     const { figures, depthsMs } = play(HOUR, { driftPpm }, 1, phaseMs);
     expect(figures).toMatchObject({ latePackets: 0, skippedSamples: 0, restarts: 0, adjustments: 0 });
     // The 40 ms of the beginning, and what lies before the first packet.
@@ -66,14 +66,14 @@ describe('jitter buffer behind a network', () => {
     expect(Math.abs(mean(settled.subarray(0, MINUTE)) - mean(settled.subarray(-MINUTE)))).toBeLessThan(20);
   });
 
-  it.each([100, -100])('the same with jitter of up to 15 ms (%d ppm)', (driftPpm) => {
+  it.each([100, -100])('keeps its delay with jitter of up to 15 ms, too (%d ppm)', (driftPpm) => {
     const { figures, depthsMs } = play(HOUR, { driftPpm, jitter: { kind: 'uniform', ms: 15 } }, 2);
     expect(figures.adjustments).toBeLessThan(5);
     expect(figures.latePackets).toBeLessThan(HOUR / 10_000);
     expect(most(depthsMs.subarray(MINUTE))).toBeLessThanOrEqual(80);
   });
 
-  it.each([1, 3])('5 % of loss, %i in a row: what is lost is concealed, and nothing else', (meanLossBurst) => {
+  it.each([1, 3])('conceals 5 % of loss, %i in a row, and nothing else', (meanLossBurst) => {
     const { figures, depthsMs, arrived } = play(10 * MINUTE, { lossRate: 0.05, meanLossBurst }, 3);
     const lost = 10 * MINUTE - arrived;
     expect(figures.latePackets).toBe(0);
@@ -83,13 +83,13 @@ describe('jitter buffer behind a network', () => {
     expect(most(depthsMs.subarray(MINUTE))).toBeLessThanOrEqual(40);
   });
 
-  it('neighbours that change places are all played', () => {
+  it('plays packets that change places', () => {
     const { figures } = play(10 * MINUTE, { reorderRate: 0.02 }, 4);
     expect(figures).toMatchObject({ latePackets: 0, skippedSamples: 0, restarts: 0, adjustments: 0 });
     expect(figures.concealedSamples).toBeLessThanOrEqual(3 * 160);
   });
 
-  it('duplicates change nothing', () => {
+  it('ignores duplicates', () => {
     const jitter = { kind: 'uniform', ms: 30 } as const;
     const single = play(10 * MINUTE, { jitter, lossRate: 0.01, duplicateRate: 0 }, 5);
     const doubled = play(10 * MINUTE, { jitter, lossRate: 0.01, duplicateRate: 0.3 }, 5);
@@ -99,7 +99,7 @@ describe('jitter buffer behind a network', () => {
     expect(doubled.figures.duplicatePackets).toBeGreaterThan(0.28 * single.arrived);
   });
 
-  it('the delay follows the jitter: 0, 20, 60 ms and back, each for a minute', () => {
+  it('follows the jitter with its delay: 0, 20, 60 ms and back, each for a minute', () => {
     const delays: number[] = [];
     for (const ms of [0, 20, 60]) {
       const { figures, depthsMs } = play(MINUTE, { jitter: { kind: 'uniform', ms } }, 6);
@@ -114,7 +114,7 @@ describe('jitter buffer behind a network', () => {
     expect(delays[2]).toBeLessThan(100);
   });
 
-  it('keeps to its bounds: 200 ms however rough it is', () => {
+  it('stays within 200 ms however large the jitter is', () => {
     const { depthsMs, figures } = play(5 * MINUTE, { jitter: { kind: 'exponential', meanMs: 150 }, keepsOrder: false }, 8);
     // The depth is the delay and what came early.
     expect(mean(depthsMs.subarray(MINUTE))).toBeLessThan(260);
@@ -123,13 +123,13 @@ describe('jitter buffer behind a network', () => {
     expect(late).toBeLessThan(0.35);
   });
 
-  it('a spike of 150 ms now and then loses a packet, and does not make the delay long for good', () => {
+  it('loses a packet at a rare spike of 150 ms, without a longer delay for good', () => {
     const { depthsMs, figures } = play(10 * MINUTE, { jitter: { kind: 'spikes', rate: 0.001, ms: 150 }, keepsOrder: false }, 9);
     expect(mean(depthsMs.subarray(MINUTE))).toBeLessThan(60);
     expect(figures.latePackets).toBeLessThan(60);
   });
 
-  it('doubling and leaving out single samples is not heard: a sine stays smooth while the delay changes', () => {
+  it('changes its delay by single samples, inaudibly for a sine', () => {
     const sent = packetStream(5 * MINUTE, { seq: 0, ts: 0 });
     const arrivals = simulate(sent, { driftPpm: 1_000, delayMs: 27 }, 1);
     const buffer = new JitterBuffer();
@@ -154,7 +154,7 @@ describe('jitter buffer behind a network', () => {
     expect(buffer.figures).toMatchObject({ adjustments: 0, latePackets: 0 });
   });
 
-  it('holds its delay against a sender whose clock is 0.1 % fast, for ten minutes', () => {
+  it('keeps its delay against a sender whose clock is 0.1 % fast, for ten minutes', () => {
     const buffer = new JitterBuffer();
     const samples = Int16Array.from({ length: 160 }, (_, i) => i + 1);
     const frame = new Int16Array(160);

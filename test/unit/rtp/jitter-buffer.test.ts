@@ -28,7 +28,7 @@ const mean = (values: readonly number[]): number => values.reduce((sum, value) =
 /** A source begins with a delay of 40 ms. */
 const SILENCE = Array.from({ length: 320 }, () => 0);
 
-describe('jitter buffer', () => {
+describe('the jitter buffer', () => {
   it('plays everything in order after 40 ms, though packets are reordered, doubled, and the timestamp wraps', () => {
     const buffer = new JitterBuffer();
     const base = 0xffffff00;
@@ -37,14 +37,14 @@ describe('jitter buffer', () => {
     expect(buffer.figures).toMatchObject({ duplicatePackets: 1, latePackets: 0, restarts: 0, skippedSamples: 0 });
   });
 
-  it.each([10, 20, 30, 40, 60])('takes packets of %i ms', (packetMs) => {
+  it.each([10, 20, 30, 40, 60])('accepts packets of %i ms', (packetMs) => {
     const buffer = new JitterBuffer();
     const length = packetMs * 8;
     for (let index = 0; index * length < 960; index += 1) buffer.push(SSRC, index * length, samples(index * length, length));
     expect(pull(buffer, 8)).toEqual([...SILENCE, ...samples(0, 960)]);
   });
 
-  it('repeats the last 20 ms for a lost packet, fading, and then plays on; a long loss fades to silence', () => {
+  it('repeats the last 20 ms for a lost packet, fading, and then continues; a long loss fades to silence', () => {
     const buffer = new JitterBuffer();
     const loud = new Int16Array(160).fill(9_000);
     buffer.push(SSRC, 0, loud);
@@ -61,7 +61,7 @@ describe('jitter buffer', () => {
     expect(heard.slice(960).every((sample) => sample === 0)).toBe(true);
   });
 
-  it('drops a packet that comes after its time, and waits longer from then on', () => {
+  it('drops a late packet, and has a longer delay from then on', () => {
     const buffer = new JitterBuffer();
     for (let index = 0; index < 10; index += 1) {
       if (index !== 4) buffer.push(SSRC, index * 160, samples(index * 160));
@@ -74,7 +74,7 @@ describe('jitter buffer', () => {
     expect(buffer.figures).toMatchObject({ latePackets: 1, adjustments: 1 });
   });
 
-  it('begins anew with another SSRC and with a jump of the timestamp, either way', () => {
+  it('restarts with another SSRC and with a jump of the timestamp, either way', () => {
     const buffer = new JitterBuffer();
     buffer.push(SSRC, 0, samples(0));
     pull(buffer, 3);
@@ -95,7 +95,7 @@ describe('jitter buffer', () => {
     [8_193, 'restarted'],
     [16_000, 'restarted'],
     [80_000, 'restarted'],
-  ])('a packet %i samples behind what is played next is %s at once', (ticks, outcome) => {
+  ])('handles a packet %i samples behind the next one as %s at once', (ticks, outcome) => {
     const buffer = new JitterBuffer();
     buffer.push(SSRC, 100_000, samples(0));
     // 40 ms of silence, and the packet.
@@ -103,7 +103,7 @@ describe('jitter buffer', () => {
     expect(buffer.push(SSRC, 100_160 - ticks, samples(0))).toBe(outcome);
   });
 
-  it('follows a path that became slower for good: after a short run of late packets they are played again', () => {
+  it('follows a path that became slower for good after a short run of late packets', () => {
     const buffer = new JitterBuffer();
     let index = 0;
     for (; index < 20; index += 1) {
@@ -122,7 +122,7 @@ describe('jitter buffer', () => {
     expect(outcomes.slice(-30).every((outcome) => outcome === 'stored')).toBe(true);
   });
 
-  it('comes back to its delay when a burst after a stall had filled it', () => {
+  it('returns to its delay when a burst after a stall had filled it', () => {
     const buffer = new JitterBuffer();
     let index = 0;
     for (; index < 10; index += 1) {
@@ -141,7 +141,7 @@ describe('jitter buffer', () => {
     expect(buffer.figures.skippedSamples).toBeGreaterThan(0);
   });
 
-  it('a copy of what was played already is a duplicate, and no reason to wait longer', () => {
+  it('counts a copy of played audio as a duplicate, without a longer delay', () => {
     const buffer = new JitterBuffer();
     for (let index = 0; index < 100; index += 1) {
       buffer.push(SSRC, index * 160, samples(0));
@@ -155,7 +155,7 @@ describe('jitter buffer', () => {
     expect(pull(new JitterBuffer(), 2).every((sample) => sample === 0)).toBe(true);
   });
 
-  it('comes down again when the jitter is over, within half a minute, without a jump that is heard as one', () => {
+  it('shortens its delay within half a minute when the jitter is over, without an audible jump', () => {
     const sent = packetStream(2 * MINUTE);
     const rough = simulate(sent.slice(0, MINUTE), { jitter: { kind: 'uniform', ms: 50 } }, 7);
     const smooth = simulate(sent.slice(MINUTE), {}, 7).map(({ arrivalMs, index }) => ({ arrivalMs, index: index + MINUTE }));
@@ -176,7 +176,7 @@ describe('jitter buffer', () => {
     expect(after).toBeLessThanOrEqual(40);
   });
 
-  it('a tone stays in tune and a pause takes the change: the delay of the beginning shrinks in the silence before', () => {
+  it('keeps a tone in tune and changes its delay in a pause', () => {
     const heard = (startOfTone: number): { readonly audio: Int16Array; readonly tone: Int16Array; readonly depthMs: number } => {
       const buffer = new JitterBuffer();
       const tone = Int16Array.from({ length: 4_000 }, (_, n) => Math.round(8_000 * Math.sin((2 * Math.PI * 1_004 * n) / 8_000)));
@@ -200,7 +200,7 @@ describe('jitter buffer', () => {
     }
   });
 
-  it('a tone that never pauses stays in tune too', () => {
+  it('keeps a tone without pauses in tune, too', () => {
     const buffer = new JitterBuffer();
     const tone = Int16Array.from({ length: 160 * 500 }, (_, n) => Math.round(8_000 * Math.sin((2 * Math.PI * 1_004 * n) / 8_000)));
     const audio = new Int16Array(tone.length);
@@ -235,8 +235,8 @@ const LOUD = level(1_000);
 /** What the delay changes by in each pull. */
 const changes = (depths: readonly number[]): number[] => depths.slice(1).map((depth, n) => depth - depths[n]!);
 
-describe('the bounds of the jitter buffer', () => {
-  it('measures what it holds in the clock of its codec', () => {
+describe('the jitter buffer at its bounds', () => {
+  it('measures its content in the clock of its codec', () => {
     const buffer = new JitterBuffer({ clockRateHz: 16_000 });
     buffer.push(SSRC, 0, samples(0, 320));
     expect(buffer.depthMs).toBe(60);
@@ -244,7 +244,7 @@ describe('the bounds of the jitter buffer', () => {
     expect(buffer.depthMs).toBe(0);
   });
 
-  it('takes half a second of one packet, and leaves the rest', () => {
+  it('admits half a second of one packet, and leaves the rest', () => {
     const buffer = new JitterBuffer({ startMs: 0 });
     buffer.push(SSRC, 0, samples(0, 5_000));
     expect(buffer.depthMs).toBe(512);
@@ -254,7 +254,7 @@ describe('the bounds of the jitter buffer', () => {
   it.each([
     [3_520, 'stored'],
     [3_521, 'restarted'],
-  ])('a packet that ends half a second ahead, or a sample later (timestamp %i), is %s', (rtpTimestamp, outcome) => {
+  ])('makes a packet that ends half a second ahead, or a sample later (timestamp %i), %s', (rtpTimestamp, outcome) => {
     const buffer = new JitterBuffer();
     buffer.push(SSRC, 0, LOUD);
     expect(buffer.push(SSRC, rtpTimestamp, LOUD)).toBe(outcome);
@@ -263,7 +263,7 @@ describe('the bounds of the jitter buffer', () => {
   it.each([
     [2_048, 'duplicate'],
     [2_049, 'late'],
-  ])('a copy of what was played %i samples ago is %s', (ticks, outcome) => {
+  ])('makes a copy of what was played %i samples ago %s', (ticks, outcome) => {
     const buffer = new JitterBuffer();
     steady(buffer, 40, LOUD);
     expect(buffer.push(SSRC, 38 * 160 - ticks, LOUD)).toBe(outcome);
@@ -277,7 +277,7 @@ describe('the bounds of the jitter buffer', () => {
     expect(buffer.figures.concealedSamples).toBe(640);
   });
 
-  it('plays what is left of a packet that comes late in part, and waits longer from then on', () => {
+  it('plays the rest of a partly late packet, with a longer delay from then on', () => {
     const buffer = new JitterBuffer();
     buffer.push(SSRC, 0, samples(0));
     pull(buffer, 3);
@@ -292,7 +292,7 @@ describe('the bounds of the jitter buffer', () => {
   it.each([
     [9, 'late'],
     [10, 'restarted'],
-  ])('a packet too late %i frames after the last one in time is %s', (frames, outcome) => {
+  ])('makes a packet too late %i frames after the last one in time %s', (frames, outcome) => {
     const buffer = new JitterBuffer();
     buffer.push(SSRC, 0, LOUD);
     pull(buffer, frames);
@@ -302,7 +302,7 @@ describe('the bounds of the jitter buffer', () => {
   it.each([
     [4, ['late', 'late', 'late', 'late']],
     [5, ['late', 'late', 'restarted']],
-  ])('begins anew at the third late packet in a row, when %i frames have passed since the first: %j', (frames, outcomes) => {
+  ])('restarts at the third late packet in a row, when %i frames have passed since the first: %j', (frames, outcomes) => {
     const buffer = new JitterBuffer();
     buffer.push(SSRC, 0, LOUD);
     pull(buffer, 4);
@@ -313,7 +313,7 @@ describe('the bounds of the jitter buffer', () => {
   });
 });
 
-describe('the delay that is longer than needed', () => {
+describe('a delay that is longer than needed', () => {
   it.each([
     [80, 0, 0],
     [81, 488, 1],
@@ -343,7 +343,7 @@ describe('the delay that is longer than needed', () => {
     expect(buffer.figures).toMatchObject({ adjustments: 0, skippedSamples: 0 });
   });
 
-  it('grows by as many where it is too short', () => {
+  it('grows by the same steps where it is too short', () => {
     const grown = (packet: Int16Array): number[] => {
       const changed = changes(steady(new JitterBuffer({ leastMs: 60 }), 100, packet)).slice(1);
       return changed.flatMap((change, n) => (change === 0 ? [] : [n + 2, change]));
@@ -355,7 +355,7 @@ describe('the delay that is longer than needed', () => {
   it.each([
     ['left out', {}, (s: number[]) => [...s.slice(0, 70), ...s.slice(71), s[0]]],
     ['doubled', { leastMs: 60 }, (s: number[]) => [...s.slice(0, 71), s[70], ...s.slice(71, 159)]],
-  ] as const)('where two neighbours differ least a sample is %s', (_what, options, expected) => {
+  ] as const)('changes where two neighbours differ least: a sample is %s', (_what, options, expected) => {
     const buffer = new JitterBuffer(options);
     // A ramp with one level place.
     const packet = Int16Array.from({ length: 160 }, (_, i) => 200 * (i > 70 ? i - 1 : i) + 1);

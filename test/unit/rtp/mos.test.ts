@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { meanOpinionScore, scoreOfRating } from '../../../src/rtp/quality.js';
 
-describe('mean opinion score', () => {
+describe('the mean opinion score', () => {
   it.each([
     // ITU-T G.107 Annex B, Table B.1, and the default R of 93.2.
     [93.2, 4.41],
@@ -13,7 +13,7 @@ describe('mean opinion score', () => {
     [50, 2.58],
     [-5, 1],
     [101, 4.5],
-  ])('R of %d is %d', (r, score) => {
+  ])('of R %d is %d', (r, score) => {
     expect(Math.abs(scoreOfRating(r) - score)).toBeLessThanOrEqual(0.011);
   });
 
@@ -26,11 +26,11 @@ describe('mean opinion score', () => {
     [0, 150, 89.6],
     [0, 277.3, 75.54],
     [0.02, 100, 83.79],
-  ])('a loss of %d and %d ms have R of %d', (lossRate, delayMs, r) => {
+  ])('with a loss of %d and %d ms follows R of %d', (lossRate, delayMs, r) => {
     expect(meanOpinionScore({ lossRate, delayMs })).toBeCloseTo(scoreOfRating(r), 2);
   });
 
-  it('is from 1.0 to 4.5, and never better with more loss or delay', () => {
+  it('lies between 1.0 and 4.5, and never improves with more loss or delay', () => {
     const rate = fc.double({ min: -1, max: 2, noNaN: true });
     const delay = fc.double({ min: -100, max: 5_000, noNaN: true });
     fc.assert(

@@ -16,8 +16,8 @@ function logOf(readings: readonly QualityReading[]): QualityLog {
   return log;
 }
 
-describe('how a call sounded over time', () => {
-  it('is one sample a reading, with a score of loss and delay', () => {
+describe('the quality log of a call', () => {
+  it('has one sample a reading, with a score of loss and delay', () => {
     const { samples } = logOf([
       reading(700),
       reading(5_712.4, { fromCaller: { lossRate: 0.1, jitterMs: 3.14 }, toCaller: { lossRate: 0, jitterMs: 0 }, roundTripMs: 60.06 }),
@@ -35,7 +35,7 @@ describe('how a call sounded over time', () => {
     ]);
   });
 
-  it('has few samples of the longest call, and the worst moment stays in them', () => {
+  it('has few samples of the longest call, and keeps its worst moment', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 3_000 }), fc.nat(), (count, where) => {
         const worst = where % count;

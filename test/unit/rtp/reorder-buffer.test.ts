@@ -34,8 +34,8 @@ function open() {
   return { reorderBuffer, heard, push, until, stall, order: () => heard.map(({ first }) => first) };
 }
 
-describe('reorder buffer', () => {
-  it('makes nothing up for what came while this process stood still; what did not come is silence then', () => {
+describe('the reorder buffer', () => {
+  it('conceals nothing of the time in which its process was suspended, and then plays silence for what did not come', () => {
     const { reorderBuffer, push, stall, until, order } = open();
     for (const i of [0, 1, 2]) push(i, 5 + 20 * i);
     stall(120);
@@ -48,7 +48,7 @@ describe('reorder buffer', () => {
     expect(reorderBuffer.figures.concealedBytes).toBeGreaterThan(3 * 160);
   });
 
-  it('makes up a second of silence at most: what a hold left out is counted, and audio passes at once again', () => {
+  it('conceals a second at most: what a hold left out is counted, and audio passes at once again', () => {
     const { reorderBuffer, heard, push, order } = open();
     for (const i of [0, 1, 2]) push(i, 5 + 20 * i);
     expect(reorderBuffer.tick(60)).toBe(0);
@@ -61,7 +61,7 @@ describe('reorder buffer', () => {
     expect(reorderBuffer.figures).toMatchObject({ concealedBytes: 0, latePackets: 0, restarts: 0 });
   });
 
-  it('holds 500 ms at most, and counts what overlaps once', () => {
+  it('holds 500 ms at most, and counts overlapping audio once', () => {
     const { reorderBuffer, push } = open();
     push(0, 5);
     // What is next is missing; behind it each packet says half of the one before again.
@@ -72,7 +72,7 @@ describe('reorder buffer', () => {
     expect([reorderBuffer.heldMs, reorderBuffer.figures.restarts]).toEqual([0, 1]);
   });
 
-  it('gives a packet that is next at once, of any length', () => {
+  it('passes the next packet at once, of any length', () => {
     const { heard, push } = open();
     push(0, 5);
     push(1, 25);
@@ -86,7 +86,7 @@ describe('reorder buffer', () => {
     ]);
   });
 
-  it('holds what overtook another until that comes', () => {
+  it('holds a packet that overtook another until that comes', () => {
     const { heard, push, order } = open();
     push(0, 0);
     push(2, 21);
@@ -97,7 +97,7 @@ describe('reorder buffer', () => {
     expect(heard.map(({ atMs }) => atMs)).toEqual([0, 45, 45, 45, 60]);
   });
 
-  it('conceals a lost packet by the one before, fainter, when the others have waited 40 ms', () => {
+  it('conceals a lost packet by the one before, quieter, when the others have waited 40 ms', () => {
     const { heard, push, order, until } = open();
     push(0x10, 0);
     push(0x12, 40);
@@ -110,7 +110,7 @@ describe('reorder buffer', () => {
     expect(heard.slice(1, 4).every(({ bytes }) => bytes.length === 160)).toBe(true);
   });
 
-  it('fades to silence within 60 ms when nothing comes, and gives silence in real time from then on', () => {
+  it('fades to silence within 60 ms when nothing comes, and plays silence in real time from then on', () => {
     const { heard, push, until, reorderBuffer } = open();
     push(0x10, 0);
     until(1_000);
@@ -122,7 +122,7 @@ describe('reorder buffer', () => {
     expect(reorderBuffer.figures.concealedBytes).toBe(48 * 160);
   });
 
-  it('gives silence from the start on while the caller sends nothing', () => {
+  it('plays silence from the start on while the caller sends nothing', () => {
     const { heard, until } = open();
     until(400);
     expect(heard.length).toBeGreaterThan(15);
@@ -130,10 +130,10 @@ describe('reorder buffer', () => {
   });
 
   it.each([
-    ['counts on', 50],
+    ['continued', 50],
     ['stood still', 1],
     ['counted too fast', 80],
-  ])('after a pause of the source takes its first packet at once, whose count meanwhile %s', (_what, packets) => {
+  ])('passes the first packet after a pause at once, when the source’s count %s', (_what, packets) => {
     const { push, order, reorderBuffer } = open();
     push(0, 0);
     push(packets, 1_000);
@@ -164,7 +164,7 @@ describe('reorder buffer', () => {
     expect(reorderBuffer.waitMs).toBe(40);
   });
 
-  it('goes with a delay that changed for good, after three late packets', () => {
+  it('follows a delay that changed for good, after three late packets', () => {
     const { push, order, reorderBuffer } = open();
     for (let i = 0; i < 10; i += 1) push(i, i * 20);
     for (let i = 10; i < 40; i += 1) push(i, i * 20 + 400);
@@ -172,7 +172,7 @@ describe('reorder buffer', () => {
     expect(reorderBuffer.figures).toMatchObject({ latePackets: 0, restarts: 0 });
   });
 
-  it('takes each packet once', () => {
+  it('passes each packet once', () => {
     const { push, order, reorderBuffer } = open();
     for (let i = 0; i < 10; i += 1) {
       push(i, i * 20);
@@ -188,7 +188,7 @@ describe('reorder buffer', () => {
     ['another SSRC', { ssrc: 9, timestamp: 77 }],
     ['a jump of the timestamp ahead', { timestamp: 1_000_000 }],
     ['a jump of the timestamp back', { timestamp: 4_000_000_000 }],
-  ])('begins anew with %s', (_what, options) => {
+  ])('restarts with %s', (_what, options) => {
     const { push, order, reorderBuffer } = open();
     for (let i = 0; i < 5; i += 1) push(i, i * 20);
     push(50, 100, options);
@@ -197,7 +197,7 @@ describe('reorder buffer', () => {
     expect(reorderBuffer.figures.restarts).toBe(1);
   });
 
-  it('goes over the wrap of the timestamp', () => {
+  it('works across the wrap of the timestamp', () => {
     const { push, order } = open();
     for (let i = 0; i < 6; i += 1) push(i, i * 20, { timestamp: 2 ** 32 - 480 + i * 160 });
     expect(order()).toEqual([0, 1, 2, 3, 4, 5]);

@@ -9,7 +9,7 @@ function taken(sequence: readonly number[], window = new ReplayWindow()): number
 const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, index) => from + index);
 
 describe('[3711 §3.3.2] the replay list of a relayed source', () => {
-  it('takes each packet once, in whatever order within 64 they come, over the wrap of the sequence number too', () => {
+  it('accepts each packet once, in any order within 64, also across the wrap of the sequence number', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 65_535 }), fc.array(fc.nat(20), { minLength: 400, maxLength: 400 }), (first, late) => {
         // Each packet is late by up to 20 places, and some come twice.
@@ -31,7 +31,7 @@ describe('[3711 §3.3.2] the replay list of a relayed source', () => {
     },
   );
 
-  it('takes nothing of a recording that is played while the source goes on', () => {
+  it('accepts nothing of a recording that is replayed while the source continues', () => {
     const window = new ReplayWindow();
     const recording = range(1_000, 300);
     expect(taken(recording, window)).toEqual(recording);
@@ -39,7 +39,7 @@ describe('[3711 §3.3.2] the replay list of a relayed source', () => {
     expect(taken(mixed.flat(), window)).toEqual(mixed.map(([, own]) => own));
   });
 
-  it('believes a source that begins anew when a second of it came, and nothing else in between', () => {
+  it('follows a source that restarts once a second of it came, and nothing else in between', () => {
     const window = new ReplayWindow();
     expect(taken(range(30_000, 100), window)).toHaveLength(100);
     expect(taken(range(5, 120), window)).toEqual(range(54, 71));

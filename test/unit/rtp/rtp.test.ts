@@ -9,7 +9,7 @@ import { RtcpSchedule, RtcpSession } from '../../../src/rtp/rtcp-session.js';
 import { RtpView, writeRtpHeader, addTicks, nextSequence, sequenceDelta, timestampDelta } from '../../../src/rtp/rtp-packet.js';
 import { rtpPacket } from '../../support/media/packets.js';
 
-describe('RTP packets', () => {
+describe('the codec of RTP packets', () => {
   it('[3550 §5.1] writes a header that werift reads, for any field values', () => {
     fc.assert(
       fc.property(
@@ -53,7 +53,7 @@ describe('RTP packets', () => {
     expect(padded.subarray(view.payloadOffset, view.payloadOffset + view.payloadBytes).toString()).toBe('payload');
   });
 
-  it('[3550 A.1] refuses version 1, a short header, an extension and a padding that do not fit', () => {
+  it('[3550 A.1] refuses version 1, a short header, and an extension or a padding that do not fit', () => {
     const view = new RtpView();
     const broken = (change: (packet: Buffer) => void, lengthBytes?: number): boolean => {
       const packet = rtpPacket({ sequenceNumber: 1, payload: Buffer.alloc(8) });
@@ -97,11 +97,11 @@ describe('sequence arithmetic', () => {
   });
 });
 
-describe('reception statistics', () => {
+describe('the reception statistics', () => {
   const receiveAll = (statistics: ReceptionStatistics, sequences: readonly number[]): boolean[] =>
     sequences.map((sequence) => statistics.receive(sequence & 0xffff, sequence * 160, sequence * 20, true));
 
-  it('[3550 A.3] counts losses over a wrap, and the fraction lost since the last report only', () => {
+  it('[3550 A.3] count losses across a wrap, and the fraction lost since the last report only', () => {
     const statistics = new ReceptionStatistics(8_000);
     receiveAll(
       statistics,
@@ -117,14 +117,14 @@ describe('reception statistics', () => {
     expect(statistics).toMatchObject({ packetsReceived: 125, packetsLost: 24 });
   });
 
-  it('[3550 §6.4.1] reordered packets are no loss; duplicates make the cumulative loss negative and the fraction 0', () => {
+  it('[3550 §6.4.1] count reordered packets as no loss, and duplicates as negative cumulative loss', () => {
     const statistics = new ReceptionStatistics(8_000);
     expect(receiveAll(statistics, [10, 12, 11, 13, 13, 13])).toEqual([true, true, true, true, true, true]);
     expect(statistics.takeReport()).toMatchObject({ fractionLost: 0, cumulativeLost: -2 });
     expect(statistics.packetsLost).toBe(0);
   });
 
-  it('[3550 A.1] one packet with a wild sequence number is refused; two in a row are a restart, which is no loss', () => {
+  it('[3550 A.1] refuse one packet with a wild sequence number; two in a row are a restart and no loss', () => {
     const statistics = new ReceptionStatistics(8_000);
     receiveAll(statistics, [1, 2, 3]);
     expect(receiveAll(statistics, [40_000, 4])).toEqual([false, true]);
@@ -133,7 +133,7 @@ describe('reception statistics', () => {
     expect(statistics.takeReport().extendedHighestSequence).toBe(30_002);
   });
 
-  it('[3550 A.8] the jitter of packets that alternate by 10 ms settles at 10 ms; an even stream has none', () => {
+  it('[3550 A.8] have a jitter of 10 ms for packets that alternate by 10 ms, and none for an even stream', () => {
     const statistics = new ReceptionStatistics(8_000);
     for (let i = 0; i < 500; i += 1) statistics.receive(i, (i * 160 + 0xfffff000) >>> 0, i * 20 + (i % 2) * 10, true);
     expect(statistics.jitterMs).toBeGreaterThan(9.5);
@@ -143,13 +143,13 @@ describe('reception statistics', () => {
     expect(even.jitterMs).toBe(0);
   });
 
-  describe('how late even the fastest packet is', () => {
+  describe('the delay of even the fastest packet', () => {
     const receive = (statistics: ReceptionStatistics, from: number, to: number, lateMs: (packet: number) => number): number | null => {
       for (let i = from; i < to; i += 1) statistics.receive(i & 0xffff, (i * 160 + 0xfffff000) >>> 0, i * 20 + lateMs(i), true);
       return statistics.takeDelayMs();
     };
 
-    it('is what a queue adds, not jitter; nothing without a packet', () => {
+    it('is what a queue adds, without jitter, and null without a packet', () => {
       const statistics = new ReceptionStatistics(8_000);
       expect(statistics.takeDelayMs()).toBeNull();
       expect(receive(statistics, 0, 25, (i) => (i % 5) * 15)).toBe(0);
@@ -158,7 +158,7 @@ describe('reception statistics', () => {
       expect(receive(statistics, 50, 75, (i) => (i % 5) * 15)).toBe(0);
     });
 
-    it('is small for a sender whose clock is slow by 300 ppm, and starts anew with the timestamps', () => {
+    it('is small for a sender whose clock is slow by 300 ppm, and restarts with the timestamps', () => {
       const statistics = new ReceptionStatistics(8_000);
       for (let i = 0; i < 45_000; i += 50) expect(receive(statistics, i, i + 50, (at) => at * 0.006)).toBeLessThan(1);
       for (let i = 45_000; i < 45_025; i += 1) statistics.receive(i, i * 160 + 90_000, i * 20 + 400, true);
@@ -166,7 +166,7 @@ describe('reception statistics', () => {
     });
   });
 
-  it('[4733 §2.5.1] telephone-events, which repeat a timestamp, and a jump of the timestamp do not count as jitter', () => {
+  it('[4733 §2.5.1] does not count telephone-events or a jump of the timestamp as jitter', () => {
     const statistics = new ReceptionStatistics(8_000);
     for (let i = 0; i < 50; i += 1) statistics.receive(i, i * 160, i * 20, true);
     for (let i = 50; i < 100; i += 1) statistics.receive(i, 50 * 160, i * 20, false);
@@ -175,7 +175,7 @@ describe('reception statistics', () => {
   });
 });
 
-describe('RTCP', () => {
+describe('the codec of RTCP', () => {
   const REPORT: CompoundReport = {
     ssrc: 0xdeadbeef,
     sender: { ntp: ntpFromUnixMs(Date.UTC(2026, 0, 1) + 250), rtpTimestamp: 0xfffffff0, packets: 1_000, octets: 160_000 },
@@ -198,7 +198,7 @@ describe('RTCP', () => {
     return target.subarray(0, writeRtcpCompound(target, report));
   };
 
-  it('[3550 §6.4.1 §6.5] werift reads every field of a written SR with SDES', () => {
+  it('[3550 §6.4.1 §6.5] writes an SR with SDES of which werift reads every field', () => {
     const [sr, sdes] = RtcpPacketConverter.deSerialize(write(REPORT)) as [
       RtcpSrPacket,
       { chunks: { source: number; items: { text: string }[] }[] },
@@ -218,7 +218,7 @@ describe('RTCP', () => {
     expect(sdes.chunks[0]).toMatchObject({ source: 0xdeadbeef, items: [{ text: 'a-name' }] });
   });
 
-  it.each([0, 1, 2, 3, 4, 5, 6, 7, 255])('[3550 §6.5] reads back what it wrote, with a CNAME of %i bytes and a BYE', (length) => {
+  it.each([0, 1, 2, 3, 4, 5, 6, 7, 255])('[3550 §6.5] reads what it wrote, with a CNAME of %i bytes and a BYE', (length) => {
     const report = { ...REPORT, cname: 'n'.repeat(length), isBye: true };
     const parsed = parseRtcpCompound(write(report));
     expect(parsed).toEqual({
@@ -231,13 +231,13 @@ describe('RTCP', () => {
     });
   });
 
-  it('[3550 §6.4.1] a negative cumulative loss survives as a 24-bit number', () => {
+  it('[3550 §6.4.1] keeps a negative cumulative loss as a 24-bit number', () => {
     const block = { ...REPORT.blocks[0]!, cumulativeLost: -5 };
     const parsed = parseRtcpCompound(write({ ...REPORT, sender: null, blocks: [block] }));
     expect(parsed.ok && parsed.value[0]).toEqual({ type: 'RR', ssrc: REPORT.ssrc, blocks: [block] });
   });
 
-  it('[3550 A.2] refuses what does not begin with a report, has a wrong version, or whose lengths do not fit', () => {
+  it('[3550 A.2] refuses a compound without a report first, with a wrong version, or with lengths that do not fit', () => {
     const good = write(REPORT);
     expect(parseRtcpCompound(good.subarray(52))).toEqual({ ok: false, error: 'not-compound' });
     for (let length = 0; length < good.length; length += 1) {
@@ -265,7 +265,7 @@ describe('RTCP', () => {
     );
   });
 
-  it('[3550 §6.4.1] the round trip is now minus LSR minus DLSR; none without LSR, none when it would be clearly negative', () => {
+  it('[3550 §6.4.1] computes the round trip as now minus LSR minus DLSR, or null without LSR or below zero', () => {
     // The example of the figure in §6.4.1: A = 0xb710:8000, LSR = 0xb705:2000, DLSR = 0x0005:4000.
     expect(roundTripMs(0xb7108000, 0xb7052000, 0x00054000)).toBe(6_125);
     expect(roundTripMs(0xb7108000, 0, 0x00054000)).toBeNull();
@@ -276,7 +276,7 @@ describe('RTCP', () => {
     expect(middle32({ seconds: 0x1234b44d, fraction: 0xb7052000 })).toBe(0xb44db705);
   });
 
-  it('[3550 §6.4] two sessions that report to each other measure the delay of the path, and RR follows when nothing was sent', () => {
+  it('[3550 §6.4] lets two sessions that report to each other measure the delay, with RR when nothing was sent', () => {
     const [a, b] = [new RtcpSession('a'), new RtcpSession('b')];
     const target = Buffer.alloc(512);
     const sentBy = (ssrc: number, packets: number) => ({ ssrc, packets, octets: packets * 160, rtpTimestampNow: 0 });
@@ -298,7 +298,7 @@ describe('RTCP', () => {
     expect(b.peerSaidBye).toBe(true);
   });
 
-  it('reads the sender report of werift, and not a report block about somebody else', () => {
+  it('reads the sender report of werift, and no report block about another source', () => {
     const session = new RtcpSession('x');
     const sr = new RtcpSrPacket({
       ssrc: 9,
@@ -310,7 +310,7 @@ describe('RTCP', () => {
     expect(session.read(Buffer.from('nonsense'), 1, 0, 0)).toBe(false);
   });
 
-  it('[3550 §6.2] the first report is due within a second of the first packet, the others each 2.5 to 7.5 s', () => {
+  it('[3550 §6.2] makes the first report due within a second of the first packet, and the others each 2.5 to 7.5 s', () => {
     for (const random of [0, 0.5, 0.999]) {
       const schedule = new RtcpSchedule(() => random);
       expect(schedule.take(1e9)).toBe(false);
@@ -324,8 +324,8 @@ describe('RTCP', () => {
   });
 });
 
-describe('frame pacer', () => {
-  it('keeps to start + n · 20 ms however late each wake-up is, over an hour', () => {
+describe('the frame pacer', () => {
+  it('keeps start + n · 20 ms however late each wake-up is, over an hour', () => {
     const pacer = new FramePacer(1_000);
     let [sent, skipped] = [0, 0];
     for (let i = 0; i < 180_000; i += 1) {
@@ -337,7 +337,7 @@ describe('frame pacer', () => {
     expect(pacer.nextDeadlineMs).toBe(1_000 + 180_000 * 20);
   });
 
-  it('makes up for a short stall, and skips what a long one missed', () => {
+  it('catches up after a short stall, and skips what a long one missed', () => {
     const pacer = new FramePacer(0);
     expect(pacer.take(-1)).toEqual({ skip: 0, send: 0 });
     expect(pacer.take(0)).toEqual({ skip: 0, send: 1 });

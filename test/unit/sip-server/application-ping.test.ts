@@ -30,7 +30,7 @@ describe('an application that is behind', () => {
     expect(behind(10, 5)).toBe(0);
   });
 
-  it('is told by the figure that its own 503 gave, also while the next ping is under way, else by how long it has not answered', () => {
+  it('has the figure of its own 503 as its lag, also during the next ping, or else the time that a ping has waited', () => {
     behind(15, 5);
     ping.onResponse(sent[0]!, 503, 'audio leaves late: 95 ms, limit 40 ms');
     expect([ping.isBehind(), ping.lag]).toEqual([true, 'audio leaves late: 95 ms, limit 40 ms']);
@@ -43,7 +43,7 @@ describe('an application that is behind', () => {
 });
 
 describe('an application that hangs', () => {
-  it('is asked at low load too, gets no call two seconds later, and calls again once it answers', () => {
+  it('gets a ping at low load too, no call two seconds later, and calls again once it answers', () => {
     expect(behind(10, 200)).toBe(0);
     expect(sent).toHaveLength(1);
     expect(behind(10, 200)).toBe(10);
@@ -51,7 +51,7 @@ describe('an application that hangs', () => {
     expect(behind(4, 50)).toBe(0);
   });
 
-  it('is asked again after ten seconds, and still gets no call', () => {
+  it('gets another ping after ten seconds, and still no call', () => {
     behind(10, 200);
     clock.advance(10_000);
     expect(behind(20, 50)).toBe(20);
@@ -61,7 +61,7 @@ describe('an application that hangs', () => {
     expect(behind(4, 50)).toBe(0);
   });
 
-  it('is not asked by a single call after a pause', () => {
+  it('gets no ping for a single call after a pause', () => {
     clock.advance(60_000);
     expect(behind(1, 60_000)).toBe(0);
     expect(sent).toEqual([]);

@@ -110,7 +110,7 @@ async function killed(maxBytes?: number): Promise<DialogJournal> {
 }
 
 describe('the journal of dialogs', () => {
-  it('takes in one that nobody goes on with, once', async () => {
+  it('adopts a dialog that no process continues, once', async () => {
     const [own, theirs] = [record('own'), record('theirs')];
     begin(open(), theirs);
     await turn();
@@ -146,7 +146,7 @@ describe('the journal of dialogs', () => {
     expect(restored).toEqual([record('one')]);
   });
 
-  it('says how long there was no process, to 5 s', async () => {
+  it('has how long there was no process, to 5 s', async () => {
     begin(open(), record('one'));
     expect(awayMs).toBe(0);
     clock.advance(12_000);
@@ -157,14 +157,14 @@ describe('the journal of dialogs', () => {
     expect(log.events).toEqual([]);
   });
 
-  it('is readable by its owner alone, whatever was there before', () => {
+  it('is readable by its owner alone, whatever the file was before', () => {
     writeFileSync(file, '');
     chmodSync(file, 0o644);
     begin(open(), record('one'));
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it.each([1, 10, 200])('leaves out a last line that lacks %i bytes, and says so', async (bytes) => {
+  it.each([1, 10, 200])('skips a last line that lacks %i bytes, and logs it', async (bytes) => {
     const journal = open();
     begin(journal, record('one'));
     begin(journal, record('two'));
@@ -177,7 +177,7 @@ describe('the journal of dialogs', () => {
   });
 
   it.each(['{', '[]', '[1,{}]', '["one|ours|theirs",3]', 'null', '["unknown|a|b",{"remoteSeq":2}]', '\x00\x00\x00'])(
-    'leaves out the damaged line %j, and nothing else',
+    'skips the damaged line %j, and nothing else',
     async (line) => {
       const journal = open();
       begin(journal, record('one'));
@@ -189,7 +189,7 @@ describe('the journal of dialogs', () => {
     },
   );
 
-  it('begins anew when it has grown, and stays in proportion to the live dialogs', async () => {
+  it('is rewritten when it has grown, and stays in proportion to the live dialogs', async () => {
     const journal = open(10_000);
     const kept = record('kept');
     begin(journal, kept);
@@ -207,7 +207,7 @@ describe('the journal of dialogs', () => {
     expect(restored).toEqual([kept]);
   });
 
-  it('with many live dialogs begins anew only when it has doubled', async () => {
+  it('with many live dialogs is rewritten only when it has doubled', async () => {
     const journal = open(1_000);
     for (let serial = 0; serial < 100; serial += 1) begin(journal, record(`call-${String(serial)}`));
     const whole = [...live.values()].reduce((sum, one) => sum + JSON.stringify([keyOf(one), one]).length + 1, 0);
@@ -219,8 +219,8 @@ describe('the journal of dialogs', () => {
   });
 });
 
-describe('a disk that refuses', () => {
-  it('one line of log a second, a figure, and everything is in the file again when it has room', async () => {
+describe('the journal on a full or unreadable disk', () => {
+  it('logs one line a second and counts, and writes everything when there is space', async () => {
     const journal = open(1_000);
     const [one, two] = [record('one'), record('two')];
     begin(journal, one);
@@ -237,7 +237,7 @@ describe('a disk that refuses', () => {
     expect(restored).toEqual([one, { ...two, remoteSeq: 99 }]);
   });
 
-  it('a file that cannot be read is read when it can be', () => {
+  it('reads its file as soon as that is possible', () => {
     mkdirSync(file);
     const journal = open();
     expect([journal.isRead, journal.failures]).toEqual([false, 1]);

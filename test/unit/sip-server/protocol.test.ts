@@ -3,7 +3,7 @@ import { arrangeHeaders, parseAppMessage } from '../../../src/sip-server/app-mes
 import { encodeFrame, FrameDecoder, formatSip, frameTime, parseCommand } from '../../../src/sip-server/control-protocol.js';
 import { Router } from '../../../src/sip-server/applications.js';
 
-describe('frames', () => {
+describe('the decoder of control frames', () => {
   it('finds the same frames wherever the reads fall, also inside the length', () => {
     const stream = encodeFrame('a|ping') + encodeFrame('b|route|invite') + '0#' + '00008#idA|ping';
     for (let size = 1; size <= stream.length; size += 1) {
@@ -20,13 +20,13 @@ describe('frames', () => {
     expect(decoder.push(encodeFrame('a|ping'))).toEqual([]);
   });
 
-  it('takes a frame at the limit and refuses one above it before its payload has come', () => {
+  it('accepts a frame at the limit and refuses one above it before its payload has come', () => {
     expect(new FrameDecoder(5).push('5#hello')).toEqual([{ type: 'frame', payload: 'hello' }]);
     expect(new FrameDecoder(5).push('6#')).toMatchObject([{ type: 'error', reason: 'a frame of 6 bytes is over the limit of 5' }]);
   });
 });
 
-describe('meta lines', () => {
+describe('the codec of meta lines', () => {
   it('reads what drachtio-srf sends', () => {
     expect(parseCommand('1|authenticate|cymru|')).toEqual({ verb: 'authenticate', id: '1', secret: 'cymru', tags: [] });
     expect(parseCommand('1|authenticate|cymru|a,b')).toMatchObject({ tags: ['a', 'b'] });
@@ -64,14 +64,14 @@ describe('meta lines', () => {
   });
 });
 
-describe('what an application sends', () => {
+describe('the parser of what an application sends', () => {
   const own = { address: '127.0.0.1', port: 25_060 };
   const arranged = (text: string): string[] => {
     const message = parseAppMessage(text)!;
     return arrangeHeaders(message.headers, message.body, own, new Set(['from', 'to', 'call-id', 'cseq'])).map(({ line }) => line);
   };
 
-  it('drops what is the server’s, keeps X- spelling, capitalises other custom names, replaces localhost', () => {
+  it('drops the server’s headers, keeps the case of X- headers, capitalises other custom names, and replaces localhost', () => {
     expect(
       arranged(
         'SIP/2.0 200 OK\r\nCall-ID: a\r\ncseq: 1 INVITE\r\nX-Foo: bar\r\nx-lower: 1\r\nmy-hdr: 2\r\nvia: SIP/2.0/UDP 1.1.1.1\r\nrecord-route: <sip:1.1.1.1>\r\ncontact: sip:me@localhost\r\nserver: mine\r\np-asserted-identity: <sip:pai@localhost>\r\nbad name: x\r\n\r\nv=0\r\n',
@@ -92,7 +92,7 @@ describe('what an application sends', () => {
     expect(arranged('SIP/2.0 486 Busy\r\nX-A: 1\nInjected: 2\r\nX-B: 3\r\n\r\n')).toEqual(['Content-Length: 0', 'X-B: 3']);
   });
 
-  it('knows a request, a response and neither', () => {
+  it('tells a request, a response and neither apart', () => {
     expect(parseAppMessage('BYE sip:placeholder SIP/2.0\r\n\r\n')).toMatchObject({
       kind: 'request',
       method: 'BYE',
@@ -104,7 +104,7 @@ describe('what an application sends', () => {
 });
 
 describe('Router', () => {
-  it('serves in turn; a method routed twice has two slots', () => {
+  it('serves applications in turn; a method routed twice has two turns', () => {
     const router = new Router<string>();
     for (const app of ['A', 'B', 'C', 'C']) router.add('invite', app);
     expect(Array.from({ length: 8 }, () => router.next('invite')).join('')).toBe('ABCCABCC');

@@ -52,7 +52,7 @@ describe('the rate of a source', () => {
   const taken = (rates: SourceRates, source: string, tries: number): number =>
     Array.from({ length: tries }, () => rates.take(source)).filter(Boolean).length;
 
-  it.each([1, 3, 10, 2_000, 7_777])('%d a second: one second’s worth at once, then as many a second', (rate) => {
+  it.each([1, 3, 10, 2_000, 7_777])('of %d a second admits one second’s worth at once, then as many a second', (rate) => {
     const rates = new SourceRates(rate, clock);
     expect(taken(rates, 'a', 3 * rate)).toBe(rate);
     clock.advance(1_000);
@@ -88,7 +88,7 @@ describe('admission', () => {
     expect(gate.totals).toMatchObject({ refusedByRate: 5, droppedByRate: 5 });
   });
 
-  it('has no room for a call at the limit of dialogs', () => {
+  it('refuses a call at the limit of dialogs', () => {
     const gate = admission();
     dialogs = 4;
     expect(gate.lackOf('a', URI)).toBeNull();
@@ -97,7 +97,7 @@ describe('admission', () => {
     expect([gate.totals.refusedByDialogs, full]).toEqual([1, [`${URI}: calls in progress: 5, limit 5`]]);
   });
 
-  it('has no room for a call while memory is short, and says so once for each crossing', () => {
+  it('refuses a call while memory is short, and logs that once for each crossing', () => {
     const gate = admission();
     const answers: boolean[] = [];
     for (const megabytes of [900, 1_001, 1_500, 1_500, 999, 1_001]) {
@@ -114,7 +114,7 @@ describe('admission', () => {
     expect(gate.totals.refusedByMemory).toBe(8);
   });
 
-  it('stays as it was while no file handle is left to read memory with', () => {
+  it('keeps its state while no file handle is left to read memory with', () => {
     const gate = admission();
     const refusedAt = (megabytes: number | null): boolean => {
       resident = megabytes;
@@ -124,7 +124,7 @@ describe('admission', () => {
     expect([900, null, 2_000, null, null, 900].map(refusedAt)).toEqual([false, false, true, true, true, false]);
   });
 
-  it('looks at memory once a second at most', () => {
+  it('reads memory once a second at most', () => {
     const gate = admission();
     expect(gate.lackOf('a', URI)).toBeNull();
     resident = 2_000;
@@ -134,7 +134,7 @@ describe('admission', () => {
     expect(gate.lackOf('a', URI)).toBe('2000 MB of memory in use, limit 1000 MB');
   });
 
-  describe('while the applications are behind', () => {
+  describe('admission while the applications are behind', () => {
     const isRefused = (gate: Admission, source: string): boolean => {
       gate.isOverRate(source);
       return gate.lackOf(source, URI) !== null;
@@ -175,7 +175,7 @@ describe('admission', () => {
     ['User-Agent: sipsak 0.9', '<sip:a@b>', false],
     ['User-Agent: A Carrier', '"Mr Sipvicious"<sip:100@1.1.1.1>', false],
     ['Server: friendly-scanner', '<sip:a@b>', false],
-  ])('%s from %s is a scanner’s: %s', (line, from, expected) => {
+  ])('with %s from %s counts as a scanner: %s', (line, from, expected) => {
     const limits = { maxHeaders: 10, maxHeaderBytes: 1_000, maxBodyBytes: 1_000 };
     const parsed = parseMessage(`OPTIONS sip:x SIP/2.0\r\nFrom: ${from}\r\n${line}\r\n\r\n`, limits);
     const gate = admission();

@@ -45,7 +45,7 @@ const callIds = fc.stringMatching(/^[\w.!%*+~-]{1,40}@[\w.-]{1,20}$/);
 const counts = fc.integer({ min: 1, max: 64 });
 
 describe('the cell of a message', () => {
-  it('is one that exists, and the same for an INVITE, its CANCEL and whatever else has its Call-ID', () => {
+  it('is an existing one, and the same for an INVITE, its CANCEL and everything with its Call-ID', () => {
     fc.assert(
       fc.property(callIds, counts, fc.string(), (callId, count, body) => {
         const { cell, newCallId } = cellOf(request({ callId }), count);
@@ -76,7 +76,7 @@ describe('the cell of a message', () => {
     );
   });
 
-  it('shares calls out evenly, and without regard to the serial numbers in their Call-IDs', () => {
+  it('distributes calls evenly, regardless of serial numbers in their Call-IDs', () => {
     for (const callIdOf of [
       (n: number) => `${String(n)}@10.0.0.1`,
       (n: number) => `call-${String(2 * n)}`,
@@ -91,7 +91,7 @@ describe('the cell of a message', () => {
     }
   });
 
-  it('is the first one’s where a tag names none, so that calls outlive the start of a second cell', () => {
+  it('is the first one where a tag names none, so that calls survive the start of a second cell', () => {
     const tag = tagOfCell(1);
     expect(tag).not.toContain('.');
     for (const count of [1, 2, 64]) expect(cellOf(request({ to: `<sip:b@c>;tag=${tag}` }), count).cell).toBe(1);
@@ -109,12 +109,12 @@ describe('the cell of a message', () => {
     expect(cellOf(response(`SIP/2.0/TLS a;branch=z9hG4bK${to}`), 64).cell).toBe(cell);
   });
 
-  it('stays the same over an update, for calls outlive it', () => {
+  it('stays the same over an update, which calls survive', () => {
     const cells = ['', 'a@b', 'c@d', '1@10.0.0.1', '2@10.0.0.1'].map((callId) => cellOf(request({ callId }), 64).cell);
     expect(cells).toEqual([15, 40, 39, 1, 32]);
   });
 
-  it('is one that exists where the number of a lost cell is larger than there are', () => {
+  it('exists even when a tag has the number of a lost cell', () => {
     expect([1, 2, 3, 4, 5].map((cell) => cellAmong(cell, 2))).toEqual([1, 2, 1, 2, 1]);
     expect(cellOf(request({ to: `<sip:b@c>;tag=${tagOfCell(4)}` }), 3).cell).toBe(1);
   });
@@ -140,12 +140,12 @@ describe('the cell of a message', () => {
     ['a body has a To', 'i: a@b\r\n\r\nt: <sip:b@c>;tag=3.x\r\n', 'a@b'],
     ['the text ends there', 'i: a@b', 'a@b'],
     ['there is no Call-ID', 'Max-Forwards: 70\r\n\r\n', ''],
-  ])('goes by the Call-ID without a To tag, also where %s', (_what, headers, callId) => {
+  ])('follows the Call-ID without a To tag, also where %s', (_what, headers, callId) => {
     const { cell } = cellOf(request({ callId }), COUNT);
     expect(cellOf(`OPTIONS sip:b@c SIP/2.0\r\n${headers}`, COUNT)).toEqual({ cell, newCallId: callId });
   });
 
-  it('is one that exists for any text', () => {
+  it('exists for any text', () => {
     fc.assert(
       fc.property(fc.string(), counts, (text, count) => {
         const { cell } = cellOf(text, count);

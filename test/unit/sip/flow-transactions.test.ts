@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { FlowTransactions } from '../../../src/sip/transaction/flow-transactions.js';
 
-it('the transactions of a connection leave from any place, once', () => {
+it('the transactions of a connection are removed from any place, once', () => {
   const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => ({ name, place: -1 })) as [Named, Named, Named, Named];
   const here = new FlowTransactions<Named>();
   for (const one of [a, b, c, d]) here.add(one);

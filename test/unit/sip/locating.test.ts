@@ -8,7 +8,7 @@ const server = (name: string, priority: number, weight: number): SrvRecord => ({
 const names = (records: readonly SrvRecord[]): string => records.map(({ name }) => name).join('');
 
 describe('the order of servers', () => {
-  it('[2782] is by priority', () => {
+  it('[2782] follows the priority', () => {
     expect(names(orderServers([server('c', 30, 1), server('a', 10, 1), server('b', 20, 1)], () => 0.5))).toBe('abc');
   });
 
@@ -17,12 +17,12 @@ describe('the order of servers', () => {
     [0.01, 'azb'],
     [0.24, 'azb'],
     [0.99, 'bza'],
-  ])('[2782] among equals is drawn by weight: %d', (first, order) => {
+  ])('[2782] is drawn by weight among equals: %d', (first, order) => {
     const draws = [first, 0, 0];
     expect(names(orderServers([server('b', 1, 75), server('z', 1, 0), server('a', 1, 25)], () => draws.shift() ?? 0))).toBe(order);
   });
 
-  it('[2782] gives each its share', () => {
+  it('[2782] gives each server its share', () => {
     let firsts = 0;
     for (let draw = 0; draw < 1_000; draw += 1) {
       const random = (): number => draw / 1_000;
@@ -70,14 +70,14 @@ describe('the locator', () => {
     ...more,
   });
 
-  it.each(['192.0.2.1', '2001:db8::1'])('[3263 §4.2] asks nobody for %s', async (host) => {
+  it.each(['192.0.2.1', '2001:db8::1'])('[3263 §4.2] sends no query for %s', async (host) => {
     expect(await locator.locate(target(host))).toEqual([{ address: host, port: 5_061 }]);
     expect(await locator.locate(target(host, 7_000))).toEqual([{ address: host, port: 7_000 }]);
     expect(await locator.locate(target('a.test', 7_000, { address: host }))).toEqual([{ address: host, port: 7_000 }]);
     expect(asked).toEqual([]);
   });
 
-  it('[3263 §4.1] asks for the services of SIPS+D2T by their order, nothing in clear, and then for _sips._tcp', async () => {
+  it('[3263 §4.1] queries the services of SIPS+D2T by their order, nothing in clear, and then _sips._tcp', async () => {
     const naptr = (order: number, preference: number, service: string, replacement: string, flags = 's'): NaptrRecord => ({
       order,
       preference,
@@ -103,14 +103,14 @@ describe('the locator', () => {
     expect(asked.slice(4)).toEqual(['NAPTR b.test', 'SRV _sips._tcp.b.test']);
   });
 
-  it('[3263 §4.2] takes every address of every server in order, each once', async () => {
+  it('[3263 §4.2] uses every address of every server in order, each once', async () => {
     services['_sips._tcp.a.test'] = [server('two.test', 20, 0), server('one.test', 10, 0), server('away.test', 15, 0)];
     addresses = { 'one.test': ['192.0.2.1', '2001:db8::1'], 'two.test': ['192.0.2.2', '192.0.2.1'] };
     const found = await locator.locate(target('a.test'));
     expect(found.map(({ address }) => address)).toEqual(['192.0.2.1', '2001:db8::1', '192.0.2.2']);
   });
 
-  it('falls back to the addresses of the host when nobody answers for SRV', async () => {
+  it('falls back to the addresses of the host when SRV has no answer', async () => {
     addresses['a.test'] = ['192.0.2.1'];
     expect(await locator.locate(target('a.test'))).toEqual([{ address: '192.0.2.1', port: 5_061 }]);
   });
@@ -121,7 +121,7 @@ describe('the locator', () => {
     await expect(locator.locate(target('b.test'))).rejects.toThrow('b.test has no address for TLS');
   });
 
-  it('keeps an answer as long as it holds, but no longer than the limit; a failure not at all', async () => {
+  it('caches an answer as long as its TTL, up to the limit, and no failure', async () => {
     const ask = (): Promise<unknown> => locator.locate(target('a.test', 5_061)).catch(() => null);
     await ask();
     addresses['a.test'] = ['192.0.2.1'];
@@ -141,7 +141,7 @@ describe('the locator', () => {
     expect(asked).toHaveLength(4);
   });
 
-  it('keeps no more than 1000 names', async () => {
+  it('caches no more than 1000 names', async () => {
     for (let number = 0; number < 1_100; number += 1) {
       addresses[`${String(number)}.test`] = ['192.0.2.1'];
       await locator.locate(target(`${String(number)}.test`, 5_061));

@@ -29,8 +29,8 @@ const INVITE = [
   'abc',
 ].join('\r\n');
 
-describe('messages', () => {
-  it('[3261 §7.3] reads compact forms, folds and several values a header, and writes the message back to the letter', () => {
+describe('the parser of messages', () => {
+  it('[3261 §7.3] reads compact forms, folds and several values a header, and writes the message back byte by byte', () => {
     const message = parsed(INVITE);
     expect(serialize(message)).toBe(INVITE);
     expect(getHeader(message, 'subject')).toBe('a line that is folded');
@@ -53,7 +53,7 @@ describe('messages', () => {
   });
 
   it.each([
-    ['a start line that is none', 'HELLO\r\nVia: x\r\n\r\n', 400],
+    ['an invalid start line', 'HELLO\r\nVia: x\r\n\r\n', 400],
     ['another version', 'INVITE sip:a@b SIP/7.0\r\nVia: x\r\n\r\n', 505],
     ['a header without a colon', 'INVITE sip:a@b SIP/2.0\r\nnonsense\r\n\r\n', 400],
     ['a header name with a space', 'INVITE sip:a@b SIP/2.0\r\nbad name: x\r\n\r\n', 400],
@@ -77,7 +77,7 @@ describe('messages', () => {
     ['To', 'Missing To Header'],
     ['Call-ID', 'Missing Call-ID Header'],
     ['CSeq', 'Bad CSeq Header'],
-  ])('[3261 §8.1.1] says that %s is missing', (name, reason) => {
+  ])('[3261 §8.1.1] reports that %s is missing', (name, reason) => {
     const headers = ['Via: SIP/2.0/TLS a;branch=z9hG4bK1', 'From: <sip:a@b>;tag=1', 'To: <sip:c@d>', 'Call-ID: x', 'CSeq: 1 OPTIONS'];
     const message = parsed(`OPTIONS sip:c@d SIP/2.0\r\n${headers.filter((line) => !line.startsWith(name)).join('\r\n')}\r\n\r\n`);
     expect(readCoreHeaders(message)).toEqual({ ok: false, error: reason });
@@ -95,12 +95,12 @@ describe('messages', () => {
   });
 });
 
-describe('what would break the lines that carry it on', () => {
+describe('a value that would break our own lines', () => {
   it.each([
     ['Call-ID: a|b', 'Bad Call-ID Header'],
     ['From: <sip:a@b>;tag=a|b', 'Bad From Header'],
     ['To: <sip:a@b>;tag=a|b', 'Bad To Header'],
-  ])('[3261 §25.1] refuses %j', (line, error) => {
+  ])('[3261 §25.1] is refused: %j', (line, error) => {
     const name = line.split(':')[0] ?? '';
     const headers = ['Via: SIP/2.0/TLS a;branch=z9hG4bK1', 'From: <sip:a@b>;tag=1', 'To: <sip:c@d>', 'Call-ID: x@y', 'CSeq: 1 OPTIONS'];
     const lines = headers.map((header) => (header.startsWith(name) ? line : header));
@@ -108,8 +108,8 @@ describe('what would break the lines that carry it on', () => {
   });
 });
 
-describe('what peers make up', () => {
-  it.each(['outgoing:wacid.HBgL=AAA==', 'a,b;c=d&e#f$g^h', '{(<[x]>)}?"\\/'])('a Call-ID is taken as it is: %s', (callId) => {
+describe('an unusual Call-ID', () => {
+  it.each(['outgoing:wacid.HBgL=AAA==', 'a,b;c=d&e#f$g^h', '{(<[x]>)}?"\\/'])('is accepted unchanged: %s', (callId) => {
     const message = parsed(
       `OPTIONS sip:c@d SIP/2.0\r\nVia: SIP/2.0/TLS a;branch=z9hG4bK=/==\r\nFrom: <sip:a@b>;tag=a=@:/,b==\r\nTo: <sip:c@d>;tag=#$^\r\nCall-ID: ${callId}\r\nCSeq: 1 OPTIONS\r\n\r\n`,
     );
@@ -118,12 +118,12 @@ describe('what peers make up', () => {
   });
 });
 
-describe('header values', () => {
+describe('the parser of header values', () => {
   it('[3261 §7.3.1] splits lists outside of quotes and brackets only', () => {
     expect(splitList('"a, b" <sip:x,y@z>, <sip:q@r>;p="1,2",c')).toEqual(['"a, b" <sip:x,y@z>', '<sip:q@r>;p="1,2"', 'c']);
   });
 
-  it('[3261 §20.10] gives parameters without brackets to the header, with brackets to the URI', () => {
+  it('[3261 §20.10] gives parameters without brackets to the header, and with brackets to the URI', () => {
     expect(parseNameAddr('sip:a@b;tag=1')).toMatchObject({ uri: 'sip:a@b', params: new Map([['tag', '1']]) });
     expect(parseNameAddr('"x <y>" <sip:a@b;transport=tls>;tag=2')).toMatchObject({
       displayName: '"x <y>"',
@@ -166,7 +166,7 @@ describe('header values', () => {
     expect(parseVia(text)).toMatchObject({ transport: 'UDP', host: 'host', port: 4_000, branch: 'z9hG4bK1' });
   });
 
-  it('[3261 §18.2.1] [3581 §4] notes received and rport, only where they are due', () => {
+  it('[3261 §18.2.1] [3581 §4] adds received and rport only where they are due', () => {
     const stamp = (text: string): string => stampVia(parseVia(text)!, { address: '192.0.2.9', port: 4_000 });
     expect(stamp('SIP/2.0/TLS 192.0.2.9;branch=z9hG4bK1')).toBe('SIP/2.0/TLS 192.0.2.9;branch=z9hG4bK1');
     expect(stamp('SIP/2.0/TLS host;branch=z9hG4bK1')).toBe('SIP/2.0/TLS host;branch=z9hG4bK1;received=192.0.2.9');

@@ -37,7 +37,7 @@ describe('StreamFramer', () => {
     expect(framer.push(MESSAGE)).toEqual([]);
   });
 
-  it('[3261 §7] answers 400 to lines that end with LF alone, however the bytes fall', () => {
+  it('[3261 §7] answers 400 to lines that end with LF alone, however the bytes arrive', () => {
     const head = 'OPTIONS sip:a@b SIP/2.0\nVia: x\nCSeq: 1 OPTIONS\nSubject: long enough for the waiting to be skipped\nl: 0\n\n';
     const error = { type: 'error', status: 400, reason: 'Line Ends Without CR', head: head.replaceAll('\n', '\r\n') };
     for (let size = 1; size <= head.length; size += 1) {
@@ -50,12 +50,12 @@ describe('StreamFramer', () => {
     expect(endless).toMatchObject({ type: 'error', status: 513 });
   });
 
-  it('takes a message without body and without length', () => {
+  it('accepts a message without body and without length', () => {
     const text = 'OPTIONS sip:a@b SIP/2.0\r\nVia: x\r\n\r\n';
     expect(new StreamFramer(LIMITS).push(text)).toEqual([{ type: 'message', text }]);
   });
 
-  it('knows whether a message has begun', () => {
+  it('has whether a message has begun', () => {
     const framer = new StreamFramer(LIMITS);
     expect(framer.isMidMessage).toBe(false);
     framer.push('OPT');

@@ -42,7 +42,7 @@ function series(under: (part: number) => Figures, after: Figures = {}, before: F
 }
 
 describe('the verdict of a soak', () => {
-  it('is content with figures that go up and down and come back', () => {
+  it('passes figures that go up and down and come back', () => {
     const noisy = series((part) => ({ gatewayMb: 320 + 40 * Math.sin(part * 50), sessions: 785 + 15 * Math.sin(part * 37), keys: 18 }), {
       gatewayMb: 340,
       files: 133,
@@ -62,20 +62,20 @@ describe('the verdict of a soak', () => {
     ]);
   });
 
-  it('fails a steady growth under load, though all is given back at the end', () => {
+  it('fails a steady growth under load, though all is freed at the end', () => {
     expect(whatGrew(series((part) => ({ gatewayMb: 218 + 250 * part })))).toEqual([
       expect.stringMatching(/^Resident memory of gateway grew from 311\.2 to 438\.3 MB under a steady load/),
     ]);
   });
 
-  it('does not allow more growth to a longer soak or to more calls', () => {
+  it('allows no more growth to a longer soak or to more calls', () => {
     const long = series((part) => ({ gatewayMb: 300 + 120 * part }), { gatewayMb: 420 });
     const later = (one: Sample): Sample => ({ ...one, seconds: one.seconds * 1_000, calls: one.calls * 1_000 });
     expect(whatGrew({ before: later(long.before), samples: long.samples.map(later), after: later(long.after) })).toEqual(whatGrew(long));
     expect(whatGrew(long)).toHaveLength(2);
   });
 
-  it('is not misled by what one sample shows', () => {
+  it('ignores an outlier', () => {
     expect(whatGrew(series((part) => (part === 1 ? { gatewayMb: 900, keys: 500 } : {})))).toEqual([]);
   });
 
@@ -98,7 +98,7 @@ describe('the verdict of a soak', () => {
     expect(whatGrew(series(under))).toEqual([expect.stringMatching(new RegExp(`^${what} grew .* under a steady load`))]);
   });
 
-  it('names a process that ended: another that has its name has its own memory', () => {
+  it('names a process that ended, since another with its name has its own memory', () => {
     expect(whatGrew(series(() => ({}), { gatewayPid: 3 }))).toEqual(['gateway (process 2) ended during the soak.']);
   });
 

@@ -26,21 +26,21 @@ describe('the environment of a child', () => {
     expect(rtpengineEnvironment({ LD_PRELOAD: '/opt/theirs.so' })).toEqual({ ...allocator, LD_PRELOAD: '/opt/theirs.so' });
   });
 
-  it('of the SIP server has the settings, and of the secrets those of its control port and its metrics', () => {
+  it('of the SIP server has the settings, and only the secrets of its control port and its metrics', () => {
     const given = sipServerEnvironment(environment, false);
     expect(given).toMatchObject({ PATH: '/usr/bin', TRUNKLINE_SIP_TLS_PORT: '5071' });
     const ours = Object.keys(given).filter((name) => name.startsWith('TRUNKLINE_') && given[name] === 'secret-of-a-test');
     expect(ours).toEqual(['TRUNKLINE_DRACHTIO_SECRET', 'TRUNKLINE_METRICS_BEARER_TOKEN']);
   });
 
-  it('of the SIP server makes a configuration, also where the settings of Redis need a URL', () => {
+  it('of the SIP server makes a valid configuration, also where the settings of Redis need a URL', () => {
     const set = ['redis.cluster=true'];
     const settings = { TRUNKLINE_REDIS_URL: 'redis://:password@redis.example:6379' };
     expect(loadConfig({ set, environment: sipServerEnvironment(settings, false) }).redis.url).toBe('redis://withheld');
     expect(sipServerEnvironment({}, false)).toEqual({});
   });
 
-  it('of the SIP server has where Redis is when dialogs outlive their host there', () => {
+  it('of the SIP server has the address of Redis when dialogs outlive their host there', () => {
     const settings = { TRUNKLINE_REDIS_URL: 'redis://:password@redis.example:6379', TRUNKLINE_REDIS_SENTINEL_PASSWORD: 'secret-of-a-test' };
     expect(sipServerEnvironment(settings, true)).toEqual(settings);
   });

@@ -5,7 +5,7 @@ import { installCommand, missingPackages, missingText, packagesOf } from '../../
 const config = (...set: string[]) => loadConfig({ set, environment: {} });
 
 describe('the Debian packages that trunkline up needs', () => {
-  it('are those of the parts that it starts, and of the addon when that is to be built', () => {
+  it('are those of the parts that it starts, and of the addon when that has to be built', () => {
     expect(packagesOf(config(), false)).toEqual(['redis-server', 'rtpengine-daemon', 'openssl']);
     expect(
       packagesOf(config('redis.url=redis://127.0.0.1', 'rtpengine.address=127.0.0.1:2223', 'drachtio.url=127.0.0.1:9022'), true),

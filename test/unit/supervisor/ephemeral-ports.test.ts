@@ -10,7 +10,7 @@ const CONFIG = {
 const detail = (range: string, reserved: string): string =>
   ephemeralPorts(CONFIG, (file) => (file.endsWith('ip_local_port_range') ? range : reserved)).detail;
 
-describe('the doctor', () => {
+describe('trunkline doctor', () => {
   it.each([
     ['32768\t60999\n', '\n'],
     ['32768\t60999\n', '8080,30000-30010\n'],
@@ -22,7 +22,7 @@ describe('the doctor', () => {
     ['32768\t60999\n', '30000-40199\n'],
     ['50000\t60999\n', '\n'],
     ['', ''],
-  ])('is content with %j, %j reserved', (range, reserved) => {
+  ])('accepts %j, %j reserved', (range, reserved) => {
     expect(detail(range, reserved)).toBe('not among those that Linux gives programs');
   });
 });

@@ -34,7 +34,7 @@ describe('package-lock.json', () => {
     readonly packages: Readonly<Record<string, Locked>>;
   };
 
-  it('is of version 3, and each of its packages has a hash and comes from the public registry', () => {
+  it('has version 3, a hash for each package, and only packages of the public registry', () => {
     expect(lock.lockfileVersion).toBe(3);
     expect(Object.keys(lock.packages).length).toBeGreaterThan(300);
     expect(faults(lock.packages)).toEqual([]);
@@ -47,7 +47,7 @@ describe('package-lock.json', () => {
     ['no TLS', { integrity: `sha512-${'A'.repeat(86)}==`, resolved: 'http://registry.npmjs.org/a.tgz' }],
     ['a repository', { integrity: `sha512-${'A'.repeat(86)}==`, resolved: 'git+ssh://git@github.com/a/a.git' }],
     ['a directory', { link: true }],
-  ])('an entry with %s would be found', (_what, entry) => {
+  ])('has no entry with %s, which the check would find', (_what, entry) => {
     expect(faults({ '': {}, 'node_modules/a': entry })).toEqual(['node_modules/a']);
   });
 
@@ -57,10 +57,10 @@ describe('package-lock.json', () => {
   });
 });
 
-describe('the audit', () => {
+describe('the audit of packages', () => {
   const report = (vulnerabilities: object): string => JSON.stringify({ auditReportVersion: 2, vulnerabilities, metadata: {} });
 
-  it('fails at high and critical faults, and names them', () => {
+  it('fails at high and critical vulnerabilities, and names them', () => {
     const found = {
       ws: { severity: 'high', range: '<8.17.1' },
       a: { severity: 'critical', range: '*' },
@@ -69,13 +69,13 @@ describe('the audit', () => {
     expect(auditVerdict(report(found))).toEqual({ kind: 'vulnerable', packages: ['ws <8.17.1: high', 'a *: critical'] });
   });
 
-  it('lesser ones are counted', () => {
+  it('counts lesser ones', () => {
     expect(auditVerdict(report({}))).toEqual({ kind: 'clean', lesser: 0 });
     expect(auditVerdict(report({ b: { severity: 'moderate', range: '*' } }))).toEqual({ kind: 'clean', lesser: 1 });
   });
 
   it.each(['', 'Bad gateway', '{"message":"405 Method Not Allowed","statusCode":405}', '{"error":{"code":"ENOAUDIT"}}', '[]'])(
-    'an answer that is none is not "clean": %s',
+    'does not take an invalid answer for "clean": %s',
     (answer) => {
       expect(auditVerdict(answer).kind).toBe('not-audited');
     },
@@ -83,7 +83,7 @@ describe('the audit', () => {
 });
 
 describe('the bill of materials', () => {
-  it('has the packages of production, Node.js, and those of the system with their versions', () => {
+  it('has the packages of production, Node.js, and the system packages with their versions', () => {
     const [ws, tool] = [{ 'bom-ref': 'ws@8.0.0', properties: [] }, 'vitest@4.0.0'];
     const fromNpm = {
       bomFormat: 'CycloneDX',

@@ -30,76 +30,76 @@ const read = (...seconds: number[]): CallList =>
   );
 
 describe('the list of calls', () => {
-  it('takes the first page as it is, and puts new calls of a later look on top', () => {
+  it('takes the first page as it is, and puts new calls of a later read on top', () => {
     const list = withHead(read(5, 4, 3), page([at(7), at(6), at(5)], 'other'));
     expect(ids(list.ended)).toEqual(['c7', 'c6', 'c5', 'c4', 'c3']);
     expect(list.next).toBe('more');
   });
 
-  it('is the same object when nothing is new, so that nothing is drawn again', () => {
+  it('is the same object when nothing is new, so that nothing is rendered again', () => {
     const list = read(5, 4);
     expect(withHead(list, page([at(5), at(4)], 'more'))).toBe(list);
   });
 
-  it('begins anew when a whole page is new and more is behind it: what lies between is not known', () => {
+  it('starts anew when a whole page is new and more follows, since what lies between is unknown', () => {
     expect(withHead(read(3, 2, 1), page([at(9), at(8)], 'gap'))).toMatchObject({ ended: [at(9), at(8)], next: 'gap' });
     expect(ids(withHead(read(3, 2, 1), page([at(9), at(8)])).ended)).toEqual(['c9', 'c8', 'c3', 'c2', 'c1']);
   });
 
-  it('a page behind is appended without what is there already', () => {
+  it('appends a further page without the calls that it has', () => {
     const list = withPage(read(5, 4), page([at(4), at(3)]));
     expect(ids(list.ended)).toEqual(['c5', 'c4', 'c3']);
     expect(list.next).toBeNull();
   });
 
-  it('a long call that has ended takes the place of its beginning, or comes with a later page', () => {
+  it('replaces a long call by its end, or gets that with a later page', () => {
     const list = read(9, 7, 5);
     expect(ids(withEnded(list, [at(6)]).ended)).toEqual(['c9', 'c7', 'c6', 'c5']);
     expect(withEnded(list, [at(1)])).toBe(list);
     expect(ids(withEnded({ ...list, next: null }, [at(1)]).ended)).toEqual(['c9', 'c7', 'c5', 'c1']);
   });
 
-  it('knows which calls in progress are over, but not when more are in progress than a page holds', () => {
+  it('knows which calls in progress are over, but not when there are more than a page holds', () => {
     const list = withLive(read(5), [at(8), at(7), at(5)]);
     expect(endedMeanwhile(list, page([at(8)]))).toEqual(['c7']);
     expect(endedMeanwhile(list, page([at(8)], 'more'))).toEqual([]);
   });
 
-  it('shows a call once, ended, that both lists have for a moment', () => {
+  it('shows a call that is in both lists for a moment once, as ended', () => {
     const list = withLive(read(5, 4), [at(6, { state: 'in_progress' }), at(5, { state: 'in_progress' })]);
     expect(rowsOf(list).map(({ call_id: id, state }) => `${id} ${state}`)).toEqual(['c6 in_progress', 'c5 ended', 'c4 ended']);
   });
 });
 
-describe('filters in the address', () => {
-  it('come back as they were written, without what is empty', () => {
+describe('the filters in the address', () => {
+  it('return as they were written, without empty ones', () => {
     const filters = { ...filtersOf(''), phone_number: ' +1555 ', reason: 'BAD_SDP', state: 'ended' as const };
     expect(searchOf(filters)).toBe('phone_number=%2B1555&reason=BAD_SDP&state=ended');
     expect(filtersOf(searchOf(filters))).toEqual({ ...filters, phone_number: '+1555' });
     expect(queryOf(filtersOf(searchOf(filters)))).toEqual({ phone_number: '+1555', reason: 'BAD_SDP' });
   });
 
-  it('no call in progress is asked for under a reason, none that ended when only those in progress are wanted', () => {
+  it('request no call in progress by a reason, and no ended one when only those in progress are wanted', () => {
     expect([asksLive(filtersOf('reason=BAD_SDP')), asksEnded(filtersOf('reason=BAD_SDP'))]).toEqual([false, true]);
     expect([asksLive(filtersOf('state=live')), asksEnded(filtersOf('state=live'))]).toEqual([true, false]);
     expect(filtersOf('state=nonsense').state).toBe('all');
   });
 });
 
-describe('the window of a long list', () => {
-  it('holds what is in sight and a few more, whatever the length', () => {
+describe('the visible window of a long list', () => {
+  it('holds the visible rows and a few more, whatever the length', () => {
     expect(windowOf(0, 440, 44, 10_000)).toEqual({ first: 0, end: 22 });
     expect(windowOf(44_000, 440, 44, 10_000)).toEqual({ first: 988, end: 1_022 });
     expect(windowOf(439_560, 440, 44, 10_000)).toEqual({ first: 9_978, end: 10_000 });
     expect(windowOf(4_000, 440, 44, 3)).toEqual({ first: 3, end: 3 });
   });
 
-  it('asks for more before the end is in sight', () => {
+  it('loads more before the end is visible', () => {
     expect(isNearEnd(0, 440, 44, 100)).toBe(false);
     expect(isNearEnd(3_500, 440, 44, 100)).toBe(true);
   });
 
-  it('keys move within the list', () => {
+  it('moves within the list by keys', () => {
     expect(['ArrowDown', 'ArrowUp', 'PageDown', 'Home', 'End', 'x'].map((key) => movedTo(key, 5, 100, 10))).toEqual([
       6,
       4,

@@ -24,7 +24,7 @@ describe('the ladder of a call', () => {
     }
   });
 
-  it('draws each arrow from who sent it to who got it', () => {
+  it('draws each arrow from sender to receiver', () => {
     const { lifelines, rows } = ladderOf(
       [
         entry({}),
@@ -45,7 +45,7 @@ describe('the ladder of a call', () => {
     ]);
   });
 
-  it('labels messages shortly, answers with their method, and tells classes apart', () => {
+  it('labels messages briefly, answers with their method, and distinguishes classes', () => {
     const { rows } = ladderOf(
       [
         entry({}),

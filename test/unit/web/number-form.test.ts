@@ -37,12 +37,12 @@ async function after(change: (form: NumberForm) => Partial<NumberForm>): Promise
 
 const json = (text: string, change: object): string => JSON.stringify({ ...(JSON.parse(text) as object), ...change });
 
-it('the test knows every option of a number, and every setting of its trunk', async () => {
+it('the test covers every option of a number, and every setting of its trunk', async () => {
   expect(Object.keys(EVERY_OPTION).sort()).toEqual(OPTION_NAMES.sort());
   expect(Object.keys(await everySetting()).sort()).toEqual(TRUNK_NAMES.sort());
 });
 
-describe('updating a number in the console', () => {
+describe('an update of a number in the console', () => {
   it('changes nothing, and sends nothing, where nothing was edited', async () => {
     expect(await after(() => ({}))).toEqual({ inbound: before.inbound, outbound: before.outbound });
     expect((await stored())?.updated_at).toBe(before.updated_at);
@@ -74,7 +74,7 @@ describe('updating a number in the console', () => {
     expect(outbound).toEqual(before.outbound);
   });
 
-  it('shows in the form what has no field of its own, whichever option that is', async () => {
+  it('shows in the form every option without a field of its own', async () => {
     const fields = ['allowed_sources', 'max_concurrent_calls', 'max_calls_per_second', 'media_encryption'];
     expect(Object.keys(JSON.parse(formOf(await shown()).options) as object).sort()).toEqual(
       OPTION_NAMES.filter((name) => !fields.includes(name)).sort(),
@@ -82,7 +82,7 @@ describe('updating a number in the console', () => {
     expect(Object.keys(EDITED).sort()).toEqual(OPTION_NAMES.filter((name) => !fields.includes(name)).sort());
   });
 
-  it('takes away an option that is deleted, and keeps the others', async () => {
+  it('removes an option that is deleted, and keeps the others', async () => {
     const { refer: _refer, ...others } = EVERY_OPTION;
     const { inbound } = await after((form) => ({ options: json(form.options, { refer: undefined }) }));
     expect(inbound?.options).toEqual(others);
@@ -99,7 +99,7 @@ describe('updating a number in the console', () => {
     ['password', 'n3w'],
     ['ca', undefined],
     ['client_certificate', undefined],
-  ])('of the trunk’s %s keeps every other setting, those that are never shown too', async (name, value) => {
+  ])('of the trunk’s %s keeps every other setting, including hidden ones', async (name, value) => {
     const { inbound, outbound } = await after((form) => ({ trunk: json(form.trunk, { [name]: value }) }));
     const { [name as keyof typeof before.outbound]: _old, ...others } = before.outbound!;
     expect(outbound).toEqual(value === undefined ? others : { ...others, [name]: value });
@@ -111,7 +111,7 @@ describe('updating a number in the console', () => {
     expect(outbound).toEqual({ ...before.outbound, sip_endpoint: 'other.example' });
   });
 
-  it('of both directions makes two steps, the second of the version that the first made', async () => {
+  it('of both directions makes two steps, the second on the version of the first', async () => {
     const saved: Schemas['SipConfiguration'][] = [];
     const number = await shown();
     await save(client, number, { ...formOf(number), calls: '6', endpoint: 'other.example' }, (record) => void saved.push(record));
@@ -122,7 +122,7 @@ describe('updating a number in the console', () => {
     });
   });
 
-  it('refuses what somebody else has changed meanwhile, and names fields as the form does', async () => {
+  it('refuses what somebody else has changed in between, and names fields as the form does', async () => {
     const number = await shown();
     await save(client, number, { ...formOf(number), calls: '6' });
     await expect(save(client, number, { ...formOf(number), calls: '5' })).rejects.toMatchObject({ code: 'PRECONDITION_FAILED' });
@@ -134,7 +134,7 @@ describe('updating a number in the console', () => {
   });
 });
 
-it('a new number is attached with what the form says, and another direction added later', async () => {
+it('attaches a new number as the form says, and adds another direction later', async () => {
   await api.stores.numbers.detach(api.orgId, NUMBER, ['inbound', 'outbound']);
   const empty = formOf(null);
   await save(client, null, { ...empty, phone: NUMBER, calls: '2', options: '{"refer":false}' });

@@ -10,7 +10,7 @@ import { retryDelayMs, troubleText } from '../../../web/src/retry.js';
 import { pageOf } from '../../../web/src/routes.js';
 import { ratesOf } from '../../../web/src/throughput/rates.js';
 
-describe('pages', () => {
+describe('the address of a page', () => {
   it.each([
     ['/console', { name: 'calls' }],
     ['/console/', { name: 'calls' }],
@@ -23,8 +23,8 @@ describe('pages', () => {
   ])('%s', (path, page) => expect(pageOf(path)).toEqual(page));
 });
 
-describe('requests that failed', () => {
-  it('are made again when it is of use: later each time, as the server says, never for a refusal', () => {
+describe('a request that failed', () => {
+  it('is repeated when that is useful, with backoff or as the server says, and never after a refusal', () => {
     const failed = (status: number, retryAfterSeconds: number | null = null) => ({ status, code: 'X', retryAfterSeconds });
     expect([1, 2, 3, 9].map((times) => retryDelayMs(failed(0), times))).toEqual([1_000, 2_000, 4_000, 15_000]);
     expect(retryDelayMs(failed(429, 7), 1)).toBe(7_000);
@@ -33,7 +33,7 @@ describe('requests that failed', () => {
     expect(troubleText(failed(429, 7), 7_000)).toContain('Trying again in 7 s');
   });
 
-  it('are told at the field that is wrong, with what to do where that is known', () => {
+  it('is reported at the field at fault, with the remedy where that is known', () => {
     const errors = [
       { error: 'VALIDATION' as const, message: 'is not an address', path: 'options.allowed_sources[1]' },
       { error: 'VALIDATION' as const, message: 'must be a number', path: 'phone_number' },
@@ -47,8 +47,8 @@ describe('requests that failed', () => {
   });
 });
 
-describe('times and figures', () => {
-  it('are written for people', () => {
+describe('the times and figures of the console', () => {
+  it('have a form for people', () => {
     expect([4_230, 9_990, 42_000, 187_000, 3_765_000].map(duration)).toEqual(['4.2 s', '10.0 s', '42 s', '3:07', '1:02:45']);
     expect([sinceBegin(12_345), sinceBegin(-5)]).toEqual(['+12.345 s', '-0.005 s']);
     expect([milliseconds(null), milliseconds(1.24), milliseconds(126.4)]).toEqual(['–', '1.2 ms', '126 ms']);
@@ -60,7 +60,7 @@ describe('times and figures', () => {
     expect([isoOfLocal(''), isoOfLocal('soon'), localOfIso('')]).toEqual(['', '', '']);
   });
 
-  it('of a batch become lines, and of entries of any other type too', () => {
+  it('of a batch become lines, including entries of any other type', () => {
     const entry = (second: number, event_type: string, payload: LogEntry['payload']): LogEntry => ({
       id: String(second),
       batch_id: 'b',
@@ -86,7 +86,7 @@ describe('times and figures', () => {
     expect([totalsOf(log), totalsOf([])]).toEqual([{ total: 9, failed: 1, successful: 8 }, null]);
   });
 
-  it('of the throughput are calls a second, without the interval that is not over', () => {
+  it('of the throughput are calls a second, without the current interval', () => {
     const interval = (begun: number) => ({ at: '2026-01-01T00:00:00.000Z', begun, ended: 0, refused: 5 });
     expect(ratesOf({ step_seconds: 10, in_progress: 0, intervals: [interval(20), interval(3)] })).toMatchObject({
       begun: [2],
@@ -94,7 +94,7 @@ describe('times and figures', () => {
     });
   });
 
-  it('of quality have a gap where a side said nothing', () => {
+  it('of quality have a gap where a side reported nothing', () => {
     const figures = { lost_percent: 1, jitter_ms: 2, mos: 4.1 };
     const lines = linesOf([
       { at_ms: 5_000, from_caller: figures, to_caller: null, round_trip_ms: null },
@@ -104,8 +104,8 @@ describe('times and figures', () => {
   });
 });
 
-describe('what is typed', () => {
-  it('is refused where it cannot be sent, at its field', () => {
+describe('the input of a form', () => {
+  it('is refused at its field when it cannot be sent', () => {
     expect([numberOf('a', ' '), numberOf('a', '12'), jsonOf('a', ''), jsonOf('a', '{"b":1}')]).toEqual([null, 12, null, { b: 1 }]);
     expect(() => numberOf('max_duration', 'x')).toThrow('max_duration must be a number');
     expect(() => jsonOf('metadata', '{')).toThrow('metadata is not JSON');

@@ -23,8 +23,8 @@ beforeEach(() => {
   client = open();
 });
 
-describe('time', () => {
-  it('a key lives to its last millisecond, and nobody sees it in the next', async () => {
+describe('the time of the Redis in memory', () => {
+  it('expires a key after its last millisecond', async () => {
     await say('SET key value PX 1000');
     clock.advance(1_000);
     expect(await say('GET key')).toBe('$5\r\nvalue\r\n');
@@ -37,7 +37,7 @@ describe('time', () => {
     expect(await say('SET key other NX')).toBe('+OK\r\n');
   });
 
-  it('a hash that was to expire is a new one when it is written later', async () => {
+  it('lets a hash that expired be a new one when it is written later', async () => {
     await client.ask([
       ['HSET', 'hash', 'one', '1'],
       ['PEXPIRE', 'hash', '10'],
@@ -48,7 +48,7 @@ describe('time', () => {
     expect(await say('PTTL hash')).toBe(':-1\r\n');
   });
 
-  it('TIME and the ids of a stream are the clock’s', async () => {
+  it('gives TIME and the ids of a stream from the clock', async () => {
     clock.advance(1_234.567);
     const seconds = String(Math.floor(clock.wallMs() / 1_000));
     expect(await say('TIME')).toBe(`*2\r\n$${seconds.length}\r\n${seconds}\r\n$6\r\n234567\r\n`);
@@ -60,8 +60,8 @@ describe('time', () => {
   });
 });
 
-describe('what befalls a server', () => {
-  it.each(['READONLY', 'NOREPLICAS', 'MISCONF'] as const)('one that says %s takes no writes, and answers what it has', async (refusal) => {
+describe('the Redis in memory, under faults,', () => {
+  it.each(['READONLY', 'NOREPLICAS', 'MISCONF'] as const)('refuses writes with %s, and answers reads', async (refusal) => {
     await say('SET key value');
     redis.refusal = refusal;
     expect(await say('SET key other')).toMatch(new RegExp(`^-${refusal} `));
@@ -73,7 +73,7 @@ describe('what befalls a server', () => {
     expect(await say('SET key other')).toBe('+OK\r\n');
   });
 
-  it('one that is full takes only what needs no memory, and lets a script finish that has begun to write', async () => {
+  it('accepts, when it is full, only commands that need no memory, and lets a script finish that has begun to write', async () => {
     await say('SET key value');
     redis.memory = { usedBytes: 2_001, maxBytes: 2_000, policy: 'noeviction' };
     expect(await say('SET other value')).toBe("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
@@ -83,7 +83,7 @@ describe('what befalls a server', () => {
     expect(await say('GET key')).toBe('$-1\r\n');
   });
 
-  it('one that stands still answers nothing, and then everything in order', async () => {
+  it('answers nothing while it is stalled, and then everything in order', async () => {
     redis.stall();
     const answers: string[] = [];
     for (const line of ['SET key 1', 'GET key', 'DEL key']) void say(line).then((answer) => answers.push(answer));
@@ -100,7 +100,7 @@ describe('what befalls a server', () => {
     expect(await say('GET other')).toBe('$1\r\n1\r\n');
   });
 
-  it('one that crashes loses its connections and scripts, and keeps its data unless it is to forget them', async () => {
+  it('loses connections and scripts in a crash, and keeps its data unless it is set to lose them', async () => {
     const sha1 = (await client.ask([['SCRIPT', 'LOAD', 'return 1']]))[0]?.split('\r\n')[1] ?? '';
     expect(await say(`EVALSHA ${sha1} 0`)).toBe(':1\r\n');
     await say('SET key value');
@@ -116,7 +116,7 @@ describe('what befalls a server', () => {
     expect(await say('GET key')).toBe('$-1\r\n');
   });
 
-  it('connections of one name are cut, and the others stay', async () => {
+  it('closes the connections of one name, and keeps the others', async () => {
     const other = open();
     await other.say('CLIENT SETNAME changes');
     redis.dropConnections('changes');
@@ -124,23 +124,23 @@ describe('what befalls a server', () => {
     expect(await say('PING')).toBe('+PONG\r\n');
   });
 
-  it('one with replicas says that they have everything', async () => {
+  it('reports that its replicas have everything', async () => {
     expect(await say('WAIT 1 1000')).toBe(':0\r\n');
     redis.replicas = 2;
     expect(await say('WAIT 1 1000')).toBe(':2\r\n');
   });
 
-  it('one that is read counts commands, and those of scripts', async () => {
+  it('counts commands, and those of scripts', async () => {
     await evaluate("redis.call('GET', 'key') return redis.call('GET', 'key')");
     expect(Object.fromEntries(redis.counts)).toEqual({ eval: 1, get: 2 });
   });
 });
 
-describe('channels', () => {
+describe('the channels of the Redis in memory', () => {
   it.each([
     [2, '*3\r\n'],
     [3, '>3\r\n'],
-  ])('those who subscribe in RESP%i hear what others publish, until they have left', async (protocol, frame) => {
+  ])('deliver to subscribers in RESP%i what others publish, until they unsubscribe', async (protocol, frame) => {
     const listener = open();
     await listener.ask([['HELLO', String(protocol)]]);
     await listener.say('SUBSCRIBE changes');
@@ -152,13 +152,13 @@ describe('channels', () => {
     expect(listener.pushed).toHaveLength(1);
   });
 
-  it('who subscribes in RESP2 sends nothing else', async () => {
+  it('allow a subscriber in RESP2 no other command', async () => {
     await say('SUBSCRIBE changes');
     expect(await say('GET key')).toMatch(/^-ERR Can't execute 'get'/);
     expect(await say('PING')).toBe('*2\r\n$4\r\npong\r\n$0\r\n\r\n');
   });
 
-  it('who hears a message of a script can do nothing before the script is over', async () => {
+  it('deliver a message of a script only after the script', async () => {
     const listener = open();
     await listener.ask([
       ['HELLO', '3'],
@@ -175,8 +175,8 @@ describe('channels', () => {
   });
 });
 
-describe('transactions', () => {
-  it('commands run together at EXEC, and one that fails keeps no other from running', async () => {
+describe('the transactions of the Redis in memory', () => {
+  it('run their commands together at EXEC, and one that fails stops no other', async () => {
     const other = open();
     expect(await say('MULTI')).toBe('+OK\r\n');
     expect(await say('SET key 1')).toBe('+QUEUED\r\n');
@@ -186,7 +186,7 @@ describe('transactions', () => {
     expect(await say('EXEC')).toBe('*3\r\n+OK\r\n-WRONGTYPE Operation against a key holding the wrong kind of value\r\n$1\r\n1\r\n');
   });
 
-  it('one with a command that there is not is not run', async () => {
+  it('do not run when they have an unknown command', async () => {
     await say('MULTI');
     await say('SET key 1');
     expect(await say('NOSUCH')).toMatch(/^-ERR unknown command 'NOSUCH'/);
@@ -195,8 +195,8 @@ describe('transactions', () => {
   });
 });
 
-describe('the protocol', () => {
-  it('commands may come in any pieces', async () => {
+describe('the protocol of the Redis in memory', () => {
+  it('accepts commands in any pieces', async () => {
     const bytes = Buffer.from(
       [
         ['SET', 'key', 'a\r\n\x00\xff'],
@@ -220,13 +220,13 @@ describe('the protocol', () => {
     );
   });
 
-  it('a connection ends that sends no commands', async () => {
+  it('closes a connection that sends no commands', async () => {
     client.socket.write('*1\r\nPING\r\n');
     await once(client.socket, 'end');
     expect(client.pushed).toEqual(["-ERR Protocol error: expected '$', got 'P'\r\n"]);
   });
 
-  it('a scan finds each key that is there all the time once, whatever else comes and goes', async () => {
+  it('a scan finds each key that exists throughout once, whatever else comes and goes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat({ max: 30 })), fc.integer({ min: 1, max: 5 }), async (changes, count) => {
         redis.keys.clear();

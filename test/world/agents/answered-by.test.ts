@@ -46,7 +46,7 @@ describe('a call that is placed with detect_answerer', () => {
       [voiceLikeNoise(28_000, 4), new Int16Array(4_000), BEEP],
       [{ answerer: 'machine', isFinal: false, greetingEnded: null }, final('machine'), final('machine', 'beep')],
     ],
-  ])('tells the bot of a %s', async (answerer, greeting, expected) => {
+  ])('tells the bot that a %s answered', async (answerer, greeting, expected) => {
     told = [];
     const { callId, call } = await site.placed({ detect_answerer: true });
     const end = (await CarrierEnd.open()).connect(call.invite.body);
@@ -59,7 +59,7 @@ describe('a call that is placed with detect_answerer', () => {
     expect(await site.ended(callId)).toMatchObject({ answered_by: answerer });
   });
 
-  it('without it nobody is told, and the record has nothing', async () => {
+  it('tells the bot nothing and records no answerer when detect_answerer is not set', async () => {
     told = [];
     const { callId, call } = await site.placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);

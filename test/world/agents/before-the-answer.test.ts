@@ -75,19 +75,19 @@ async function isRefused(call: AgentCall, agentError: RegExp): Promise<void> {
 }
 
 describe('a caller whose bot is not there', () => {
-  it('is refused with 480, before any 18x: nobody listens', async () => {
+  it('gets 480 before any 18x when nothing listens at the URL of the bot', async () => {
     await isRefused(await invite(), /wss?:\/\/\S+\?…: connect ECONNREFUSED 127\.0\.0\.1:\d+, after \d+ ms/);
     await site.gateway.logged('gateway', 'ECONNREFUSED');
     expect(await site.gateway.log('gateway')).not.toContain(SECRET);
   });
 
-  it('is refused with 480, before any 18x: the upgrade gets 403', async () => {
+  it('gets 480 before any 18x when the upgrade gets 403', async () => {
     await startBot({ refuseWith: 403 });
     await isRefused(await invite(), /wss?:\/\/\S+: the upgrade was answered with HTTP 403, after \d+ ms/);
     await site.gateway.logged('gateway', 'HTTP 403');
   });
 
-  it('is refused with 480, before any 18x: no answer within agents.connect_timeout_ms, and the connection is given up', async () => {
+  it('gets 480 before any 18x when no answer comes within agents.connect_timeout_ms, and the gateway closes the connection', async () => {
     const sockets = await silence();
     const call = await invite();
     const startedMs = performance.now();
@@ -101,7 +101,7 @@ describe('a caller whose bot is not there', () => {
 });
 
 describe('a bot that goes away between the 200 and the ACK', () => {
-  it('is connected again, as in a call', async () => {
+  it('gets a new connection from the gateway, as in a call', async () => {
     const bot = await startBot();
     const call = await invite();
     await call.answered();
@@ -118,7 +118,7 @@ describe('a bot that goes away between the 200 and the ACK', () => {
     expect([record['reason'], record['agent_error']]).toEqual(['CALLER_HANGUP', expect.stringContaining('closed with 1006')]);
   });
 
-  it('and does not come back within agents.reconnect_grace_ms: BYE with AGENT_LOST after the ACK', async () => {
+  it('loses its call, which gets BYE with AGENT_LOST after the ACK, when it is not back within agents.reconnect_grace_ms', async () => {
     const bot = await startBot();
     const call = await invite();
     await call.answered();
@@ -134,8 +134,8 @@ describe('a bot that goes away between the 200 and the ACK', () => {
   });
 });
 
-describe('a caller who gives up', () => {
-  it('[3261 §9.2] while the bot is being connected gets 487, and the attempt is given up', async () => {
+describe('a caller who cancels', () => {
+  it('[3261 §9.2] gets 487 while the gateway connects the bot, and the gateway closes that connection', async () => {
     const sockets = await silence();
     const call = await invite();
     const socket = await sockets.at(0);

@@ -34,7 +34,7 @@ async function hearEachOther(call: AgentCall, bot: BotCall, seed: number): Promi
 }
 
 describe('two agents of one organization on two numbers', () => {
-  it('have the calls to their own numbers, at the same time', async () => {
+  it('get the calls to their own numbers, at the same time', async () => {
     const [mine, theirs] = [await site.talking(), await site.talking({ number: otherNumber }, other)];
     expect(startOf(mine.bot).customParameters).toMatchObject({ to: site.gateway.ready.phone_number });
     expect(startOf(theirs.bot).customParameters).toMatchObject({ to: otherNumber, prompt: 'the other one' });
@@ -45,7 +45,7 @@ describe('two agents of one organization on two numbers', () => {
 });
 
 describe('a gateway that was killed in a call', () => {
-  it('takes the call up again, and connects its bot anew', async () => {
+  it('resumes the call when it is back, and connects the bot of the call again', async () => {
     const call = await site.talking();
     await hearEachOther(call, call.bot, 51);
     await isKept(site.gateway, call.signalling.callId);
@@ -71,7 +71,7 @@ describe('a gateway that was killed in a call', () => {
 });
 
 describe('a gateway that is stopped', () => {
-  it('ends its calls with SHUTDOWN when they have had their time, and tells each bot with stop', async () => {
+  it('ends its calls with SHUTDOWN after the grace period, and sends stop to each bot', async () => {
     const call = await site.talking();
     const stopping = site.gateway.stopGateway();
     expect(await call.ended()).toContain('text="SHUTDOWN"');

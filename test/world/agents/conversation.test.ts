@@ -154,7 +154,7 @@ it('an application exchanges text with a caller, is interrupted, and hands the c
   expect(listener.audio.length).toBeGreaterThan(4_000);
 });
 
-it('a lost application is not called again: the action gets the failure, before the 200 and after it', async () => {
+it('the gateway connects a lost application no second time: the action gets the failure, before the 200 and after it', async () => {
   page('/voice', (response) => {
     response.connect({ action: '/first' }).conversationRelay({ url: 'ws://127.0.0.1:9/none' });
   });
@@ -202,7 +202,7 @@ it('an update by Twiml, or by Url, replaces a conversation', async () => {
   expect(webhook.requests.all.map(({ path }) => path)).not.toContain('/never');
 });
 
-it('speaks by each provider, in the voice that is named', async () => {
+it('a conversation speaks by each provider, in the voice that is named', async () => {
   page('/voice', (response) => {
     const relay = response
       .connect()
@@ -238,7 +238,7 @@ it('speaks by each provider, in the voice that is named', async () => {
   expect(speech.errors).toEqual([]);
 });
 
-it('an agent is an application with its url, without a webhook', async () => {
+it('an agent may name its application by URL, without a webhook', async () => {
   const provider = { name: 'conversation-relay', url: `ws://127.0.0.1:${String(app.port)}/direct`, api_key: 'app-token' };
   const settings = { prompt: 'x', first_sentence: 'Guten Tag.', language: 'GER', metadata: { room: '12' }, provider };
   number = await site.numberOf(settings);
@@ -258,7 +258,7 @@ it('an agent is an application with its url, without a webhook', async () => {
   ]);
 });
 
-it('Say speaks in the voice of a provider that is named', async () => {
+it('Say speaks in the voice of the provider that it names', async () => {
   webhook.pages.set('/voice', '<Response><Say voice="Deepgram.aura-2-zeus-en">Welcome to the house.</Say></Response>');
   const before = speech.asked.all.length;
   const call = await site.invite({ number });

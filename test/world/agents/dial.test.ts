@@ -67,8 +67,8 @@ async function dialled(attributes: object): Promise<{ readonly call: AgentCall; 
 
 const parameters = async (): Promise<Readonly<Record<string, string>>> => (await webhook.at('/dialled')).parameters;
 
-describe('<Dial> by a call of ours', () => {
-  it('joins both; when the other one hangs up the document goes on, and the caller hears it', async () => {
+describe('<Dial> that the gateway carries out with a call of its own', () => {
+  it('joins both calls; when the other party hangs up, the document continues and the caller hears it', async () => {
     const { call, leg } = await dialled({});
     expect(call.peer.received.some(({ startLine }) => startLine.startsWith('REFER '))).toBe(false);
     const end = (await CarrierEnd.open()).connect(leg.invite.body);
@@ -91,7 +91,7 @@ describe('<Dial> by a call of ours', () => {
     ['486 Busy Here', 'busy'],
     ['480 Temporarily Unavailable', 'no-answer'],
     ['404 Not Found', 'failed'],
-  ])('reports %s as %s', async (status, said) => {
+  ])('reports an answer of %s as %s', async (status, said) => {
     webhook.requests.all.splice(0);
     const { call, leg } = await dialled({});
     leg.respond(status);
@@ -100,7 +100,7 @@ describe('<Dial> by a call of ours', () => {
     expect(await call.ended()).toContain('AGENT_HANGUP');
   });
 
-  it('gives up after its timeout, and ends a talk at its timeLimit', async () => {
+  it('gives up after its timeout, and ends a joined call at its timeLimit', async () => {
     webhook.requests.all.splice(0);
     const first = await dialled({ timeout: 5 });
     first.leg.respond('180 Ringing');

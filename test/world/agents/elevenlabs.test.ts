@@ -61,7 +61,7 @@ it('a caller hears an agent at ElevenLabs, which ends the call', async () => {
   expect(await site.gateway.log('gateway')).not.toContain('el-key');
 });
 
-it('while a tool runs the caller hears its speech, by ElevenLabs’ text-to-speech with the agent’s voice', async () => {
+it('while a tool runs the caller hears the speech of the tool, which ElevenLabs synthesizes with the voice of the agent', async () => {
   const keyFile = join(site.gateway.directory, 'key');
   await writeFile(keyFile, 'org-key');
   expect((await site.gateway.cli('org', 'provider-key', site.gateway.ready.org_id, 'elevenlabs', '--key-file', keyFile)).code).toBe(0);

@@ -64,12 +64,12 @@ async function isBack(call: AgentCall, again: BotCall): Promise<void> {
   await call.hangUp();
 }
 
-describe('a bot that ends its connection', () => {
+describe('a bot that closes its connection', () => {
   it.each([
     ['with 1000', 1_000],
     ['with 1001', 1_001],
     ['without a code', undefined],
-  ])('%s ends the call: BYE, AGENT_HANGUP, no error, and no other connection', async (_how, code) => {
+  ])('%s ends the call: the caller gets BYE with AGENT_HANGUP, and the gateway connects no other time', async (_how, code) => {
     await startBot();
     const call = await talking();
     call.bot.socket.close(code);
@@ -79,8 +79,8 @@ describe('a bot that ends its connection', () => {
   });
 });
 
-describe('a bot that breaks', () => {
-  it('and is back within the grace has its call again, as the same call, and both hear each other', async () => {
+describe('a bot that loses its connection', () => {
+  it('gets its call again, as the same call, when it is back within the grace period', async () => {
     const first = await startBot();
     const call = await talking();
     await talksOn(call, call.bot);
@@ -89,7 +89,7 @@ describe('a bot that breaks', () => {
     await isBack(call, await second.calls.at(0));
   });
 
-  it('and stays away loses it when the grace is over: BYE with AGENT_LOST', async () => {
+  it('loses its call, which gets BYE with AGENT_LOST, when it is not back within the grace period', async () => {
     await startBot();
     const call = await talking();
     const brokenMs = performance.now();
@@ -99,7 +99,7 @@ describe('a bot that breaks', () => {
     expect(await site.gateway.record(call.signalling.callId)).toMatchObject({ reason: 'AGENT_LOST', sip_status: 200 });
   });
 
-  it('at each start is not tried at full speed, and loses its call', async () => {
+  it('loses its call after some attempts with backoff when it closes at each start', async () => {
     const failing = await startBot({ onMessage: (call, { event }) => event === 'start' && call.socket.close(1_011) });
     const call = await talking();
     expect(await call.ended()).toContain('text="AGENT_LOST"');
@@ -109,7 +109,7 @@ describe('a bot that breaks', () => {
 });
 
 describe('a bot that freezes', () => {
-  it('answers no ping, and its call is connected anew', async () => {
+  it('answers no ping, so the gateway connects it again', async () => {
     const frozen = await startBot();
     const call = await talking();
     call.bot.socket.pause();
@@ -119,7 +119,7 @@ describe('a bot that freezes', () => {
 });
 
 describe('a bot that does not read for a while', () => {
-  it('gets what was said last, not what it missed, and is told how much that was', async () => {
+  it('gets the latest audio without what it missed, and a message with how much it missed', async () => {
     await startBot();
     const call = await talking();
     call.bot.send({ event: 'configure', configure: { drop_events: true } });

@@ -59,8 +59,8 @@ const lastOf = ({ peer }: CarrierEnd, packets: number): Buffer[] => peer.receive
 const timeOf = ({ speech: told }: BotMessage): number => Number((told as { timestamp: string }).timestamp);
 const recordOf = ({ signalling }: AgentCall): Promise<Readonly<Record<string, unknown>>> => site.gateway.record(signalling.callId);
 
-describe('configure', () => {
-  it('speech_events: the bot is told when the caller begins and when he has finished', async () => {
+describe('the configure message of a bot', () => {
+  it('with speech_events gets the bot a message when the caller begins to speak and when they stop', async () => {
     const call = await talking();
     const { bot, end } = call;
     bot.send({ event: 'configure', configure: { speech_events: true, end_of_speech_ms: 400 } });
@@ -82,7 +82,7 @@ describe('configure', () => {
     await call.hangUp();
   });
 
-  it('barge_in: the caller’s first word stops the bot, and its marks come back', async () => {
+  it('with barge_in makes the caller’s first word stop the bot, whose marks come back', async () => {
     const call = await talking();
     const { bot, end } = call;
     bot.send({ event: 'configure', configure: { barge_in: true } });
@@ -103,8 +103,8 @@ describe('configure', () => {
   });
 });
 
-describe('hangup', () => {
-  it('after speech: the caller hears the farewell to its end, then comes BYE', async () => {
+describe('the hangup message of a bot', () => {
+  it('ends the call with BYE after the caller has heard the speech before it', async () => {
     const call = await talking();
     const farewell = Buffer.from(mulaw.encode(voiceLikeNoise(SECOND, 72)));
     call.bot.say(farewell);
@@ -121,8 +121,8 @@ describe('hangup', () => {
   });
 });
 
-describe('transfer', () => {
-  it('[3515 §2.4.4] is a REFER; the bot is told that it was accepted, and NOTIFY 200 ends the call', async () => {
+describe('the transfer message of a bot', () => {
+  it('[3515 §2.4.4] makes the gateway send REFER; the bot gets its acceptance, and NOTIFY with 200 ends the call', async () => {
     const call = await talking();
     call.bot.send({ event: 'transfer', transfer: { id: 'no', to: '+15550100301' } });
     expect(await call.bot.message('error')).toMatchObject({ error: { request: 'transfer', id: 'no', code: 'TRANSFER_NOT_ALLOWED' } });
@@ -139,8 +139,8 @@ describe('transfer', () => {
   });
 });
 
-describe('what a bot tells and asks', () => {
-  it('the transcript is there during the call, and with the analysis in its record; what the schema does not have is refused', async () => {
+describe('a bot that sends a transcript or an analysis, or runs a tool', () => {
+  it('finds both in the record, the transcript during the call too; an analysis that the schema does not allow gets an error', async () => {
     const call = await talking();
     const entries = [
       { speaker: 'agent', text: 'Good day.', at_ms: 100 },
@@ -161,7 +161,7 @@ describe('what a bot tells and asks', () => {
     expect(json).toMatchObject({ call: { analysis_rejected: { mood: 'fine' } } });
   });
 
-  it('a tool is called by the gateway, with headers that the bot never sees, and its result comes back', async () => {
+  it('gets the result of a tool that the gateway calls with headers that the bot never sees', async () => {
     const call = await talking();
     expect(JSON.stringify(call.bot.start)).not.toContain('tool-key');
     call.bot.send({ event: 'tool', tool: { id: 'x', name: 'book', input: {} } });
@@ -173,7 +173,7 @@ describe('what a bot tells and asks', () => {
   });
 });
 
-it('an agent with the model turbo has no tools, no transfers and no keys, whatever it is set to', async () => {
+it('an agent with the model turbo gets no tools, no transfers and no DTMF, whatever its settings say', async () => {
   const turbo = await site.numberOf({
     model: 'turbo',
     stream: { url: site.bot.url },

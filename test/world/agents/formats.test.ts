@@ -73,7 +73,7 @@ describe('a bot with binary messages', () => {
     ['pcma', 'PCMU'],
     ['pcm16-8000', 'PCMU'],
     ['pcm16-16000', 'PCMA'],
-  ])('of %s hears a caller with %s, and is heard by him', async (format, codec) => {
+  ])('of %s hears a caller with %s, and the caller hears the bot', async (format, codec) => {
     const wire = WIRES[format]!;
     const number = await site.numberOf({ stream: { url: site.bot.url, format } });
     const call = await site.talking({ number, codec });

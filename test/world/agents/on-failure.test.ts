@@ -83,13 +83,13 @@ const liveOf = async ({ signalling }: AgentCall): Promise<Readonly<Record<string
 const textsOf = (record: Readonly<Record<string, unknown>>): string[] =>
   (record['transcript'] as readonly { readonly text: string }[]).map(({ text }) => text);
 
-describe('second-provider', () => {
+describe('on_failure second-provider', () => {
   withSecondProvider();
 
   it.each([
     [401, 'the key is wrong'],
     [429, 'too many sessions or requests'],
-  ])('answers a call that the first one refuses with %i, and the record tells why', async (status, cause) => {
+  ])('answers a call that the first provider refuses with %i, and the record has the cause', async (status, cause) => {
     refusal = status;
     const before = second.sessions.all.length;
     const call = await called();
@@ -105,7 +105,7 @@ describe('second-provider', () => {
     expect(session.errors).toEqual([]);
   });
 
-  it('goes on with a call that the first one left, with the conversation so far', async () => {
+  it('continues a call that the first provider left, with the conversation so far', async () => {
     const before = second.sessions.all.length;
     const call = await lost();
     const session = await second.sessions.at(before);
@@ -131,7 +131,7 @@ describe('second-provider', () => {
   });
 });
 
-describe('between the 200 and the ACK', () => {
+describe('a session between the 200 and the ACK', () => {
   withSecondProvider();
 
   /** A call that was answered, whose provider has spoken; its ACK has not gone out. */
@@ -144,7 +144,7 @@ describe('between the 200 and the ACK', () => {
     return { call, session };
   }
 
-  it('a session that ends is replaced by another one of the same provider, which greets: the caller hears that alone', async () => {
+  it('that ends is replaced by another one of the same provider, whose greeting alone the caller hears', async () => {
     const { call, session } = await answered();
     const before = first.sessions.all.length;
     session.close(1_011, 'Internal error');
@@ -168,7 +168,7 @@ describe('between the 200 and the ACK', () => {
     expect([...session.errors, ...next.errors]).toEqual([]);
   });
 
-  it('a provider that is gone for good is replaced by the second one, before or after the ACK', async () => {
+  it('that ends for good is replaced by one of the second provider, before or after the ACK', async () => {
     for (const isFirst of [true, false]) {
       const { call, session } = await answered();
       const before = second.sessions.all.length;
@@ -192,11 +192,11 @@ describe('between the 200 and the ACK', () => {
   });
 });
 
-describe('sentence', () => {
+describe('on_failure sentence', () => {
   const SENTENCE = 'Please try again later.';
   withStandIn(() => ({ TRUNKLINE_AGENTS_ON_FAILURE: 'sentence', TRUNKLINE_AGENTS_FAILURE_SENTENCE: SENTENCE }));
 
-  it('is said in place of an agent that is refused, before the call ends', async () => {
+  it('speaks the sentence in place of an agent that is refused, and then ends the call', async () => {
     refusal = 401;
     const call = await called();
     await call.end.hearsAgent();
@@ -204,14 +204,14 @@ describe('sentence', () => {
     expect(textsOf(await recordOf(call))).toEqual([SENTENCE]);
   });
 
-  it('is said when the agent is gone in the call', async () => {
+  it('speaks the sentence when the agent is lost in the call', async () => {
     const call = await lost();
     expect(await call.ended()).toContain('AGENT_HANGUP');
     expect(textsOf(await recordOf(call))).toEqual(['Good day.', SENTENCE]);
   });
 });
 
-describe('transfer', () => {
+describe('on_failure transfer', () => {
   withStandIn(() => ({
     TRUNKLINE_AGENTS_ON_FAILURE: 'transfer',
     TRUNKLINE_AGENTS_FAILURE_SENTENCE: 'One moment.',
@@ -220,8 +220,8 @@ describe('transfer', () => {
 
   it.each([
     ['is refused', () => ((refusal = 429), called())],
-    ['is gone in the call', () => lost()],
-  ])('hands the caller over when the agent %s, and hangs up when the carrier declines', async (_what, begin) => {
+    ['is lost in the call', () => lost()],
+  ])('transfers the caller when the agent %s, and hangs up when the carrier declines', async (_what, begin) => {
     const call = await begin();
     const refer = await call.signalling.incoming('REFER');
     expect(refer.header('Refer-To')).toContain('+15550100399');
@@ -230,7 +230,7 @@ describe('transfer', () => {
   });
 });
 
-describe('test-line', () => {
+describe('on_failure test-line', () => {
   withStandIn(() => ({ TRUNKLINE_AGENTS_ON_FAILURE: 'test-line' }));
   const port = 45_678;
   const url = `ws://127.0.0.1:${String(port)}/`;
@@ -252,7 +252,7 @@ describe('test-line', () => {
     return bot;
   }
 
-  it('greets the caller whose bot is not there, and the bot is used when it is back', async () => {
+  it('greets the caller whose bot is not there, and the next caller gets the bot that is back', async () => {
     const call = await site.invite({ number });
     await call.answered();
     call.ack();
@@ -264,7 +264,7 @@ describe('test-line', () => {
     await next.hangUp();
   });
 
-  it('[3261 §9.2] is not there for a caller who gives up when the bot is connected: he gets 487, and the bot is left without a word', async () => {
+  it('[3261 §9.2] does not greet a caller who cancels once the bot is connected: they get 487, and the bot gets no message', async () => {
     const bot = await startBot();
     const { rtpengine } = site.gateway;
     rtpengine.hold('answer');

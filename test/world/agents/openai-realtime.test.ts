@@ -43,7 +43,7 @@ const recordOf = ({ signalling }: AgentCall): Promise<Readonly<Record<string, un
 const lastKey = (): string | undefined => fake.upgrades.at(-1)?.headers.authorization;
 
 describe('a call to an agent at OpenAI Realtime', () => {
-  it('is greeted, interrupted and recorded', async () => {
+  it('greets the caller, is interrupted and leaves a record', async () => {
     const { call, session } = await talking(await agentWith({ first_sentence: 'Blue Harbor, good day.' }));
     const { id } = await session.responses.at(0);
     const greeting = Buffer.alloc(4_000, 0x22);
@@ -74,7 +74,7 @@ describe('a call to an agent at OpenAI Realtime', () => {
     expect(session.errors).toEqual([]);
   });
 
-  it('has in its transcript what was heard of a sentence during which the caller hung up', async () => {
+  it('has in its transcript only what was heard of the sentence during which the caller hung up', async () => {
     const { call, session } = await talking(await agentWith({}));
     const { id } = await session.responses.at(0);
     session.say(id, session.item(id), Buffer.alloc(80_000, 0x33), 'One two three four. '.repeat(20));
@@ -86,8 +86,8 @@ describe('a call to an agent at OpenAI Realtime', () => {
   });
 });
 
-describe('keys', () => {
-  it('an agent’s own key goes out, and never comes back', async () => {
+describe('the keys of OpenAI Realtime', () => {
+  it('leave the gateway for the provider when they are an agent’s own, and never come back over the API or the log', async () => {
     const number = await agentWith({});
     const { call, session } = await talking(number);
     expect(lastKey()).toBe('Bearer sk-own');
@@ -98,7 +98,7 @@ describe('keys', () => {
     expect(session.errors).toEqual([]);
   });
 
-  it('the operator’s key is for those who may use it, the organization’s comes before it, and neither leaves the operator’s address', async () => {
+  it('are the organization’s before the operator’s, which only enabled organizations use and only at the operator’s address', async () => {
     const number = await site.numberOf({ prompt: 'x', provider: 'openai-realtime' });
     const refused = await site.invite({ number });
     expect((await refused.signalling.final()).status).toBe(480);
@@ -127,7 +127,7 @@ describe('keys', () => {
     expect(fake.upgrades).toHaveLength(before);
   });
 
-  it('a wrong key refuses the call, and the record tells why', async () => {
+  it('refuse the call when they are wrong, and the record has the cause', async () => {
     const number = await site.numberOf({ prompt: 'x', provider: { name: 'openai-realtime', url, api_key: 'sk-wrong' } });
     const call = await site.invite({ number });
     expect((await call.signalling.final()).status).toBe(480);
@@ -138,8 +138,8 @@ describe('keys', () => {
   });
 });
 
-describe('before the answer', () => {
-  it('values and the text of a pathway are fetched and put into the prompt; a missing one is empty and told of', async () => {
+describe('an agent before the answer', () => {
+  it('gets values and the text of a pathway into its prompt; a value that is missing is empty, and the trace names it', async () => {
     const asked: string[] = [];
     const server = createServer((request, response) => {
       asked.push(`${request.method ?? ''} ${request.url ?? ''} ${request.headers.authorization ?? ''}`);
@@ -183,8 +183,8 @@ describe('before the answer', () => {
   });
 });
 
-describe('limits', () => {
-  it('a full limit on sessions refuses a call with 486 and its own reason, and a session that ended frees its slot', async () => {
+describe('the limit on sessions', () => {
+  it('refuses a call with 486 and ORG_SESSION_LIMIT when it is reached, and a session that ended frees its slot', async () => {
     const number = await agentWith({});
     const limit = (sessions: string) =>
       site.gateway.cli('org', 'set-limits', site.gateway.ready.org_id, '--max-provider-sessions', sessions);

@@ -34,8 +34,8 @@ async function told(bot?: TestBot): Promise<Record<string, string>> {
   return parameters;
 }
 
-describe('an agent over HTTP', () => {
-  it('made, changed, given another bot, and deleted: each holds from the next call on', async () => {
+describe('the HTTP API', () => {
+  it('creates, changes and deletes an agent and changes its bot, each with effect from the next call on', async () => {
     const { agent } = await api('POST', '/v1/agents', { name: 'desk', prompt: 'The first.', language: 'GER', max_duration: 7 });
     const { agent_id: id } = agent as { agent_id: string };
     await api('POST', '/sip/attach', { phone_number: NUMBER, directions: ['inbound'], service: 'sip', agent_id: id });
@@ -58,7 +58,7 @@ describe('an agent over HTTP', () => {
     expect(await told()).toMatchObject({ agent_id: '' });
   });
 
-  it('a batch whose log is written at the command line is read over HTTP, and noted in the audit log', async () => {
+  it('returns the log of a batch that was written at the command line, and the audit log names the batch', async () => {
     const { gateway } = site;
     const made = await gateway.cli('batch', 'create', 'Reminders', '--json');
     const { batch_id: id } = JSON.parse(made.stdout) as { batch_id: string };
@@ -70,7 +70,7 @@ describe('an agent over HTTP', () => {
     expect(audit.json).toMatchObject({ entries: [{ action: 'batch.create', record: id, by: { name: 'demo' } }] });
   });
 
-  it('the demo agent has all that an agent needs', async () => {
+  it('has no warning about the demo agent', async () => {
     const { agent_id: id } = site.gateway.ready;
     const answer = await api('POST', `/v1/agents/${id}`, { metadata: { changed: true } });
     expect(answer).toMatchObject({ updates: { metadata: { changed: true } }, warnings: [] });

@@ -19,7 +19,7 @@ afterAll(() => site.stop());
 
 describe('agents.allow_private: false', () => {
   it.each(['ws', 'wss'])(
-    'a bot at %s:// loopback is not connected to: 480, and the log says why without the secrets of the URL',
+    'keeps a bot at %s:// loopback unconnected: the call gets 480, and the log has the reason without the secrets of the URL',
     async (scheme) => {
       const { gateway, bot } = site;
       const number = await site.numberOf({ stream: { url: `${scheme}://127.0.0.1:${String(bot.port)}/call?key=${SECRET}` } });
@@ -41,7 +41,7 @@ describe('agents.allow_private: false', () => {
     },
   );
 
-  it('a provider at loopback is warned of when the agent is saved, and its calls get 480 with nothing sent', async () => {
+  it('warns of a provider at loopback when the agent is saved, and its calls get 480 with nothing sent', async () => {
     const fake = await startFakeOpenAi();
     const url = `ws://127.0.0.1:${String(fake.port)}/v1/realtime`;
     const settings = { prompt: 'x', provider: { name: 'openai-realtime', url, api_key: 'sk-own' } };

@@ -73,14 +73,14 @@ async function refusedCall(provider: ProviderName, cause: string): Promise<void>
   expect(await recordOf(call.signalling.callId, cause)).toMatchObject({ state: 'ended', reason: 'AGENT_UNAVAILABLE' });
 }
 
-describe.each(PROVIDERS)('%s refuses the connection', (provider) => {
+describe.each(PROVIDERS)('a call whose provider %s refuses the connection', (provider) => {
   it.each([
     [401, 'the key is wrong'],
     [403, 'the key does not allow this'],
     [404, 'there is no such address or model'],
     [429, 'too many sessions or requests'],
     [503, ''],
-  ])('with %i', async (code, meaning) => {
+  ])('with %i gets 480, and its record and trace have the cause', async (code, meaning) => {
     status = code;
     await refusedCall(provider, `HTTP ${String(code)}${meaning === '' ? '' : ` (${meaning})`}`);
   });
@@ -95,7 +95,7 @@ const deepgram = (code: string) => () => void (deepgramRefusal = code);
 const closed = (code: number, reason: string) => (session: Session) => session.close(code, reason);
 const clientError = (session: Session) => session instanceof FakeElevenLabsSession && session.fail();
 
-describe('in a call', () => {
+describe('a session in a call', () => {
   const withinTurn = (session: Session) => session instanceof FakeOpenAiSession && session.done(session.begin(), 'failed');
   const error = (code: string) => (session: Session) => {
     if (session instanceof FakeOpenAiSession) session.error(code);
@@ -110,7 +110,7 @@ describe('in a call', () => {
       [provider, 'ends the session', closed(1_011, 'Internal error'), 'with 1011 (Internal error); another session begins'],
     ]),
     ['deepgram', 'a rate limit', error('RATE_LIMIT_EXCEEDED'), 'RATE_LIMIT_EXCEEDED; another session begins'],
-  ])('%s: %s, and the call goes on', async (provider, _what, how, cause) => {
+  ])('of %s that meets %s leaves the call in progress', async (provider, _what, how, cause) => {
     const { call, session } = await talking(provider);
     const { sessions } = fakes.get(provider)!;
     const next = sessions.all.length;
@@ -122,13 +122,13 @@ describe('in a call', () => {
   });
 
   it.each<[ProviderName, string, (session: Session) => unknown, string]>([
-    ['openai-realtime', 'takes the key away', error('invalid_api_key'), 'invalid_api_key (the key is wrong)'],
+    ['openai-realtime', 'revokes the key', error('invalid_api_key'), 'invalid_api_key (the key is wrong)'],
     ['openai-realtime', 'ends it for good', closed(4_000, 'policy'), '4000 (policy)'],
-    ['deepgram', 'takes the key away', error('INVALID_AUTH'), 'INVALID_AUTH (the key is wrong)'],
+    ['deepgram', 'revokes the key', error('INVALID_AUTH'), 'INVALID_AUTH (the key is wrong)'],
     ['deepgram', 'has no credits left', error('INSUFFICIENT_CREDITS'), 'INSUFFICIENT_CREDITS (the account has no credits left)'],
     ['gemini-live', 'ends it for good', closed(1_008, 'API key expired.'), '1008 (API key expired.)'],
     ['elevenlabs', 'ends it for good', closed(1_008, 'quota exceeded'), '1008 (quota exceeded)'],
-  ])('%s: %s, and the call ends', async (provider, _what, how, cause) => {
+  ])('of %s ends the call with AGENT_LOST when the provider %s', async (provider, _what, how, cause) => {
     const { call, session } = await talking(provider);
     how(session);
     expect(await call.ended()).toContain('AGENT_LOST');
@@ -137,25 +137,25 @@ describe('in a call', () => {
 });
 
 // Not beside the twenty refusals above: an organization has so many records of them a second.
-describe('refuses the session after 101', () => {
+describe('a provider that refuses the session after 101', () => {
   it.each<[ProviderName, string, (session: Session) => unknown, string]>([
     ['openai-realtime', 'the key', openAi('invalid_api_key'), 'invalid_api_key (the key is wrong)'],
     ['openai-realtime', 'the model', openAi('model_not_found'), 'model_not_found (there is no such model)'],
     ['openai-realtime', 'a field', openAi('unknown_parameter'), 'unknown_parameter (there is no such field)'],
     ['openai-realtime', 'a value', openAi('invalid_value'), 'invalid_value (a field has a wrong value)'],
     ['openai-realtime', 'the account', openAi('insufficient_quota'), 'insufficient_quota (the account has no quota left)'],
-    ['openai-realtime', 'one more', openAi('rate_limit_exceeded'), 'rate_limit_exceeded (a rate limit was reached)'],
+    ['openai-realtime', 'another session', openAi('rate_limit_exceeded'), 'rate_limit_exceeded (a rate limit was reached)'],
     ['deepgram', 'the key', deepgram('INVALID_AUTH'), 'INVALID_AUTH (the key is wrong)'],
     ['deepgram', 'the model or a field', deepgram('INVALID_SETTINGS'), 'INVALID_SETTINGS (a field has a wrong value)'],
     ['deepgram', 'the account', deepgram('INSUFFICIENT_CREDITS'), 'INSUFFICIENT_CREDITS (the account has no credits left)'],
     ['gemini-live', 'the key', closed(1_007, 'API key not valid.'), '1007 (API key not valid.)'],
     ['gemini-live', 'the model', closed(1_008, 'models/m is not found'), '1008 (models/m is not found)'],
     ['gemini-live', 'a field', closed(1_007, 'Invalid JSON payload received.'), '1007 (Invalid JSON payload received.)'],
-    ['gemini-live', 'one more', closed(1_011, 'Resource has been exhausted.'), '1011 (Resource has been exhausted.)'],
+    ['gemini-live', 'another session', closed(1_011, 'Resource has been exhausted.'), '1011 (Resource has been exhausted.)'],
     ['elevenlabs', 'the agent', closed(3_000, 'no such agent'), '3000 (no such agent)'],
     ['elevenlabs', 'a field', closed(1_008, 'Override of prompt is not allowed.'), '1008 (Override of prompt is not allowed.)'],
-    ['elevenlabs', 'anything', clientError, 'the provider sent an error'],
-  ])('%s: %s', async (provider, _what, how, cause) => {
+    ['elevenlabs', 'something unnamed', clientError, 'the provider sent an error'],
+  ])('gets the call refused with 480: %s refuses %s', async (provider, _what, how, cause) => {
     if (provider === 'deepgram') how(undefined as never);
     else refuse = how;
     await refusedCall(provider, cause);

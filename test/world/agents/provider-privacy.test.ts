@@ -62,7 +62,7 @@ async function talking(): Promise<{ readonly call: AgentCall; readonly session: 
 }
 
 describe('a call with an agent at a provider', () => {
-  it('leaves no prompt, no words, no keys, no inputs of tools and no key in logs and trace', async () => {
+  it('leaves no prompt, speech, DTMF digit, tool input or API key in logs and trace', async () => {
     const { call, session } = await talking();
     expect(session.config?.instructions).toContain('secret-prompt secret-value');
     session.utter((await session.responses.at(0)).id, Buffer.alloc(1_600, 0x22), 'secret-said');
@@ -90,7 +90,7 @@ describe('a call with an agent at a provider', () => {
     expect(session.errors).toEqual([]);
   });
 
-  it('a caller who hangs up while a tool runs leaves neither its request nor the session open', async () => {
+  it('leaves neither the request of a tool nor the session open when the caller hangs up while the tool runs', async () => {
     const { call, session } = await talking();
     const first = (await session.responses.at(0)).id;
     session.call(first, 'book', { day: 'Monday' });
@@ -106,13 +106,13 @@ describe('a call with an agent at a provider', () => {
   });
 });
 
-describe('provider.url', () => {
+describe('the URL of a provider', () => {
   it.each([
     ['not-a-url', 400],
     ['https://api.example.com/', 400],
     ['wss://user:password@api.example.com/', 400],
     ['wss://api.example.com/?key=x', 400],
-  ])('%s is refused when the agent is saved', async (bad, status) => {
+  ])('%s gets 400 when the agent is saved', async (bad, status) => {
     const provider = { name: 'openai-realtime', url: bad, api_key: 'sk-own' };
     const answer = await site.gateway.api('POST', '/v1/agents', { prompt: 'x', provider });
     expect(answer.status).toBe(status);

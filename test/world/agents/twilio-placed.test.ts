@@ -51,7 +51,7 @@ async function statuses(): Promise<Readonly<Record<string, string>>[]> {
 }
 
 describe('a call that is placed through Twilio’s API', () => {
-  it('is dialled, plays its TwiML when it is answered, is redirected and ended; status callbacks come', async () => {
+  it('plays its TwiML once answered, is redirected and ended, and sends status callbacks', async () => {
     const played = [muLawNoise(0.5, 21), muLawNoise(0.5, 22)] as const;
     webhook.pages.set('/one.wav', muLawWav(played[0]));
     webhook.pages.set('/two.wav', muLawWav(played[1]));
@@ -117,7 +117,7 @@ describe('a call that is placed through Twilio’s API', () => {
     await end.close();
   });
 
-  it('gets a document in place of a URL, and the fallback when the URL fails', async () => {
+  it('runs a document given in place of a URL, and the fallback when the URL fails', async () => {
     const played = muLawNoise(0.5, 23);
     webhook.pages.set('/one.wav', muLawWav(played));
     const document = `<Response><Play>${webhook.url}/one.wav</Play></Response>`;
@@ -140,7 +140,7 @@ describe('a call that is placed through Twilio’s API', () => {
     ['Enable', 'a person', [voiceLikeNoise(4_800, 3)], 'human', 'human'],
     ['Enable', 'a machine', [voiceLikeNoise(28_000, 4)], 'machine_start', 'machine_start'],
     ['DetectMessageEnd', 'a machine', [voiceLikeNoise(28_000, 4), new Int16Array(4_000), BEEP], 'machine_end_beep', 'machine_start'],
-  ])('with MachineDetection %s waits for who answered: %s', async (machineDetection, _who, greeting, answeredBy, shown) => {
+  ])('with MachineDetection %s waits until it is known who answered: %s', async (machineDetection, _who, greeting, answeredBy, shown) => {
     const played = muLawNoise(0.5, 24);
     webhook.pages.set('/one.wav', muLawWav(played));
     webhook.pages.set('/voice', '<Response><Play>/one.wav</Play></Response>');
@@ -167,30 +167,33 @@ describe('a call that is placed through Twilio’s API', () => {
   it.each([
     ['Enable', [], 'unknown'],
     ['DetectMessageEnd', [voiceLikeNoise(60_000, 4)], 'machine_end_other'],
-  ])('begins after MachineDetectionTimeout all the same, with MachineDetection %s', async (machineDetection, greeting, answeredBy) => {
-    webhook.pages.set('/voice', '<Response><Hangup/></Response>');
-    const { sid } = await client().calls.create({
-      to: TO,
-      from: FROM,
-      url: `${webhook.url}/voice`,
-      machineDetection,
-      machineDetectionTimeout: greeting.length === 0 ? 3 : 6,
-    });
-    const call = await site.trunk.call();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
-    await call.answer(end.sdp());
-    for (const part of greeting) await end.peer.speak(part);
-    expect((await webhook.at('/voice')).parameters).toMatchObject({ AnsweredBy: answeredBy });
-    respond(call.peer, await call.request('BYE'), '200 OK');
-    await site.ended(callIdOf(sid));
-    await end.close();
-  });
+  ])(
+    'begins after MachineDetectionTimeout even when nothing was detected, with MachineDetection %s',
+    async (machineDetection, greeting, answeredBy) => {
+      webhook.pages.set('/voice', '<Response><Hangup/></Response>');
+      const { sid } = await client().calls.create({
+        to: TO,
+        from: FROM,
+        url: `${webhook.url}/voice`,
+        machineDetection,
+        machineDetectionTimeout: greeting.length === 0 ? 3 : 6,
+      });
+      const call = await site.trunk.call();
+      const end = (await CarrierEnd.open()).connect(call.invite.body);
+      await call.answer(end.sdp());
+      for (const part of greeting) await end.peer.speak(part);
+      expect((await webhook.at('/voice')).parameters).toMatchObject({ AnsweredBy: answeredBy });
+      respond(call.peer, await call.request('BYE'), '200 OK');
+      await site.ended(callIdOf(sid));
+      await end.close();
+    },
+  );
 
   it.each([
     ['AsyncAmd is not supported', { asyncAmd: 'true' }],
     ['must be true or false', { asyncAmd: 'yes' }],
     ['must be from 3 to 59', { machineDetectionTimeout: 60 }],
-  ])('is refused in Twilio’s form: %s', async (message, more) => {
+  ])('is refused in Twilio’s form with "%s" when a parameter of the detection is wrong', async (message, more) => {
     const given = { to: TO, from: FROM, twiml: '<Response/>', machineDetection: 'Enable', ...more };
     await expect(client().calls.create(given)).rejects.toMatchObject({
       status: 400,
@@ -204,7 +207,7 @@ describe('a call that is placed through Twilio’s API', () => {
     ['busy', '486 Busy Here'],
     ['no-answer', '480 Temporarily Unavailable'],
     ['failed', '404 Not Found'],
-  ])('that nobody answers is %s', async (status, answer) => {
+  ])('has the status %s when nobody answers it', async (status, answer) => {
     const { sid } = await client().calls.create({ to: TO, from: FROM, twiml: '<Response/>', statusCallback: `${webhook.url}/status` });
     const call = await site.trunk.call();
     call.respond(answer);
@@ -213,7 +216,7 @@ describe('a call that is placed through Twilio’s API', () => {
     expect((await client().calls(sid).fetch()).status).toBe(status);
   });
 
-  it('is canceled while it rings, and given up after Timeout', async () => {
+  it('gets the status canceled when it is ended while it rings, and no-answer after its Timeout', async () => {
     const api = client();
     const stopped = await api.calls.create({ to: TO, from: FROM, twiml: '<Response/>' });
     const first = await site.trunk.call();
@@ -230,7 +233,7 @@ describe('a call that is placed through Twilio’s API', () => {
     expect((await api.calls(unanswered.sid).fetch()).status).toBe('no-answer');
   });
 
-  it('ends after TimeLimit', async () => {
+  it('ends after its TimeLimit', async () => {
     const { sid } = await client().calls.create({ to: TO, from: FROM, twiml: '<Response><Pause length="60"/></Response>', timeLimit: 1 });
     const call = await site.trunk.call();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
@@ -240,7 +243,7 @@ describe('a call that is placed through Twilio’s API', () => {
     await end.close();
   });
 
-  it('goes on in another process after kill -9, with its cookies and its status callback', async () => {
+  it('continues in another process after kill -9, with its cookies and its status callback', async () => {
     const played = muLawNoise(0.5, 24);
     webhook.pages.set('/again.wav', muLawWav(played));
     webhook.cookies.set('/voice', ['state=menu']);
@@ -280,7 +283,7 @@ describe('a call that is placed through Twilio’s API', () => {
     ['a Url that is none', { twiml: undefined, url: 'nowhere' }, 21_205],
     ['a StatusCallback that is none', { statusCallback: 'nowhere' }, 21_609],
     ['an unknown event', { statusCallback: 'http://127.0.0.1:1/', statusCallbackEvent: ['sung'] }, 20_001],
-  ])('is refused with Twilio’s code: %s', async (_what, fields, code) => {
+  ])('is refused with Twilio’s code for %s', async (_what, fields, code) => {
     const options = { to: TO, from: FROM, twiml: '<Response/>', ...fields } as Parameters<ReturnType<typeof client>['calls']['create']>[0];
     await expect(client().calls.create(options)).rejects.toMatchObject({ status: 400, code });
   });

@@ -28,8 +28,8 @@ afterAll(async () => {
 
 const sidOf = ({ bot }: AgentCall): string => (bot.start as unknown as { start: { callSid: string } }).start.callSid;
 
-describe('who calls', () => {
-  it('is signed over the exact URL with the organization’s stream key; the operator’s token goes to his own bot alone', async () => {
+describe('the connection to a bot', () => {
+  it('is signed over the exact URL with the organization’s stream key; the operator’s token goes to their own bot alone', async () => {
     const key = await twilioTokenOf(site.gateway, site.gateway.ready.org_id);
     expect(key).toMatch(/^[\w-]{43}$/);
     const signed = (text: string): string => createHmac('sha1', key).update(text).digest('base64');
@@ -47,8 +47,8 @@ describe('who calls', () => {
   });
 });
 
-describe('Twilio’s way to end a call', () => {
-  it('ends exactly that call, once; a second time there is none: 404 with 20404', async () => {
+describe('Twilio’s request to end a call', () => {
+  it('ends exactly that call, and gets 404 with 20404 the second time', async () => {
     const [one, other] = [await site.talking(), await site.talking()];
     const { http, org_id: orgId } = site.gateway.ready;
     const token = await twilioTokenOf(site.gateway, orgId);

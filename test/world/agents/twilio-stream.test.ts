@@ -42,7 +42,7 @@ const timesOf = (messages: readonly BotMessage[]): number[] =>
 const markOf = ({ mark }: BotMessage): string => (mark as { name: string }).name;
 
 describe('a Twilio bot', () => {
-  it('is connected before the 200, and told nothing before the ACK', async () => {
+  it('gets its connection before the 200, and no message before the ACK', async () => {
     const call = await site.invite();
     await call.answered();
     // It was accepted: the 200 waited for it.
@@ -56,7 +56,7 @@ describe('a Twilio bot', () => {
     await call.hangUp();
   });
 
-  it('is told who calls whom, the format, and the headers of the INVITE', async () => {
+  it('gets caller, called number, format and the headers of the INVITE in start', async () => {
     const call = await site.talking({ headers: ['X-Order: 4711', 'User-to-User: 00ab;encoding=hex'] });
     const { start } = call.bot.start as unknown as { start: Record<string, unknown> };
     const id = (prefix: string): RegExp => new RegExp(`^${prefix}${HEX.source.slice(1)}`);
@@ -76,7 +76,7 @@ describe('a Twilio bot', () => {
     await call.hangUp();
   });
 
-  it('gets a message each 20 ms from the first packet on, counted as Twilio counts, whether the caller speaks or not', async () => {
+  it('gets a message each 20 ms from the first packet on, numbered as Twilio does, whether or not the caller speaks', async () => {
     const startedMs = performance.now();
     const call = await site.talking();
     await call.end.peer.speak(voiceLikeNoise(SECOND / 2, 3));
@@ -91,7 +91,7 @@ describe('a Twilio bot', () => {
     await call.hangUp();
   });
 
-  it('hears the caller byte for byte, from before his ACK is there, and the caller the first word of the bot', async () => {
+  it('hears the caller byte for byte, from before the ACK on, and the caller hears the first word of the bot', async () => {
     const said = noise(0.2, 5);
     const greeting = noise(1, 6);
     // Audio does not go the way of the ACK: here three packets are quicker.
@@ -123,8 +123,8 @@ describe('a Twilio bot', () => {
   });
 });
 
-describe('what a Twilio bot says', () => {
-  it('all at once is heard whole and at the pace of speech, and its mark comes back when it was heard', async () => {
+describe('the audio of a Twilio bot', () => {
+  it('that comes all at once is heard whole and at the pace of speech, and its mark comes back when it was heard', async () => {
     const call = await site.talking();
     const said = noise(2, 11);
     const half = said.length / 2;
@@ -146,7 +146,7 @@ describe('what a Twilio bot says', () => {
     await call.hangUp();
   });
 
-  it('is stopped by clear within some frames, and the marks that waited come back at once', async () => {
+  it('stops within some frames after clear, and the marks that waited come back at once', async () => {
     const call = await site.talking();
     const { bot, end } = call;
     const said = noise(10, 13);
@@ -169,7 +169,7 @@ describe('what a Twilio bot says', () => {
   });
 });
 
-describe('keys', () => {
+describe('the DTMF digits', () => {
   it('of the caller reach the bot once each, in order', async () => {
     const call = await site.talking();
     for (const event of [4, 11]) await call.end.peer.press(event);
@@ -178,7 +178,7 @@ describe('keys', () => {
     await call.hangUp();
   });
 
-  it('[4733 §2.5.1] of the bot reach the carrier as telephone-events of the length that it wants', async () => {
+  it('[4733 §2.5.1] of the bot reach the carrier as telephone-events of the requested duration', async () => {
     const call = await site.talking();
     call.bot.send({ event: 'dtmf', streamSid: call.bot.streamSid, dtmf: { digits: '7#', duration_ms: 100 } });
     const events = (): Buffer[] =>
@@ -190,8 +190,8 @@ describe('keys', () => {
   });
 });
 
-describe('at the end', () => {
-  it('of the caller the bot is told with stop, and the WebSocket is closed with 1000', async () => {
+describe('a caller who hangs up', () => {
+  it('ends the stream: the bot gets stop, and the WebSocket closes with 1000', async () => {
     const call = await site.talking();
     const { bot } = call;
     await call.hangUp();
@@ -203,7 +203,7 @@ describe('at the end', () => {
 });
 
 describe('an INVITE without SDP', () => {
-  it('has its bot connected before the 200, and both hear each other after the ACK', async () => {
+  it('connects its bot before the 200, and both parties hear each other after the ACK', async () => {
     const before = site.bot.calls.all.length;
     const call = await site.invite({ isLate: true });
     await call.answered();

@@ -105,7 +105,7 @@ describe('a voice webhook', () => {
     });
   });
 
-  it('writes a transcript whose times go on from one verb, and one document, to the next', async () => {
+  it('writes a transcript whose times continue from one verb, and one document, to the next', async () => {
     page('/voice', (response) => {
       response.say('One.');
       response.pause({ length: 2 });
@@ -142,7 +142,7 @@ describe('a voice webhook', () => {
     expect(json).toMatchObject({ call: { transcript: [{ speaker: 'agent', text: 'Grüße' }] } });
   });
 
-  it('gets its cookies back, each call its own', async () => {
+  it('gets the cookies that it set in the same call, and those of no other call', async () => {
     const { cookies } = webhook;
     cookies.set('/voice', ['state=greeting; Path=/; HttpOnly', 'seen=1']);
     cookies.set('/second', ['state=menu', 'seen=; Max-Age=0']);
@@ -157,7 +157,7 @@ describe('a voice webhook', () => {
     }
   });
 
-  it('goes on after a gather without digits, and follows a redirect', async () => {
+  it('continues after a gather without digits, and follows a redirect', async () => {
     page('/voice', (response) => {
       response.gather({ timeout: 1, action: '/never' });
       response.redirect('/next?step=2');
@@ -172,7 +172,7 @@ describe('a voice webhook', () => {
   it.each([
     ['rejected', 603, 'AGENT_DECLINED'],
     ['busy', 486, 'AGENT_BUSY'],
-  ] as const)('refuses a call without a 200: %s', async (reason, status, code) => {
+  ] as const)('refuses a call without a 200 when the reason is %s', async (reason, status, code) => {
     page('/voice', (response) => response.reject({ reason }));
     const call = await site.invite({ number });
     const final = await call.signalling.final();
@@ -180,7 +180,7 @@ describe('a voice webhook', () => {
     await call.close();
   });
 
-  it('connects a bot, and goes on with the next verb when the bot closes', async () => {
+  it('connects a bot, and continues with the next verb when the bot closes', async () => {
     page('/voice', (response) => {
       response.connect().stream({ url: site.bot.url }).parameter({ name: 'FirstName', value: 'Ada' });
       response.redirect('/after');
@@ -197,7 +197,7 @@ describe('a voice webhook', () => {
     expect(await call.ended()).toContain('AGENT_HANGUP');
   });
 
-  it('copies both sides of a call to a stream beside the verbs, and reports what becomes of it', async () => {
+  it('copies both sides of a call to a stream beside the verbs, and gets the events of the stream', async () => {
     const played = muLawNoise(1, 7);
     webhook.pages.set('/hello.wav', muLawWav(played));
     page('/voice', (response) => {
@@ -237,7 +237,7 @@ describe('a voice webhook', () => {
     expect(webhook.requests.all.filter(({ path }) => path === '/stream').length).toBe(2);
   });
 
-  it('reports a stream that cannot be connected, and goes on; a stream of Connect that starts and stops too', async () => {
+  it('gets the event of a stream that cannot be connected, and those of a stream of Connect that starts and stops', async () => {
     page('/voice', (response) => {
       response.start().stream({ url: 'ws://127.0.0.1:9/none', statusCallback: `${webhook.url}/failed` });
       response.connect().stream({ url: site.bot.url, statusCallback: '/stream' });
@@ -257,7 +257,7 @@ describe('a voice webhook', () => {
     expect(await call.ended()).toContain('AGENT_HANGUP');
   });
 
-  it('gets a status callback at each moment that it asked for, counted', async () => {
+  it('gets a status callback, with a sequence number, at each moment that it asked for', async () => {
     const events = ['initiated', 'ringing', 'answered', 'completed'];
     number = await numberOf({
       voice_url: `${webhook.url}/voice`,
@@ -282,7 +282,7 @@ describe('a voice webhook', () => {
     expect(seen.every(({ isSigned }) => isSigned)).toBe(true);
   });
 
-  it('asks the fallback when the first URL fails, and refuses the call when both do', async () => {
+  it('runs the fallback when the first URL fails, and refuses the call when both fail', async () => {
     number = await numberOf({ voice_url: `${webhook.url}/missing`, voice_fallback_url: `${webhook.url}/fallback` });
     page('/fallback', (response) => response.hangup());
     const call = await talking();
@@ -295,7 +295,7 @@ describe('a voice webhook', () => {
     await refused.close();
   });
 
-  it('transfers by Dial, and goes on when the carrier refuses', async () => {
+  it('transfers by Dial, and continues when the carrier refuses', async () => {
     page('/voice', (response) => {
       response.dial({ action: '/dialled' }, '+15550100777');
     });
@@ -308,7 +308,7 @@ describe('a voice webhook', () => {
     expect(await call.ended()).toContain('AGENT_HANGUP');
   });
 
-  it('goes on in another process after kill -9: the verb in progress begins again', async () => {
+  it('continues in another process after kill -9, where the verb in progress begins again', async () => {
     const played = muLawNoise(1, 3);
     webhook.pages.set('/again.wav', muLawWav(played));
     page('/voice', (response) => {
@@ -342,7 +342,7 @@ describe('a voice webhook', () => {
     ],
     ['is HTML', '<!DOCTYPE html><html></html>', 'text/html', 'The document is HTML, not TwiML. Its Content-Type is text/html.'],
     ['is empty', '', 'application/xml', 'The document is empty.'],
-  ])('whose document %s ends the call, and the record says why', async (_how, body, type, error) => {
+  ])('whose document %s ends the call, and the record has the reason', async (_how, body, type, error) => {
     page('/voice', (response) => response.redirect('/bad'));
     webhook.pages.set('/bad', body);
     webhook.headers.set('/bad', { 'content-type': type });
@@ -406,7 +406,7 @@ describe('an update of a call', () => {
     await call.hangUp();
   });
 
-  it('may have connection overrides in its URLs, which are not signed, and of which the trace says that they have no effect', async () => {
+  it('ignores connection overrides in URLs: it does not sign them, and the trace says that they have no effect', async () => {
     page('/voice', (response) => response.redirect('/second#rc=2&rp=all'));
     page('/second', (response) => response.redirect('/third#rc=2'));
     page('/third', (response) => response.hangup());
@@ -418,7 +418,7 @@ describe('an update of a call', () => {
     expect(trace.split('connection overrides have no effect here')).toHaveLength(2);
   });
 
-  it('skips unknown verbs and attributes with a warning each in the trace', async () => {
+  it('skips unknown verbs and attributes, with a warning each in the trace', async () => {
     webhook.pages.set('/voice', '<Response><Whistle/><Pause length="1" volume="3"/><Hangup/></Response>');
     const call = await talking();
     const sid = await callSid();
@@ -469,7 +469,7 @@ describe('Twilio’s own library', () => {
     expect([ended.status, Number(ended.duration) >= 0, ended.endTime instanceof Date]).toEqual(['completed', true, true]);
   });
 
-  it('gets Twilio’s errors: a wrong token, an unknown call, pages', async () => {
+  it('gets Twilio’s errors for a wrong token and an unknown call, and pages of calls', async () => {
     const wrong = twilio(`AC${site.gateway.ready.org_id.replaceAll('-', '')}`, 'x'.repeat(32));
     wrong.api.baseUrl = site.gateway.ready.http;
     await expect(wrong.calls('CA00000000000000000000000000000000').fetch()).rejects.toMatchObject({ status: 401, code: 20_003 });

@@ -48,7 +48,7 @@ async function recordOf({ signalling }: AgentCall): Promise<Readonly<Record<stri
 const isGenuine = ({ text, headers }: ReceivedWebhook): boolean => isWebhookOfTrunkline(text, headers, secret);
 
 describe('the call-completion webhook', () => {
-  it('tells what the record says, in exactly the fields of the interface, signed', async () => {
+  it('has what the record says, in exactly the fields of the interface, signed', async () => {
     const call = await talking('/complete', { metadata: { campaign: 7 }, analysis_schema: { guests: 'integer' } });
     call.bot.send({ event: 'transcript', transcript: { entries: [{ speaker: 'agent', text: 'Hello.' }] } });
     call.bot.send({ event: 'analysis', analysis: { data: { guests: 2 } } });
@@ -96,7 +96,7 @@ describe('the call-completion webhook', () => {
     expect([isGenuine(webhook!), textModel.problems]).toEqual([true, []]);
   });
 
-  it('is sent again when it was not taken, as the same delivery, and no more once it was', async () => {
+  it('comes again as the same delivery until the receiver accepts it, and then no more', async () => {
     receiver.answers.set('/again', [500, 302, 429]);
     await (await talking('/again')).hangUp();
     const all = await receiver.first('/again', 4);
@@ -110,7 +110,7 @@ describe('the call-completion webhook', () => {
     expect(receiver.at('/again')).toHaveLength(4);
   });
 
-  it('of a call that was refused is none', async () => {
+  it('is not sent for a call that was refused', async () => {
     const number = await site.numberOf({ stream: { url: site.bot.url }, webhook: receiver.url('/refused') });
     const updates = { type: 'inbound', options: { allowed_sources: ['203.0.113.1'] } };
     expect((await site.gateway.api('POST', '/sip/update', { phone_number: number, updates })).status).toBe(200);
@@ -123,7 +123,7 @@ describe('the call-completion webhook', () => {
     expect(receiver.at('/refused')).toEqual([]);
   });
 
-  it('that nobody takes is given up, listed, and sent again', async () => {
+  it('is given up when the receiver never accepts it, is listed, and can be sent again', async () => {
     receiver.answers.set('/dead', Array<number>(100).fill(503));
     const call = await talking('/dead');
     await call.hangUp();
@@ -147,7 +147,7 @@ describe('the call-completion webhook', () => {
     expect((await site.gateway.api('POST', `/v1/webhooks/dead-letters/${String(id)}/resend`)).status).toBe(404);
   });
 
-  it('outlives a gateway that is killed between two attempts', async () => {
+  it('survives a gateway that is killed between two attempts', async () => {
     const failures = (): Promise<number> => timesLogged(site.gateway, 'gateway', '"msg":"webhook.failed"');
     const before = await failures();
     receiver.answers.set('/killed', [500, 500]);

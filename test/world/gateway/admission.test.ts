@@ -67,17 +67,17 @@ async function talking(number: string): Promise<{ end(): Promise<void> }> {
 const NOT_HERE = [403, 'SOURCE_NOT_ALLOWED'];
 const ANSWERED = [200, ''];
 
-describe('where calls may come from', () => {
+describe('the list of allowed sources', () => {
   it.each([
     ['an address', ['127.0.0.2']],
     ['a block', ['198.51.100.0/24', '127.0.0.2/31']],
-  ])("the number's list: %s", async (_what, sources) => {
+  ])('of a number admits calls from its sources alone, listed as %s', async (_what, sources) => {
     const number = await attached({ allowed_sources: sources });
     expect(await outcome(number)).toEqual(NOT_HERE);
     expect(await outcome(number, elsewhere)).toEqual(ANSWERED);
   });
 
-  it('no header makes a source another one', async () => {
+  it('of a number ignores every header that claims another source', async () => {
     const number = await attached({ allowed_sources: ['127.0.0.2'] });
     const claims = [
       'X-Forwarded-For: 127.0.0.2',
@@ -88,7 +88,7 @@ describe('where calls may come from', () => {
     expect(await outcome(number, peer, claims)).toEqual(NOT_HERE);
   });
 
-  it("the organization's list holds for all its numbers, beside the number's own", async () => {
+  it('of an organization holds for all its numbers, beside the list of the number', async () => {
     const [open, narrow] = [await attached(), await attached({ allowed_sources: ['127.0.0.1'] })];
     await limited('--allowed-sources', '127.0.0.2');
     expect(await outcome(open)).toEqual(NOT_HERE);
@@ -99,7 +99,7 @@ describe('where calls may come from', () => {
   });
 });
 
-describe('how many calls there may be', () => {
+describe('the limits on calls', () => {
   const busy = (answer: WireMessage): unknown[] => [
     answer.status,
     codeOf(answer),
@@ -112,7 +112,7 @@ describe('how many calls there may be', () => {
     return busy(await call.final());
   }
 
-  it('[3261 §21.4.24] of a number: 486 with Retry-After, and the place is free again when a call ends', async () => {
+  it('[3261 §21.4.24] of a number refuse a call with 486 and Retry-After, and free the slot when a call ends', async () => {
     const number = await attached({ max_concurrent_calls: 2 });
     const calls = [await talking(number), await talking(number)];
     expect(await refused(number)).toEqual([486, 'NUMBER_CALL_LIMIT', true]);
@@ -121,7 +121,7 @@ describe('how many calls there may be', () => {
     await calls[1]!.end();
   });
 
-  it('[3261 §21.4.24] of an organization, over all its numbers', async () => {
+  it('[3261 §21.4.24] of an organization count the calls to all its numbers', async () => {
     const [one, other] = [await attached(), await attached()];
     await limited('--max-concurrent-calls', '1');
     const call = await talking(one);
@@ -131,7 +131,7 @@ describe('how many calls there may be', () => {
     await limited('--max-concurrent-calls', 'none');
   });
 
-  it('[3261 §21.4.24] a second, of a number: the calls of one read above the limit get 486', async () => {
+  it('[3261 §21.4.24] a second of a number refuse the calls of one read above them with 486', async () => {
     const number = await attached({ max_calls_per_second: 2 });
     const calls = Array.from({ length: 5 }, () => new HandMadeCall(peer, number));
     for (const call of calls) call.invite(offerSdp());
@@ -146,7 +146,7 @@ describe('how many calls there may be', () => {
     }
   });
 
-  it('[3261 §21.4.24] a second, of an organization', async () => {
+  it('[3261 §21.4.24] a second of an organization count the calls to all its numbers', async () => {
     const [one, other] = [await attached(), await attached()];
     await limited('--max-calls-per-second', '1');
     const calls = [one, other].map((number) => new HandMadeCall(peer, number));
@@ -159,7 +159,7 @@ describe('how many calls there may be', () => {
     await limited('--max-calls-per-second', 'none');
   });
 
-  it('a refused call takes no place', async () => {
+  it('count no refused call', async () => {
     const number = await attached({ max_concurrent_calls: 1 });
     for (let attempt = 0; attempt < 3; attempt += 1) {
       const call = new HandMadeCall(peer, number);

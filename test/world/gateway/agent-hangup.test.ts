@@ -10,7 +10,7 @@ import { withWorldTime } from '../with-world-time.js';
 let time: WorldTime;
 withWorldTime((started) => (time = started));
 
-it('a call that is ended on behalf of its agent gets BYE with AGENT_HANGUP', async () => {
+it('a call that its agent ends gets BYE with AGENT_HANGUP', async () => {
   const gateway = await PlayedGateway.start();
   try {
     const call = new HandMadeCall(gateway.peer, '+15550100100');
@@ -30,7 +30,7 @@ it('a call that is ended on behalf of its agent gets BYE with AGENT_HANGUP', asy
   }
 });
 
-it('a call that lasts for as long as its agent may talk gets BYE with MAX_DURATION', async () => {
+it('a call that reaches the maximum duration of its agent gets BYE with MAX_DURATION', async () => {
   const agent = { ...DEFAULT_AGENT_SETTINGS, agent_id: 'a', org_id: 'o', name: '', max_duration: 1, created_at: '', updated_at: '' };
   const gateway = await PlayedGateway.start({ ...ROUTE, agent });
   try {

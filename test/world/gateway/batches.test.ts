@@ -38,7 +38,7 @@ describe('a batch over one gateway', () => {
   const log = async (id: string): Promise<readonly Entry[]> =>
     (await api('GET', `/v2/batches/${id}/logs?direction=asc`)).json['data'] as readonly Entry[];
 
-  it('calls what its CSV names: one answers and presses the digit, one is busy, one is on the list, one is no number', async () => {
+  it('calls the valid numbers of its CSV that are not on the do-not-call list, and logs how each call ended', async () => {
     const rows = [
       'phone_number,time_zone,name',
       `${numberAt(0)},Europe/Berlin,Ada`,
@@ -104,7 +104,7 @@ describe('a batch over one gateway', () => {
   });
 });
 
-describe('a batch over two gateways, of which one is killed', () => {
+describe('a batch over two gateways, one of which is killed', () => {
   const CALLS = 200;
   const OTHER = 'other';
   let site: OutboundSite<World>;
@@ -126,7 +126,7 @@ describe('a batch over two gateways, of which one is killed', () => {
     };
   });
 
-  it('[3261 §9.1] every number gets one INVITE, or stands in the log as ambiguous', async () => {
+  it('[3261 §9.1] sends each number one INVITE, or logs it as ambiguous', async () => {
     const other = { gateway: OTHER };
     const sent: string[] = [];
     site.trunk.takeAll((call) => {

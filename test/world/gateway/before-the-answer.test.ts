@@ -31,8 +31,8 @@ async function nothingLeft(call: HandMadeCall): Promise<void> {
   expect(gateway.rtpengine.sessions.size).toBe(0);
 }
 
-describe('a call that is not answered at once', () => {
-  it('[3261 §12.1.1] [3261 §21.1.2] rings: 180 with tag and Contact and without SDP, then the 200 of the same dialog', async () => {
+describe('a call that the gateway does not answer at once', () => {
+  it('[3261 §12.1.1] [3261 §21.1.2] gets 180 with tag and Contact and without SDP, then the 200 of the same dialog', async () => {
     const { call, early } = await ringing();
     expect([early.body, early.header('Contact')]).toEqual(['', expect.stringMatching(/^<sip:.*;transport=tls>$/)]);
     gateway.rtpengine.goOn();
@@ -44,7 +44,7 @@ describe('a call that is not answered at once', () => {
     expect(await gateway.record(call.callId)).toMatchObject({ timings: { ring_ms: RINGING_AFTER_MS } });
   });
 
-  it('[3262 §3] does not ring for a caller that requires reliable 18x: the 200 comes all the same', async () => {
+  it('[3262 §3] gets no 180 when its caller requires reliable provisional responses, and still gets the 200', async () => {
     gateway.rtpengine.hold('answer');
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp(), ['Require: 100rel']);
@@ -63,7 +63,7 @@ describe('a call that is not answered at once', () => {
     }
   });
 
-  it('[3261 §9.2] CANCEL after the 180: 487, and nothing is left', async () => {
+  it('[3261 §9.2] gets 487 after a CANCEL that follows the 180, and leaves nothing', async () => {
     const { call, early } = await ringing();
     call.cancel();
     const answer = await call.final();
@@ -71,14 +71,14 @@ describe('a call that is not answered at once', () => {
     await nothingLeft(call);
   });
 
-  it('[3261 §15.1.2] BYE on the early dialog: 200, the INVITE 487, and nothing is left', async () => {
+  it('[3261 §15.1.2] gets 200 to a BYE on the early dialog and 487 to the INVITE, and leaves nothing', async () => {
     const { call, early } = await ringing();
     await call.hangUp(early);
     expect((await call.final()).status).toBe(487);
     await nothingLeft(call);
   });
 
-  it('[3311 §5.2] an UPDATE while the offer has no answer gets 500 with Retry-After, and the call lives; PRACK of nothing gets 481', async () => {
+  it('[3311 §5.2] gets 500 with Retry-After to an UPDATE before its offer is answered, and 481 to a PRACK of nothing', async () => {
     const { call, early } = await ringing();
     const update = await call.request('UPDATE', early, offerSdp({ direction: 'sendonly' }));
     expect([update.status, /^\d+$/.test(update.header('Retry-After') ?? '')]).toEqual([500, true]);
@@ -92,8 +92,8 @@ describe('a call that is not answered at once', () => {
   });
 });
 
-describe('when there are more calls a second than the trunk takes', () => {
-  it('[3261 §21.5.4] the ones above get 503 OVERLOADED with Retry-After', async () => {
+describe('an INVITE above the rate that the trunk takes', () => {
+  it('[3261 §21.5.4] gets 503 OVERLOADED with Retry-After', async () => {
     await gateway.pass(1_000);
     const calls = Array.from({ length: 3 * RATE }, () => new HandMadeCall(peer, '+15550199999'));
     for (const call of calls) call.invite(offerSdp());

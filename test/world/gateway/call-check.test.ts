@@ -61,7 +61,7 @@ async function invited(number: string, source: string, sdp: string): Promise<Ver
   return { status: 200, reason: null, codec, tag: Number(/^a=crypto:(\d+)/m.exec(answer.body)?.[1]) };
 }
 
-describe('POST /sip/check says of a call what its INVITE gets', () => {
+describe('POST /sip/check', () => {
   it.each([
     ['a usual offer', OPEN, '127.0.0.1', offerSdp()],
     ['PCMA first', OPEN, '127.0.0.1', offerSdp({ payloads: '8 0 101' })],
@@ -78,13 +78,13 @@ describe('POST /sip/check says of a call what its INVITE gets', () => {
     ['G.722', OPEN, '127.0.0.1', offerSdp({ payloads: '9', rtpmap: ['9 G722/8000'] })],
     ['an address of IPv6, where the relay has none', OPEN, '127.0.0.1', offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 ::1')],
     ['no SDP at all', OPEN, '127.0.0.1', 'hello'],
-  ])('%s: %s from %s', async (_what, number, source, sdp) => {
+  ])('returns what an INVITE gets: %s, to %s from %s', async (_what, number, source, sdp) => {
     const verdict = await checked(number, source, sdp);
     expect(verdict).toEqual(await invited(number, source, sdp));
     expect(verdict.status === 200).toBe(verdict.reason === null);
   });
 
-  it('the same for an organization that is at its limit', async () => {
+  it('returns what an INVITE gets when the organization is at its limit', async () => {
     const org = gateway.ready.org_id;
     expect((await gateway.cli('org', 'set-limits', org, '--max-concurrent-calls', '0')).code).toBe(0);
     expect(await checked(OPEN, '127.0.0.1', offerSdp())).toMatchObject({ status: 486, reason: 'ORG_CALL_LIMIT' });
@@ -93,7 +93,7 @@ describe('POST /sip/check says of a call what its INVITE gets', () => {
     expect(await checked(OPEN, '127.0.0.1', offerSdp())).toEqual(await invited(OPEN, '127.0.0.1', offerSdp()));
   });
 
-  it('counts nothing', async () => {
+  it('counts as no call', async () => {
     const body = { phone_number: OPEN, directions: ['inbound'], service: 'sip', options: { max_concurrent_calls: 1 } };
     await gateway.api('POST', '/sip/attach', body);
     for (let ask = 0; ask < 5; ask += 1) expect((await checked(OPEN, '127.0.0.1', offerSdp())).status).toBe(200);

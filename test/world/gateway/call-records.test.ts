@@ -75,7 +75,7 @@ describe('the record of an answered call', () => {
     });
   });
 
-  it('[3325 §9.1] [5806 §5] [7044 §5] [7433 §4] has who calls as the headers tell it', async () => {
+  it('[3325 §9.1] [5806 §5] [7044 §5] [7433 §4] has the caller as the headers name them', async () => {
     const call = new HandMadeCall(peer, NUMBER, '"Smith, J." <sip:+15550100333;cpc=ordinary@carrier.example.com;user=phone>');
     const ok = await call.answered(offerSdp(), [
       'P-Asserted-Identity: "Main" <sip:+15550100334@carrier.example.com>, <tel:+15550100335>',
@@ -113,7 +113,7 @@ describe('the record of an answered call', () => {
     expect(await gateway.log('gateway')).not.toContain('5550100444');
   });
 
-  it('can be found by number, caller and reason', async () => {
+  it('is found by number, caller and reason', async () => {
     // After all others.
     await gateway.pass(1_000);
     const call = new HandMadeCall(peer, NUMBER, '<sip:+15550100555@carrier>');
@@ -130,7 +130,7 @@ describe('the record of an answered call', () => {
 });
 
 describe('the record of a refused call', () => {
-  it('is there with its reason, status and connection, without an answer and without media', async () => {
+  it('has the reason, status and connection, but neither answer nor media', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp({ profile: 'RTP/AVP', crypto: [] }));
     expect((await call.final()).status).toBe(488);
@@ -146,7 +146,7 @@ describe('the record of a refused call', () => {
     });
   });
 
-  it('of a call at its limit too', async () => {
+  it('exists for a call above the limit of a number too', async () => {
     const number = '+15550100661';
     const options = { max_concurrent_calls: 0 };
     await gateway.api('POST', '/sip/attach', { phone_number: number, directions: ['inbound'], service: 'sip', options });

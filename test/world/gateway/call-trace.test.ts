@@ -27,7 +27,7 @@ const messages = (): string[] =>
     .filter(({ source }) => source === 'sip')
     .map(({ direction, summary }) => `${direction === 'in' ? '←' : '→'} ${summary.replace(/ (?:sip:\S+ )?SIP\/2\.0$/, '')}`);
 
-it('has every message of a call, with its text, and the rest that happened', async () => {
+it('the trace has every message of a call, with its text, and the other events', async () => {
   await call.answered(offerSdp());
   await time.until(() => gateway.started === 1);
   const [callId = ''] = gateway.callIds;
@@ -74,7 +74,7 @@ it('has every message of a call, with its text, and the rest that happened', asy
   expect(gateway.inbound.trace(callId)).toBeNull();
 });
 
-it('has a refusal as it was sent, and a caller’s BYE with our answer', async () => {
+it('the trace has a refusal as it was sent, and a caller’s BYE with our answer', async () => {
   const refused = new HandMadeCall(gateway.peer, '+15550100100');
   refused.invite(offerSdp({ payloads: '18' }));
   expect((await refused.final()).status).toBe(488);
@@ -89,7 +89,7 @@ it('has a refusal as it was sent, and a caller’s BYE with our answer', async (
   expect(gateway.trace.findLast(({ source }) => source === 'sip')?.text).toMatch(/\r\nCSeq: \d+ BYE\r\n/);
 });
 
-it('has what changes a call: re-INVITE, UPDATE, INFO and its digit', async () => {
+it('the trace has what changes a call: re-INVITE, UPDATE, INFO and its digit', async () => {
   const ok = await call.answered(offerSdp());
   await time.until(() => gateway.started === 1);
   const again = await call.request('INVITE', ok, offerSdp());
@@ -107,7 +107,7 @@ it('has what changes a call: re-INVITE, UPDATE, INFO and its digit', async () =>
   expect(gateway.trace.find(({ summary }) => summary.startsWith('INFO '))?.text).toContain('Signal=5');
 });
 
-describe('a re-INVITE of ours', () => {
+describe('the trace of a re-INVITE that the gateway sends', () => {
   it('has its answer and the ACK as it was sent', async () => {
     const ok = await call.answered(offerSdp());
     await time.until(() => gateway.started === 1);
@@ -120,7 +120,7 @@ describe('a re-INVITE of ours', () => {
     expect(gateway.trace.find(({ summary, direction }) => direction === 'out' && summary.startsWith('ACK '))?.text).toBe(ack.text);
   });
 
-  it('[3261 §17.1.1.3] that is refused gets the one ACK of its transaction, whose text is not known', async () => {
+  it('[3261 §17.1.1.3] has the one ACK of its transaction, without a text, when the carrier refuses it', async () => {
     await call.answered(offerSdp());
     await time.until(() => gateway.started === 1);
     gateway.inbound.relayLost(gateway.callIds);
@@ -135,7 +135,7 @@ describe('a re-INVITE of ours', () => {
   });
 });
 
-it('has a CANCEL, and the 487', async () => {
+it('the trace of a cancelled call has its CANCEL and its 487', async () => {
   const waiting = await PlayedGateway.start(ROUTE, {
     routes: { lookup: () => new Promise(() => undefined), release: () => undefined, disown: () => undefined },
   });

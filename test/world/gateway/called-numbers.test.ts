@@ -43,7 +43,7 @@ describe('the called number in the Request-URI', () => {
     'tel:+15550100100',
     'tel:+1-555-010-0100;isub=1',
     'tel:5550100100;phone-context=+1',
-  ])('[3261 §19.1.6] [3966 §5.1] %s is +15550100100', async (uri) => {
+  ])('[3261 §19.1.6] [3966 §5.1] names +15550100100 when it is %s', async (uri) => {
     expect(await called(uri)).toMatchObject({ status: 200, to: NUMBER });
   });
 
@@ -57,7 +57,7 @@ describe('the called number in the Request-URI', () => {
     [484, 'NUMBER_TOO_SHORT', 'tel:911;phone-context=127.0.0.1'],
     [404, 'NUMBER_NOT_ATTACHED', 'tel:5550100100;phone-context=+44'],
     [404, 'NUMBER_NOT_ATTACHED', 'sip:+15550100999@127.0.0.1'],
-  ])('[3261 §8.2.2.1] %i %s: %s', async (status, code, uri) => {
+  ])('[3261 §8.2.2.1] gets %i %s when it is %s', async (status, code, uri) => {
     expect(await called(uri)).toMatchObject({ status, code });
   });
 
@@ -66,7 +66,7 @@ describe('the called number in the Request-URI', () => {
     expect((await called('sip:+15550100100@127.0.0.1')).answer.header('Contact')).toMatch(/^<sip:/);
   });
 
-  it('no other header decides', async () => {
+  it('decides alone, whatever other headers say', async () => {
     const others = ['P-Called-Party-ID: <sip:+15550100999@127.0.0.1>', 'Diversion: <sip:+15550100999@127.0.0.1>'];
     expect(await called('sip:+15550100100@127.0.0.1', others)).toMatchObject({ status: 200, to: NUMBER });
   });
@@ -81,11 +81,11 @@ describe.each([
 ])('[7315 §4.2] [5806 §5] called_number_from: %s', (source, header) => {
   takenFrom(source);
 
-  it('the header names the number', async () => {
+  it('takes the number from the header', async () => {
     expect(await called(PILOT, [header])).toMatchObject({ status: 200, code: '', to: NUMBER });
   });
 
-  it('without the header, or with one that cannot be read, the Request-URI does', async () => {
+  it('takes the number from the Request-URI when the header is missing or cannot be read', async () => {
     expect(await called(PILOT)).toMatchObject({ status: 404, code: 'NUMBER_NOT_ATTACHED' });
     expect(await called('sip:+15550100100@127.0.0.1', [`${header.split(':')[0] ?? ''}: nobody`])).toMatchObject({ status: 200 });
   });
@@ -94,7 +94,7 @@ describe.each([
 describe('called_number_from: to', () => {
   takenFrom('to');
 
-  it('To names the number, whatever the Request-URI says', async () => {
+  it('takes the number from To, whatever the Request-URI says', async () => {
     const lines = [
       `INVITE ${PILOT} SIP/2.0`,
       `Via: SIP/2.0/TLS 127.0.0.1:${String(peer.localPort)};branch=z9hG4bKpilot;rport`,

@@ -18,7 +18,7 @@ async function refused(number: string, sdp: string, extra: readonly string[] = [
   return call.final();
 }
 
-describe('refusals name their reason', () => {
+describe('the gateway', () => {
   it.each([
     ['an unknown number', '+15550199999', offerSdp(), 404, 'NUMBER_NOT_ATTACHED'],
     ['a name', 'alice', offerSdp(), 404, 'INVALID_NUMBER'],
@@ -33,14 +33,14 @@ describe('refusals name their reason', () => {
     ],
     ['only G722', NUMBER, offerSdp({ payloads: '9', rtpmap: ['9 G722/8000'] }), 488, 'NO_COMMON_CODEC'],
     ['an SDP that is none', NUMBER, 'hello', 488, 'BAD_SDP'],
-  ])('%s', async (_what, number, sdp, status, reason) => {
+  ])('refuses an INVITE with a Warning and a Reason for %s', async (_what, number, sdp, status, reason) => {
     const answer = await refused(number, sdp);
     expect(answer.status).toBe(status);
     expect(answer.header('Warning')).toMatch(new RegExp(`^399 \\S+ "${reason}: .+"$`));
     expect(answer.header('Reason')).toMatch(new RegExp(`^Q\\.850;cause=\\d+;text="${reason}"$`));
   });
 
-  it('[3261 §8.2.2.3] 420 with Unsupported, 415 with Accept, 400 without Contact', async () => {
+  it('[3261 §8.2.2.3] sends Unsupported with 420 and Accept with 415, and 400 to an INVITE without Contact', async () => {
     expect(await refused(NUMBER, offerSdp(), ['Require: precondition'])).toMatchObject({ status: 420 });
     const type = await refused(NUMBER, '{}', ['Content-Type: application/json']);
     expect([type.status, type.header('Accept')]).toEqual([415, 'application/sdp']);
@@ -63,7 +63,7 @@ describe('refusals name their reason', () => {
     await call.hangUp(ok);
   });
 
-  it('writes reason, source and number into the log, without the number itself', async () => {
+  it('logs a refusal with reason and source, but not the number', async () => {
     const answer = await refused('+15550198765', offerSdp());
     await gateway.logged('gateway', answer.header('Call-ID') ?? '');
     const log = await gateway.log('gateway');
@@ -72,8 +72,8 @@ describe('refusals name their reason', () => {
   });
 });
 
-describe('the answer', () => {
-  it('[3264 §6] [3711] is SAVP with one key of the offered tag, RTCP on RTP+1, no mux, and our Contact', async () => {
+describe('the answer to an INVITE', () => {
+  it('[3264 §6] [3711] has SAVP with one key of the offered tag, RTCP on RTP+1, no mux, and our Contact', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp({ extra: ['a=rtcp-mux'] }));
     const ok = await call.final();
@@ -91,7 +91,7 @@ describe('the answer', () => {
     expect((await call.request('BYE', ok)).status).toBe(200);
   });
 
-  it('[3264 §8] answers hold with recvonly and o= one version higher, the same offer again with the same answer', async () => {
+  it('[3264 §8] to hold has recvonly and the next version in o=, and is the same when the offer is repeated', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp());
     const ok = await call.final();
@@ -107,7 +107,7 @@ describe('the answer', () => {
     expect((await call.request('BYE', ok)).status).toBe(200);
   });
 
-  it('[3261 §15] is followed by no BYE before the ACK has come', async () => {
+  it('[3261 §15] precedes no BYE before the ACK has come', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp());
     const ok = await call.final();
@@ -117,15 +117,15 @@ describe('the answer', () => {
   });
 });
 
-describe('CANCEL, OPTIONS and the rest', () => {
-  it('[3261 §9] a CANCEL right behind the INVITE ends the call with 487', async () => {
+describe('the gateway, for CANCEL, OPTIONS and REGISTER,', () => {
+  it('[3261 §9] ends a call with 487 when CANCEL comes right behind the INVITE', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp());
     call.cancel();
     expect((await call.final()).status).toBe(487);
   });
 
-  it('[3261 §9.1] a CANCEL that crosses the 200 changes nothing: the carrier hangs up', async () => {
+  it('[3261 §9.1] ignores a CANCEL that crosses the 200, and the carrier hangs up', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp());
     const ok = await call.final();
@@ -150,7 +150,7 @@ describe('CANCEL, OPTIONS and the rest', () => {
   });
 });
 
-describe('the API decides who is answered', () => {
+describe('the gateway, when the API changes its settings,', () => {
   it('refuses a detached number and answers it again when it is attached', async () => {
     const number = '+15550100777';
     const attach = { phone_number: number, directions: ['inbound'], service: 'sip' };
@@ -207,7 +207,7 @@ describe('the API decides who is answered', () => {
   });
 });
 
-describe('what hostile or broken peers send', () => {
+describe('the gateway, when a peer is hostile or broken,', () => {
   it('closes a connection that sends garbage, and serves the others', async () => {
     const bad = await SipPeer.connect(gateway.sipPort, gateway.ca);
     bad.raw('GET / HTTP/1.1\r\nHost: x\r\n\r\n');

@@ -47,8 +47,8 @@ async function mend(): Promise<void> {
   await world.until(() => world.events('gateway.sip_server.connected').length === 2);
 }
 
-describe('the connection between gateway and SIP server breaks, and both live', () => {
-  it('the call goes on without a gap, and everything in it works when the connection is back', async () => {
+describe('a broken connection between gateway and SIP server', () => {
+  it('leaves no gap in a call, whose requests all work again when the connection is back', async () => {
     const call = await talking();
     const cutMs = performance.now();
     await cut();
@@ -65,7 +65,7 @@ describe('the connection between gateway and SIP server breaks, and both live', 
     await nothingLeft();
   });
 
-  it('a call that its caller ended meanwhile is noticed', async () => {
+  it('does not hide that the caller ended a call during it', async () => {
     const call = await talking();
     await cut();
     expect((await call.request('BYE')).status).toBe(200);
@@ -74,7 +74,7 @@ describe('the connection between gateway and SIP server breaks, and both live', 
     await nothingLeft();
   });
 
-  it('a call that the gateway ended meanwhile gets its BYE when the connection is back', async () => {
+  it('delays the BYE of a call that the gateway ended until the connection is back', async () => {
     const call = await talking();
     await cut();
     call.audio.mute();
@@ -85,7 +85,7 @@ describe('the connection between gateway and SIP server breaks, and both live', 
     await nothingLeft();
   });
 
-  it('a call whose rtpengine died meanwhile moves when the connection is back', async () => {
+  it('delays the move of a call whose rtpengine died until the connection is back', async () => {
     const call = await talking();
     await cut();
     world.rtpengines.find(({ sessions }) => sessions.size > 0)?.kill();

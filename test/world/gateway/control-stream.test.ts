@@ -57,13 +57,13 @@ function invite({ headers = [], sdp = offerSdp() }: { readonly headers?: readonl
 
 const isAnswered = (): Promise<void> => time.until(() => server.frames.length > 0);
 
-describe('a control connection that cannot be read any more', () => {
+describe('a control connection', () => {
   it.each([
     ['a frame within another one', () => `900#${invite().slice(0, 400)}${encodeFrame(invite())}`.padEnd(1_400, 'x')],
     ['a frame without a length', () => '\r\nVia: SIP/2.0/TLS carrier#x'],
     ['a megabyte without a frame', () => 'x'.repeat(1_100_000)],
     ['a frame whose length is a gigabyte', () => `1000000000#${'x'.repeat(1_100_000)}`],
-  ])('is dropped at %s, said once in the log, and opened anew: the process lives, and takes calls', async (_what, bytes) => {
+  ])('that carries %s is closed, logged once and opened again, and the gateway takes calls', async (_what, bytes) => {
     server.writeBytes(bytes());
     await time.until(() => server.connections === 2);
     await time.until(() => inbound.isConnected);
@@ -74,7 +74,7 @@ describe('a control connection that cannot be read any more', () => {
     await isAnswered();
   });
 
-  it('is read on when a frame comes in pieces', async () => {
+  it('carries a frame that comes in pieces', async () => {
     const frame = encodeFrame(invite());
     for (const piece of [frame.slice(0, 2), frame.slice(2, 700), frame.slice(700)]) {
       server.writeBytes(piece);
@@ -85,7 +85,7 @@ describe('a control connection that cannot be read any more', () => {
   });
 });
 
-it('a SIP server that answers no pings is left: the gateway is not connected until another connection stands', async () => {
+it('the gateway leaves a SIP server that answers no pings, and is not connected until another connection is open', async () => {
   for (let ping = 1; ping <= 4; ping += 1) {
     await time.pass(5_000);
     expect(server.pings).toBe(ping);
@@ -100,7 +100,7 @@ it('a SIP server that answers no pings is left: the gateway is not connected unt
   await time.until(() => server.connections === 2);
 });
 
-describe('what a stranger sends comes back bounded', () => {
+describe('an answer to a hostile INVITE', () => {
   const long = (length: number): string => 'x'.repeat(length);
 
   it.each<[string, Parameters<typeof invite>[0]]>([
@@ -119,7 +119,7 @@ describe('what a stranger sends comes back bounded', () => {
       },
     ],
     ['a digest of 4 kB', { headers: [`Authorization: Digest ${long(4_000)}`] }],
-  ])('%s', async (_what, given) => {
+  ])('stays below 4 kB: %s', async (_what, given) => {
     server.write(invite(given));
     await isAnswered();
     for (const { text } of server.frames) expect(text.length).toBeLessThan(4_096 - 200);

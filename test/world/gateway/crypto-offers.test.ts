@@ -27,7 +27,7 @@ async function answeredKeys(...crypto: readonly string[]): Promise<readonly stri
   return lines.map((line) => line.replace(/inline:[A-Za-z0-9+/]{40}/, 'inline:*'));
 }
 
-describe('which key of an offer is taken', () => {
+describe('the answer to an offer of SRTP keys', () => {
   it.each([
     ['the second line has the suite', '2', [`1 AEAD_AES_256_GCM inline:${'A'.repeat(59)}=`, `2 ${SUITE} ${USUAL}`]],
     ['the tag 1 stands behind the tag 2', '2', [`2 ${SUITE} ${USUAL}`, `1 ${SUITE} inline:${OTHER_KEY}`]],
@@ -42,9 +42,12 @@ describe('which key of an offer is taken', () => {
     ['KDR=4 on the first, a good second', '2', [`1 ${SUITE} ${USUAL} KDR=4`, `2 ${SUITE} inline:${OTHER_KEY}`]],
     ['UNENCRYPTED_SRTP on the first, a good second', '2', [`1 ${SUITE} ${USUAL} UNENCRYPTED_SRTP`, `2 ${SUITE} inline:${OTHER_KEY}`]],
     ['a key of 29 bytes, then a good one', '2', [`1 ${SUITE} inline:${SHORT_KEY}`, `2 ${SUITE} ${USUAL}`]],
-  ])('[4568 §5.1.2] %s: one line with the tag %s and without what was not asked of us', async (_what, tag, crypto) => {
-    expect(await answeredKeys(...crypto)).toEqual([`a=crypto:${tag} ${SUITE} inline:*`]);
-  });
+  ])(
+    '[4568 §5.1.2] has one line, with the chosen tag and no parameter that was not asked for: %s, so tag %s',
+    async (_what, tag, crypto) => {
+      expect(await answeredKeys(...crypto)).toEqual([`a=crypto:${tag} ${SUITE} inline:*`]);
+    },
+  );
 
   it.each([
     ['the tag twice', [`1 ${SUITE} ${USUAL}`, `1 ${SUITE} inline:${OTHER_KEY}`]],
@@ -59,13 +62,13 @@ describe('which key of an offer is taken', () => {
     ['an MKI that does not fit its length', [`1 ${SUITE} ${USUAL}|256:1`]],
     ['two keys on a line', [`1 ${SUITE} ${USUAL}|1:4;inline:${OTHER_KEY}|2:4`]],
     ['the suite with the short tag alone', [`1 AES_CM_128_HMAC_SHA1_32 ${USUAL}`]],
-  ])('[4568 §6.1] %s: no usable key, and the refusal says so', async (_what, crypto) => {
+  ])('[4568 §6.1] is 488 SRTP_SUITE_UNSUPPORTED for %s', async (_what, crypto) => {
     expect(await answeredKeys(...crypto)).toBe('488 SRTP_SUITE_UNSUPPORTED');
   });
 });
 
-describe('audio with the keys of both sides', () => {
-  it('[4568 §6.4] a re-INVITE with another key: what is sent with it is heard', async () => {
+describe('a re-INVITE with another SRTP key', () => {
+  it('[4568 §6.4] opens audio with that key', async () => {
     const first = await CarrierEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(first.sdp());

@@ -143,7 +143,7 @@ async function ended(reason: string): Promise<void> {
   expect([sessions.size, places.size, kept.size]).toEqual([0, 0, 0]);
 }
 
-describe('a gateway that was killed, with a drachtio-server, which forgets whose calls were whose', () => {
+describe('a gateway that was killed, with a drachtio-server, which does not keep the owners of dialogs,', () => {
   beforeEach(async () => {
     await connect();
     await answered();
@@ -154,7 +154,7 @@ describe('a gateway that was killed, with a drachtio-server, which forgets whose
     inbound.adopt(left, Date.now());
   });
 
-  it('says BYE by the dialog’s id, writes the record and frees everything', async () => {
+  it('sends BYE by the dialog’s id, writes the record and frees everything', async () => {
     await connect();
     const bye = await next('BYE ');
     expect([bye.dialog, bye.text]).toEqual([DIALOG, expect.stringContaining('text="GATEWAY_RESTARTED"')]);
@@ -162,7 +162,7 @@ describe('a gateway that was killed, with a drachtio-server, which forgets whose
     await ended('GATEWAY_RESTARTED');
   });
 
-  it('answers a BYE of the caller’s that comes before anything else', async () => {
+  it('answers a caller’s BYE that comes before anything else', async () => {
     server.greeting = [shown(message('BYE sip:b@gw SIP/2.0', '2 BYE', TAGGED), 't2', DIALOG)];
     await connect();
     expect((await next('SIP/2.0 200')).transaction).toBe('t2');
@@ -170,7 +170,7 @@ describe('a gateway that was killed, with a drachtio-server, which forgets whose
     expect(server.frames.filter(({ text }) => text.startsWith('BYE '))).toEqual([]);
   });
 
-  it('does not leave a re-INVITE of the caller’s without an answer', async () => {
+  it('answers a caller’s re-INVITE', async () => {
     server.greeting = [shown(message('INVITE sip:b@gw SIP/2.0', '2 INVITE', TAGGED, offerSdp({ direction: 'sendonly' })), 't2', DIALOG)];
     await connect();
     expect((await next('SIP/2.0 ')).transaction).toBe('t2');
@@ -179,9 +179,9 @@ describe('a gateway that was killed, with a drachtio-server, which forgets whose
   });
 });
 
-describe('a dialog that is gone', () => {
+describe('a request in a dialog that does not exist any more', () => {
   it.each(['OPTIONS', 'BYE', 'INFO', 'UPDATE', 'NOTIFY', 'INVITE'])(
-    '[3261 §12.2.2] %s within it gets 481, which OPTIONS outside a dialog does not',
+    '[3261 §12.2.2] gets 481 when it is %s, while OPTIONS outside a dialog does not',
     async (method) => {
       await connect();
       server.write(shown(message(`${method} sip:b@gw SIP/2.0`, `2 ${method}`, TAGGED), 't2', ''));
@@ -203,7 +203,7 @@ describe('a call over drachtio-srf', () => {
     return next('INVITE ');
   }
 
-  it('[3311 §5.2] an UPDATE that crosses our re-INVITE gets 491', async () => {
+  it('[3311 §5.2] answers an UPDATE that crosses our re-INVITE with 491', async () => {
     const invite = await reinviting();
     const update = message('UPDATE sip:b@gw SIP/2.0', '2 UPDATE', TAGGED, offerSdp({ direction: 'sendonly' }));
     server.write(sentRequest(invite.id, message(startLine(invite.text), '9 INVITE', TAGGED), 'out'), shown(update, 't2', DIALOG));
@@ -212,7 +212,7 @@ describe('a call over drachtio-srf', () => {
     expect((await next('ACK ')).dialog).toBe(DIALOG);
   });
 
-  it('a re-INVITE that the server does not take ends the call', async () => {
+  it('ends when the server does not take its re-INVITE', async () => {
     const invite = await reinviting();
     server.write(refused(invite.id, 'Server error: unable to find dialog for dialog id provided'));
     const bye = await next('BYE ');
@@ -221,7 +221,7 @@ describe('a call over drachtio-srf', () => {
     await ended('MEDIA_LOST');
   });
 
-  it('a BYE that gets 407 ends our side, and is not sent again', async () => {
+  it('ends without another BYE when its BYE gets 407', async () => {
     const idle = inbound.drain(0, 60_000);
     answer(await next('BYE '), '407 Proxy Authentication Required');
     await idle;
@@ -229,7 +229,7 @@ describe('a call over drachtio-srf', () => {
     expect(server.frames).toEqual([]);
   });
 
-  it('after a lost connection the BYE goes over the new one', async () => {
+  it('ends after a lost connection with a BYE over the new one', async () => {
     server.drop();
     const bye = await next('BYE ');
     expect([bye.connection, bye.dialog]).toEqual([2, DIALOG]);
@@ -237,7 +237,7 @@ describe('a call over drachtio-srf', () => {
     await ended('INTERNAL_ERROR');
   });
 
-  it('a BYE whose answer the lost connection took is sent again over the new one', async () => {
+  it('sends its BYE again over the new connection when the lost one took the answer', async () => {
     void inbound.drain(0, 60_000);
     expect((await next('BYE ')).connection).toBe(1);
     server.drop();

@@ -19,8 +19,8 @@ const answersOf = (call: HandMadeCall): WireMessage[] =>
     (message) => message.status === 200 && message.header('CSeq') === '1 INVITE' && message.header('Call-ID') === call.callId,
   );
 
-describe('the carrier hangs up', () => {
-  it('[3261 §15] before it has acknowledged the 200: BYE gets 200, and the call is gone', async () => {
+describe('a carrier that hangs up', () => {
+  it('[3261 §15] before its ACK gets 200 to the BYE, and the call is gone', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp());
     const ok = await call.final();
@@ -29,7 +29,7 @@ describe('the carrier hangs up', () => {
     expect((await call.request('OPTIONS', ok)).status).toBe(481);
   });
 
-  it('[3261 §12.2.2] over another connection than the INVITE came by', async () => {
+  it('[3261 §12.2.2] over another connection than the INVITE ends the call', async () => {
     const first = await SipPeer.connect(gateway.sipPort, gateway.ca);
     const call = new HandMadeCall(first, NUMBER);
     const ok = await call.answered(offerSdp());
@@ -41,7 +41,7 @@ describe('the carrier hangs up', () => {
 });
 
 describe('an answer that is not acknowledged', () => {
-  it('[3261 §13.3.1.4] goes out again over TLS too until the ACK comes, each time the same', async () => {
+  it('[3261 §13.3.1.4] is sent again over TLS too until the ACK comes, each time the same', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp());
     const ok = await call.final();
@@ -53,7 +53,7 @@ describe('an answer that is not acknowledged', () => {
     await call.hangUp(ok);
   });
 
-  it('[3261 §13.3.1.4] ends the call with BYE after 64·T1, and so says the record', async () => {
+  it('[3261 §13.3.1.4] ends the call with BYE after 64·T1, and the record has ACK_TIMEOUT', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp());
     await call.final();
@@ -63,7 +63,7 @@ describe('an answer that is not acknowledged', () => {
     expect(await gateway.record(call.callId)).toMatchObject({ reason: 'ACK_TIMEOUT', sip_status: 200 });
   });
 
-  it('[3261 §13.2.2.4] has a trace that says so when the ACK came with another CSeq than the INVITE', async () => {
+  it('[3261 §13.2.2.4] leaves a trace with the CSeq of an ACK that had another one than the INVITE', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp());
     const ok = await call.final();
@@ -80,14 +80,14 @@ describe('an answer that is not acknowledged', () => {
   });
 });
 
-describe('the agent hangs up', () => {
+describe('an agent that hangs up', () => {
   it.each([
     [200, 0],
     [481, 0],
     [500, 0],
     // The SIP server waits 64·T1 for another BYE, with credentials.
     [407, 65 * T1_MS],
-  ])('[3261 §15.1.1] the call is over whatever the BYE is answered: %i', async (status, afterMs) => {
+  ])('[3261 §15.1.1] ends the call when the BYE gets %i', async (status, afterMs) => {
     const end = await CarrierEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
@@ -107,8 +107,8 @@ describe('the agent hangs up', () => {
   });
 });
 
-describe('a carrier whose audio does not come', () => {
-  it('gets BYE with MEDIA_TIMEOUT; one that has the call on hold does not', async () => {
+describe('a carrier that sends no audio', () => {
+  it('gets BYE with MEDIA_TIMEOUT, unless it has the call on hold', async () => {
     const [held, silent] = [new HandMadeCall(peer, NUMBER), new HandMadeCall(peer, NUMBER)];
     const heldOk = await held.answered(offerSdp({ direction: 'sendonly' }));
     await silent.answered(offerSdp());
@@ -120,7 +120,7 @@ describe('a carrier whose audio does not come', () => {
     await held.hangUp(heldOk);
   });
 
-  it('has a record that says why: packets arrive and do not decrypt, or none arrive', async () => {
+  it('gets a record with the cause: packets arrive and do not decrypt, or none arrive', async () => {
     const end = await CarrierEnd.open();
     const [mistaken, silent] = [new HandMadeCall(peer, NUMBER), new HandMadeCall(peer, NUMBER)];
     // It sends with another key than it says.

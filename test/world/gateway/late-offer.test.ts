@@ -22,7 +22,7 @@ async function offered(): Promise<{ call: HandMadeCall; ok: WireMessage }> {
 }
 
 describe('an INVITE without SDP', () => {
-  it('[3261 §13.2.1] [3264 §5] gets an offer in the 200: both codecs, telephone-event, one key, both directions', async () => {
+  it('[3261 §13.2.1] [3264 §5] gets an offer in the 200, with both codecs, telephone-event, one key and both directions', async () => {
     const { call, ok } = await offered();
     const lines = ok.body.split('\r\n');
     const port = Number(/^m=audio (\d+) RTP\/SAVP 0 8 101$/.exec(lines[5] ?? '')?.[1]);
@@ -43,7 +43,7 @@ describe('an INVITE without SDP', () => {
     });
   });
 
-  it('counts an answer in the ACK that comes together with the BYE', async () => {
+  it('may have its answer in an ACK that comes together with the BYE', async () => {
     const { call, ok } = await offered();
     await peer.together(() => {
       call.ack(ok, offerSdp({ payloads: '8 101' }));
@@ -52,7 +52,7 @@ describe('an INVITE without SDP', () => {
     expect(await gateway.record(call.callId)).toMatchObject({ reason: 'CALLER_HANGUP', codec: 'PCMA' });
   });
 
-  it('[3261 §13.2.2.4] [3264 §4] the answer in the ACK opens audio both ways', async () => {
+  it('[3261 §13.2.2.4] [3264 §4] opens audio both ways with the answer in the ACK', async () => {
     const { call, ok } = await offered();
     const end = (await CarrierEnd.open()).connect(ok.body);
     call.ack(ok, end.sdp());
@@ -77,7 +77,7 @@ describe('an INVITE without SDP', () => {
     ['with plain RTP', offerSdp({ profile: 'RTP/AVP', crypto: [] })],
     ['with a codec that was not offered', offerSdp({ payloads: '18', rtpmap: ['18 G729/8000'] })],
     ['at an IPv6 address', offerSdp({ payloads: '0' }).replaceAll('IN IP4 127.0.0.1', 'IN IP6 ::1')],
-  ])('[3264 §4] [3326 §2] an ACK %s gets BYE with BAD_ANSWER, and so says the record', async (_what, sdp) => {
+  ])('[3264 §4] [3326 §2] gets BYE with BAD_ANSWER, also in the record, after an ACK %s', async (_what, sdp) => {
     const { call, ok } = await offered();
     call.ack(ok, sdp);
     const bye = await call.incoming('BYE');
@@ -86,7 +86,7 @@ describe('an INVITE without SDP', () => {
     expect(await gateway.record(call.callId)).toMatchObject({ reason: 'BAD_ANSWER', sip_status: 200 });
   });
 
-  it('[3261 §9.2] is cancelled while rtpengine makes the offer: 487, and nothing is left there', async () => {
+  it('[3261 §9.2] gets 487 and leaves nothing when it is cancelled while rtpengine makes the offer', async () => {
     gateway.rtpengine.hold('offer');
     const call = new HandMadeCall(peer, NUMBER);
     call.invite('');
@@ -98,7 +98,7 @@ describe('an INVITE without SDP', () => {
     expect(gateway.rtpengine.sessions.size).toBe(0);
   });
 
-  it('[5407 §3.1.4] a re-INVITE before the ACK gets 491: our offer is not answered yet', async () => {
+  it('[5407 §3.1.4] gets 491 to a re-INVITE before the ACK, since our offer is not answered yet', async () => {
     const { call, ok } = await offered();
     expect((await call.request('INVITE', ok, offerSdp())).status).toBe(491);
     call.ack(ok, offerSdp({ payloads: '0 101' }));
@@ -108,7 +108,7 @@ describe('an INVITE without SDP', () => {
 });
 
 describe('a re-INVITE without SDP', () => {
-  it('[3261 §14.2] [6337 §5.2.5] gets what a new call is offered; the same answer in the ACK changes nothing', async () => {
+  it('[3261 §14.2] [6337 §5.2.5] gets the offer of a new call; the same answer in the ACK changes nothing', async () => {
     const end = await CarrierEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
@@ -121,7 +121,7 @@ describe('a re-INVITE without SDP', () => {
     await end.close();
   });
 
-  it('[3261 §14.2] the other codec in its ACK, as another party behind third-party call control has it, is what both sides hear', async () => {
+  it('[3261 §14.2] changes the codec of both sides when its ACK has the other one, as in third-party call control', async () => {
     const first = await CarrierEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(first.sdp());
@@ -140,7 +140,7 @@ describe('a re-INVITE without SDP', () => {
     await Promise.all([first.close(), other.close()]);
   });
 
-  it('[3264 §8.3.1] a changed address in its ACK is where audio goes', async () => {
+  it('[3264 §8.3.1] moves audio to the address in its ACK', async () => {
     const [first, second] = [await CarrierEnd.open(), await CarrierEnd.open()];
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(first.sdp());
@@ -172,7 +172,7 @@ describe('a re-INVITE without SDP', () => {
     await end.close();
   });
 
-  it('[3264 §4] an ACK without the answer leaves the session as it was', async () => {
+  it('[3264 §4] leaves the session as it was when the ACK has no answer', async () => {
     const end = await CarrierEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());

@@ -26,19 +26,19 @@ function alone(method: string, extra: readonly string[] = [], tag?: string, body
 
 const codeOf = (answer: WireMessage): string => /"(\w+):/.exec(answer.header('Warning') ?? '')?.[1] ?? '';
 
-describe('requests outside a dialog', () => {
+describe('the gateway, outside a dialog,', () => {
   it.each([
     ['REGISTER', []],
     ['MESSAGE', ['Content-Type: text/plain']],
     ['PUBLISH', ['Event: presence']],
     ['SUBSCRIBE', ['Event: presence', 'Expires: 60']],
     ['REFER', ['Refer-To: <sip:+15550100777@127.0.0.1>']],
-  ])('[3261 §8.2.1] [6665 §4.2.1.1] %s gets 405 with Allow', async (method, extra) => {
+  ])('[3261 §8.2.1] [6665 §4.2.1.1] answers %s with 405 and Allow', async (method, extra) => {
     const answer = await alone(method, extra);
     expect([answer.status, answer.header('Allow'), codeOf(answer)]).toEqual([405, ALLOWED, 'METHOD_NOT_ALLOWED']);
   });
 
-  it('[3261 §8.2.1] a method that nobody knows gets 501 with the same Allow', async () => {
+  it('[3261 §8.2.1] answers an unknown method with 501 and the same Allow', async () => {
     const answer = await alone('FROBNICATE');
     expect([answer.status, answer.header('Allow')]).toEqual([501, ALLOWED]);
   });
@@ -50,19 +50,19 @@ describe('requests outside a dialog', () => {
     ['PRACK', ['RAck: 1 1 INVITE']],
     ['NOTIFY', ['Event: refer', 'Subscription-State: active']],
     ['NOTIFY', ['Event: presence', 'Subscription-State: active']],
-  ])('[3261 §15.1.2] [6086 §4.2.2] [6665 §4.1.3] %s, which we allow within a dialog, gets 481 without one', async (method, extra) => {
+  ])('[3261 §15.1.2] [6086 §4.2.2] [6665 §4.1.3] answers %s, which it allows within a dialog, with 481', async (method, extra) => {
     const answer = await alone(method, extra);
     expect([answer.status, answer.header('Allow')]).toEqual([481, undefined]);
   });
 
   it.each(['BYE', 'INFO', 'UPDATE', 'MESSAGE', 'NOTIFY', 'REFER', 'INVITE'])(
-    '[3261 §12.2.2] %s of a dialog that does not exist gets 481',
+    '[3261 §12.2.2] answers %s of a dialog that does not exist with 481',
     async (method) => {
       expect((await alone(method, [], 'gone', method === 'INVITE' ? offerSdp() : '')).status).toBe(481);
     },
   );
 
-  it('[3261 §11.2] OPTIONS gets 200 with Allow, Accept and Supported, also with Max-Forwards 0', async () => {
+  it('[3261 §11.2] answers OPTIONS with 200, Allow, Accept and Supported, also with Max-Forwards 0', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     for (const maxForwards of [70, 0]) {
       peer.send([
@@ -85,7 +85,7 @@ describe('requests outside a dialog', () => {
   });
 });
 
-describe('what an INVITE may ask for', () => {
+describe('an INVITE', () => {
   const invited = async (...extra: string[]): Promise<WireMessage> => {
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(offerSdp(), extra);
@@ -101,12 +101,12 @@ describe('what an INVITE may ask for', () => {
     ['Require: precondition', 'precondition'],
     ['Require: timer, replaces, 100rel', 'replaces'],
     ['Require: 199, precondition', '199, precondition'],
-  ])('[3261 §8.2.2.3] [3312 §11] %s gets 420 with Unsupported: %s', async (line, unsupported) => {
+  ])('[3261 §8.2.2.3] [3312 §11] with %s gets 420 with Unsupported: %s', async (line, unsupported) => {
     const answer = await invited(line);
     expect([answer.status, answer.header('Unsupported'), codeOf(answer)]).toEqual([420, unsupported, 'BAD_EXTENSION']);
   });
 
-  it('[3262 §3] Require: 100rel is answered, without an 18x that would need PRACK', async () => {
+  it('[3262 §3] with Require: 100rel is answered, without a provisional response that would need PRACK', async () => {
     const from = peer.received.length;
     expect((await invited('Require: 100rel')).status).toBe(200);
     expect(peer.received.slice(from).filter(({ status }) => status > 100 && status < 200)).toEqual([]);
@@ -117,11 +117,11 @@ describe('what an INVITE may ask for', () => {
     ['Accept: application/sdp;q=0', 406],
     ['Accept: application/isup, application/sdp', 200],
     ['Accept: */*', 200],
-  ])('[3261 §21.4.7] %s gets %i', async (line, status) => {
+  ])('[3261 §21.4.7] with %s gets %i', async (line, status) => {
     expect((await invited(line)).status).toBe(status);
   });
 
-  it('[3261 §8.2.2.2] [3261 §16.3] an INVITE that has come to its end is served with Max-Forwards 0: only a proxy counts it', async () => {
+  it('[3261 §8.2.2.2] [3261 §16.3] with Max-Forwards 0 is answered, since only a proxy counts them', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     const text = [
       `INVITE sip:${NUMBER}@127.0.0.1 SIP/2.0`,
@@ -156,8 +156,8 @@ describe('what an INVITE may ask for', () => {
   });
 });
 
-describe('requests within a call', () => {
-  it('[3261 §11.2] [3515 §2.4.2] OPTIONS 200, REFER 603, MESSAGE 405, an unknown method 501; the call lives through all', async () => {
+describe('a call', () => {
+  it('[3261 §11.2] [3515 §2.4.2] survives OPTIONS with 200, REFER with 603, MESSAGE with 405 and an unknown method with 501', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(offerSdp());
     const options = await call.request('OPTIONS', ok);
@@ -177,7 +177,7 @@ describe('requests within a call', () => {
   });
 });
 
-describe('digits by INFO', () => {
+describe('INFO with a DTMF digit', () => {
   const relay = (digit: string): [string, string[]] => [`Signal=${digit}\r\nDuration=160\r\n`, ['Content-Type: application/dtmf-relay']];
 
   /** Resolves when the test line has said the digit's phrase. */
@@ -194,7 +194,7 @@ describe('digits by INFO', () => {
   it.each([
     ['application/dtmf-relay', 'Signal=5\r\nDuration=160\r\n'],
     ['application/dtmf', '5'],
-  ])('[6086 §8.4] %s is read back by the agent', async (type, body) => {
+  ])('[6086 §8.4] reaches the agent when its type is %s', async (type, body) => {
     const end = await CarrierEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
@@ -207,7 +207,7 @@ describe('digits by INFO', () => {
     expect(await digitsOf(call)).toBe(1);
   });
 
-  it('[4733 §2.5.1.2] a key told by INFO and by telephone-event counts once, two different ones count twice', async () => {
+  it('[4733 §2.5.1.2] counts once with a telephone-event of the same digit, and twice with one of another digit', async () => {
     const end = await CarrierEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
@@ -225,7 +225,7 @@ describe('digits by INFO', () => {
     expect(await digitsOf(call)).toBe(3);
   });
 
-  it('a body that names no key gets 400', async () => {
+  it('gets 400 when its body names no digit', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(offerSdp());
     const answer = await call.request('INFO', ok, ...relay('Z'));

@@ -96,8 +96,8 @@ function zeroLengthCall(callId: string): Promise<string> {
   });
 }
 
-describe('drachtio-srf and very short calls', () => {
-  it('sees the BYE of each of 200 calls whose echo, ACK and BYE came in one read, and leaves nothing open', async () => {
+describe('drachtio-srf', () => {
+  it('gets the BYE of each of 200 calls whose echo, ACK and BYE came in one read, and leaves nothing open', async () => {
     for (let index = 0; index < 200; index += 1) expect(await zeroLengthCall(`short${String(index)}`)).toBe('SIP/2.0 200 OK');
     await inbound.whenIdle();
     expect(records).toHaveLength(200);

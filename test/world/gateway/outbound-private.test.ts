@@ -9,8 +9,8 @@ const NAME = 'loopback.test';
 worldNames.set(NAME, ['127.0.0.1']);
 
 describe.each([
-  [true, 'is called and registered at'],
-  [false, 'gets no connection, and no registrar does'],
+  [true, 'gets calls and registrations'],
+  [false, 'gets neither calls nor registrations'],
 ])('with trunks.allow_private %s a trunk whose name resolves to a loopback address', (isAllowed, what) => {
   let site: OutboundSite<World>;
 
@@ -47,7 +47,7 @@ describe.each([
     await site.gateway.logged('sip-server', `${NAME} is at no public address`);
   });
 
-  it('as a literal address is refused at once, unless it is allowed', async () => {
+  it('gets 403 at once as a literal address, unless it is allowed', async () => {
     const updates = { type: 'outbound', sip_endpoint: site.trunk.endpoint };
     await site.gateway.api('POST', '/sip/update', { phone_number: FROM, updates });
     expect((await site.place()).status).toBe(isAllowed ? 200 : 403);

@@ -34,7 +34,7 @@ async function talk(end: CarrierEnd, call: TakenCall, callId: string): Promise<v
 }
 
 describe('[3262 §4] a reliable provisional response', () => {
-  it('gets its PRACK, with the RAck that it asks for; the trace has both', async () => {
+  it('gets a PRACK with the right RAck, and the trace has both', async () => {
     const { callId, call } = await site.placed();
     expect(call.invite.header('Supported')).toMatch(/\b100rel\b/);
     const end = (await CarrierEnd.open()).connect(call.invite.body);
@@ -50,7 +50,7 @@ describe('[3262 §4] a reliable provisional response', () => {
     expect(JSON.stringify(json)).toMatch(/PRACK sip:.*RAck: 7 /);
   });
 
-  it('is acknowledged in each of its early dialogs; the one that answers is the call', async () => {
+  it('gets a PRACK in each of its early dialogs, and the dialog that answers is the call', async () => {
     const { callId, call } = await site.placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     const tagOf = (message: WireMessage): string | undefined => message.header('To')?.split(';tag=')[1];
@@ -63,7 +63,7 @@ describe('[3262 §4] a reliable provisional response', () => {
     await talk(end, call, callId);
   });
 
-  it('[3261 §9.1] does not keep the call from being cancelled', async () => {
+  it('[3261 §9.1] leaves the call open to a CANCEL', async () => {
     const { callId, call } = await site.placed();
     await ring(call, '180 Ringing', 1);
     await site.gateway.api('POST', `/v1/calls/${callId}/stop`, {});
@@ -71,7 +71,7 @@ describe('[3262 §4] a reliable provisional response', () => {
     expect(await site.ended(callId)).toMatchObject({ reason: 'API_STOPPED', answered_at: null });
   });
 
-  it('[3311 §5.2] may be followed by an UPDATE: one with an offer has to wait, one without gets 200', async () => {
+  it('[3311 §5.2] may precede an UPDATE: with an offer it gets 491, without one 200', async () => {
     const { callId, call } = await site.placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     await ring(call, '183 Session Progress', 1, { body: end.sdp() });
@@ -88,8 +88,8 @@ describe('[3262 §4] a reliable provisional response', () => {
   });
 });
 
-describe('[4028 §7.3] a 422', () => {
-  it('is followed by an INVITE with the interval that it asks for, once', async () => {
+describe('[4028 §7.3] an answer of 422', () => {
+  it('makes the gateway send INVITE with the required interval, once', async () => {
     const { callId, call } = await site.placed();
     call.respond('422 Session Interval Too Small', { extra: ['Min-SE: 3600'] });
     await call.request('ACK');
@@ -103,7 +103,7 @@ describe('[4028 §7.3] a 422', () => {
 });
 
 describe('[4028] the session timer of a call', () => {
-  it.each(['INVITE', 'UPDATE'])('is settled anew by an %s of the trunk; an interval that is too short gets 422', async (method) => {
+  it.each(['INVITE', 'UPDATE'])('is negotiated again by an %s of the trunk; an interval that is too short gets 422', async (method) => {
     const { callId, call } = await site.placed();
     expect(call.invite.header('Supported')).toMatch(/\btimer\b/);
     const end = (await CarrierEnd.open()).connect(call.invite.body);
@@ -137,7 +137,7 @@ describe('[3261 §22] a challenge', () => {
       extra: [`Proxy-Authenticate: Digest realm="carrier", qop="auth", algorithm=SHA-256, nonce="${nonce}"`],
     });
 
-  it('[4028 §7.4] of the refresh of a session is answered', async () => {
+  it('[4028 §7.4] to the refresh of a session gets an answer', async () => {
     const { callId, call } = await site.placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     call.respond('200 OK', { body: end.sdp(), extra: ['Allow: INVITE, ACK, BYE, UPDATE', 'Session-Expires: 5;refresher=uac'] });
@@ -154,7 +154,7 @@ describe('[3261 §22] a challenge', () => {
     await talk(end, call, callId);
   });
 
-  it('[4028 §7.4] of the re-INVITE that refreshes the session of a trunk without UPDATE is answered', async () => {
+  it('[4028 §7.4] to the re-INVITE that refreshes a session without UPDATE gets an answer', async () => {
     const { callId, call } = await site.placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     const timer = 'Session-Expires: 5;refresher=uac';
@@ -172,7 +172,7 @@ describe('[3261 §22] a challenge', () => {
     await talk(end, call, callId);
   });
 
-  it('of a PRACK is answered; an INVITE that is challenged afterwards has a CSeq above all of them', async () => {
+  it('to a PRACK gets an answer, and an INVITE that is challenged afterwards has a higher CSeq', async () => {
     const { callId, call } = await site.placed();
     call.respond('180 Ringing', { extra: reliable(1) });
     const prack = await call.request('PRACK');

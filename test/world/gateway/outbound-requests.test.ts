@@ -77,8 +77,8 @@ async function follows(reinvite: WireMessage): Promise<void> {
   nothingLeft();
 }
 
-describe('a re-INVITE of ours', () => {
-  it('[3261 §14.1] that crosses one of the trunk (491) is sent again, the same with the next CSeq', async () => {
+describe('a re-INVITE that the gateway sends', () => {
+  it('[3261 §14.1] is sent again with the next CSeq when it crosses one of the trunk and gets 491', async () => {
     const reinvite = await reinvited();
     respond(call.peer, reinvite, '491 Request Pending');
     await call.request('ACK');
@@ -87,7 +87,7 @@ describe('a re-INVITE of ours', () => {
     await follows(again);
   });
 
-  it('[3261 §13.2.2.4] [3261 §22.3] that is challenged is sent again with credentials, and its ACK has them', async () => {
+  it('[3261 §13.2.2.4] [3261 §22.3] is sent again with credentials when it is challenged, and its ACK has them', async () => {
     const reinvite = await reinvited();
     challenge(reinvite, 'r1');
     await call.request('ACK');
@@ -97,12 +97,12 @@ describe('a re-INVITE of ours', () => {
   });
 });
 
-describe('a REFER of ours', () => {
+describe('a REFER that the gateway sends', () => {
   const transfer = (id: string, to = TO): void => agent.send({ event: 'transfer', transfer: { id, to } });
   const told = async (count: number): Promise<unknown> => (await agent.message('transfer', count))['transfer'];
   const refers = (): number => call.peer.received.filter(({ startLine }) => startLine.startsWith('REFER ')).length;
 
-  it('is reserved like a call: the do-not-call list and the limits hold, the agent gets 403, and nothing is sent', async () => {
+  it('counts as a call: the do-not-call list and the limits apply, the agent gets 403, and the gateway sends nothing', async () => {
     const listed = '+4930123457';
     expect((await site.gateway.api('POST', '/v1/do-not-call', { phone_numbers: [listed] })).status).toBe(200);
     transfer('t1', listed);
@@ -113,7 +113,7 @@ describe('a REFER of ours', () => {
     expect(refers()).toBe(0);
   });
 
-  it('takes no slot of its own, for it ends a call; one that fails costs nothing, and one that succeeds keeps its cost', async () => {
+  it('takes no slot since it ends a call; it costs nothing when it fails, and the cost of a call when it succeeds', async () => {
     const fragment = ['Event: refer', 'Content-Type: message/sipfrag;version=2.0', 'Subscription-State: terminated;reason=noresource'];
     const { dialog } = call;
     // Two hours for the call, two for the transfer.
@@ -134,7 +134,7 @@ describe('a REFER of ours', () => {
     expect(JSON.stringify((await site.gateway.api('GET', '/v1/calls')).json)).not.toContain('in_progress');
   });
 
-  it('[3515 §2.4.2] [3261 §22.3] that is challenged is sent again with credentials, and the call is transferred', async () => {
+  it('[3515 §2.4.2] [3261 §22.3] is sent again with credentials when it is challenged, and the call is transferred', async () => {
     agent.send({ event: 'transfer', transfer: { id: 't1', to: TO } });
     const refer = await call.request('REFER');
     challenge(refer, 'f1');

@@ -26,8 +26,8 @@ const placed: OutboundSite<World>['placed'] = (...given) => site.placed(...given
 const callOf: OutboundSite<World>['callOf'] = (...given) => site.callOf(...given);
 const ended: OutboundSite<World>['ended'] = (...given) => site.ended(...given);
 
-describe('before an operator enables it', () => {
-  it('nothing may be dialled, and no number may be named that is not attached for it', async () => {
+describe('an organization that no operator has enabled', () => {
+  it('may place no call, and must name a number that is attached for outbound calls', async () => {
     expect(await place()).toMatchObject({ status: 400, json: { errors: [{ path: 'from' }] } });
     await site.attach();
     expect(await place()).toMatchObject({ status: 403, json: { errors: [{ error: 'DIAL_NOT_ALLOWED' }] } });
@@ -40,7 +40,7 @@ describe('a call that is placed', () => {
     await site.allow();
   });
 
-  it('[3261 §13.2.1] [4568 §5.1] offers SRTP, and the agent is heard by whoever answers', async () => {
+  it('[3261 §13.2.1] [4568 §5.1] offers SRTP, and whoever answers hears the agent', async () => {
     const { callId, call } = await placed({ metadata: { order: 7 } });
     expect(call.invite.startLine).toBe(`INVITE sip:${TO}@${trunk.endpoint};transport=tls SIP/2.0`);
     expect(call.invite.header('From')).toMatch(new RegExp(`^<sip:\\${FROM}@127.0.0.1>;tag=`));
@@ -76,7 +76,7 @@ describe('a call that is placed', () => {
     ['504 Server Time-out', 'DIAL_AMBIGUOUS'],
     ['302 Moved Temporarily', 'TRUNK_REFUSED'],
     ['401 Unauthorized', 'TRUNK_REFUSED'],
-  ])('[3261 §21] that gets %s ends as %s, and is tried nowhere else', async (status, reason) => {
+  ])('[3261 §21] gets %s and ends as %s, and the gateway tries no other trunk', async (status, reason) => {
     const { callId, call } = await placed();
     call.respond(status, { extra: ['Contact: <sip:+4930999999@127.0.0.1>', 'WWW-Authenticate: Digest realm="t", nonce="n"'] });
     await call.request('ACK');
@@ -84,7 +84,7 @@ describe('a call that is placed', () => {
     expect(call.peer.received.filter(({ startLine }) => startLine.startsWith('INVITE ')).at(-1)).toBe(call.invite);
   });
 
-  it('[3261 §9.1] that nobody answers is cancelled after the ring timeout', async () => {
+  it('[3261 §9.1] is cancelled after the ring timeout when nobody answers', async () => {
     const { callId, call } = await placed({ ring_timeout: 5 });
     call.respond('180 Ringing');
     const cancel = await call.cancelled();
@@ -104,7 +104,7 @@ describe('a call that is placed', () => {
     expect(await ended(callId)).toMatchObject({ reason: 'API_STOPPED', sip_status: 487, answered_at: null });
   });
 
-  it('[3261 §9.1] [3261 §13.2.2.4] whose 200 crosses the CANCEL gets ACK and BYE', async () => {
+  it('[3261 §9.1] [3261 §13.2.2.4] gets ACK and BYE when its 200 crosses the CANCEL', async () => {
     const { callId, call } = await placed();
     call.respond('180 Ringing');
     const end = await CarrierEnd.open();
@@ -116,7 +116,7 @@ describe('a call that is placed', () => {
     await end.close();
   });
 
-  it('[3261 §13.2.2.4] a 200 of another fork gets ACK and BYE', async () => {
+  it('[3261 §13.2.2.4] sends ACK and BYE to the 200 of another fork', async () => {
     const { callId, call } = await placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
@@ -134,7 +134,7 @@ describe('a call that is placed', () => {
     await end.close();
   });
 
-  it('[3261 §13.2.2.4] whose callee hangs up before our ACK gets the ACK all the same', async () => {
+  it('[3261 §13.2.2.4] sends its ACK also when the callee hangs up before it', async () => {
     const { callId, call } = await placed();
     const end = await CarrierEnd.open();
     const acknowledged = call.answer(end.sdp());
@@ -144,7 +144,7 @@ describe('a call that is placed', () => {
     await end.close();
   });
 
-  it('[3261 §13.2.1] may have its answer in a 183, and a 200 without', async () => {
+  it('[3261 §13.2.1] may have its answer in a 183, and none in the 200', async () => {
     const { callId, call } = await placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     call.respond('183 Session Progress', { body: end.sdp() });
@@ -155,7 +155,7 @@ describe('a call that is placed', () => {
     await end.close();
   });
 
-  it('[3264 §6] [4568 §6] an answer without the key that was offered ends it with BAD_ANSWER', async () => {
+  it('[3264 §6] [4568 §6] ends with BAD_ANSWER when the answer lacks the key that was offered', async () => {
     const { callId, call } = await placed();
     await call.answer(offerSdp({ profile: 'RTP/AVP', crypto: [] }));
     const bye = await call.request('BYE');
@@ -164,7 +164,7 @@ describe('a call that is placed', () => {
     expect(await ended(callId)).toMatchObject({ reason: 'BAD_ANSWER', sip_status: 200 });
   });
 
-  it('[3264 §8] [4733] is held, resumed and ended like a call that came in: the agent hangs up on #', async () => {
+  it('[3264 §8] [4733] is held, resumed and ended like an inbound call: the agent hangs up on #', async () => {
     const { callId, call } = await placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
@@ -181,7 +181,7 @@ describe('a call that is placed', () => {
     await end.close();
   });
 
-  it('[3264 §6.1] takes digits under the type of our offer and that of an answer with another one, and offers its own type again', async () => {
+  it('[3264 §6.1] takes digits of the type that it offered and of that in the answer, and offers its own type again', async () => {
     const { callId, call } = await placed();
     const end = (await CarrierEnd.open(undefined, undefined, { telephoneEventPayloadType: 96 })).connect(call.invite.body);
     await call.answer(end.sdp());
@@ -196,7 +196,7 @@ describe('a call that is placed', () => {
     await end.close();
   });
 
-  it('says in its trace that no telephone-event was agreed', async () => {
+  it('has a trace that no telephone-event was agreed', async () => {
     const { callId, call } = await placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp({ payloads: '0', rtpmap: ['0 PCMU/8000'] }));
@@ -210,7 +210,7 @@ describe('a call that is placed', () => {
     await end.close();
   });
 
-  it('[5923] all went over one connection', () => {
+  it('[5923] shares one connection with all calls to its trunk', () => {
     expect(trunk.peers).toHaveLength(1);
   });
 });
@@ -221,7 +221,7 @@ describe('a trunk that cannot be used', () => {
 
   afterAll(() => attach(trunk.endpoint));
 
-  it('at a closed port is TRUNK_UNREACHABLE', async () => {
+  it('fails a call with TRUNK_UNREACHABLE when its port is closed', async () => {
     await attach('127.0.0.1:9');
     const { json } = await place();
     const callId = String(json['call_id']);
@@ -243,7 +243,7 @@ describe('a trunk that cannot be used', () => {
     });
   });
 
-  it('since its connection is lost after the INVITE is DIAL_AMBIGUOUS', async () => {
+  it('fails a call with DIAL_AMBIGUOUS when its connection is lost after the INVITE', async () => {
     await attach(trunk.endpoint);
     const { json } = await place();
     const { peer } = await trunk.call();
@@ -282,7 +282,7 @@ describe('a challenge of the trunk', () => {
       ),
     });
 
-  it('[3261 §22.2] [8760 §2.4] is answered with SHA-256, in the same call with the next CSeq, and in the ACK', async () => {
+  it('[3261 §22.2] [8760 §2.4] gets an answer with SHA-256, in the same call with the next CSeq, and in the ACK', async () => {
     const { callId, call } = await placed();
     challenge(call, 'n1');
     await call.request('ACK');
@@ -299,7 +299,7 @@ describe('a challenge of the trunk', () => {
     await end.close();
   });
 
-  it('[3261 §22.3] of two realms is answered for both, in two header fields', async () => {
+  it('[3261 §22.3] of two realms gets answers for both, in two header fields', async () => {
     const { callId, call } = await placed();
     const extra = ['proxy', 'carrier'].map((realm) => `Proxy-Authenticate: Digest realm="${realm}", qop="auth", nonce="m1"`);
     call.respond('407 Proxy Authentication Required', { extra });
@@ -314,7 +314,7 @@ describe('a challenge of the trunk', () => {
     expect(await ended(callId)).toMatchObject({ reason: 'BUSY' });
   });
 
-  it('[3261 §22.2] is answered in the call too: the BYE goes out again with credentials', async () => {
+  it('[3261 §22.2] gets an answer in the call too: the gateway sends BYE again with credentials', async () => {
     const { callId, call } = await placed();
     const end = (await CarrierEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
@@ -331,7 +331,7 @@ describe('a challenge of the trunk', () => {
     await end.close();
   });
 
-  it('[7616 §3.3] is answered again when only the nonce was too old, and once more never', async () => {
+  it('[7616 §3.3] gets another answer when only the nonce was stale, and no third one', async () => {
     const { callId, call } = await placed();
     let last = call;
     for (const nonce of ['n1', 'n2', 'n3']) {
@@ -344,7 +344,7 @@ describe('a challenge of the trunk', () => {
     expect(await ended(callId)).toMatchObject({ reason: 'TRUNK_REFUSED', sip_status: 407 });
   });
 
-  it('[3261 §22.1] is answered once with a wrong password', async () => {
+  it('[3261 §22.1] gets one answer with a wrong password', async () => {
     await gateway.api('POST', '/sip/update', {
       phone_number: FROM,
       updates: { type: 'outbound', sip_endpoint: trunk.endpoint, password: 'other' },
@@ -359,7 +359,7 @@ describe('a challenge of the trunk', () => {
     expect(await ended(callId)).toMatchObject({ reason: 'TRUNK_REFUSED', sip_status: 407 });
   });
 
-  it('shows the password nowhere', async () => {
+  it('makes the password appear nowhere', async () => {
     const { json } = await gateway.api('GET', `/sip?inbound_id=${FROM.slice(1)}`);
     expect(json['data']).toMatchObject({ outbound: { username } });
     const { json: calls } = await gateway.api('GET', '/v1/calls?limit=100');
@@ -378,13 +378,13 @@ describe('a call that the operator did not allow', () => {
     ['a prefix that is forbidden', '+49900123456', /has forbidden numbers that begin with \+49900/],
     ['an emergency number', '+4911222', /emergency, service or short number/],
     ['a service code', '+19115550100', /emergency, service or short number/],
-  ])('is refused: %s', async (_what, phone_number, message) => {
+  ])('gets 403 to %s', async (_what, phone_number, message) => {
     await site.allow('--prices', '+49=0.02,+49900=never,+1=0.01');
     const { status, json } = await place({ phone_number });
     expect([status, json['message']]).toEqual([403, expect.stringMatching(message)]);
   });
 
-  it('is refused from a number that the operator has not verified, and from that of another organization', async () => {
+  it('gets 403 from a number that the operator has not verified, and 400 from that of another organization', async () => {
     await gateway.api('POST', '/sip/attach', {
       phone_number: '+15550100556',
       directions: [{ type: 'outbound', sip_endpoint: trunk.endpoint }],
@@ -397,7 +397,7 @@ describe('a call that the operator did not allow', () => {
     expect(await site.placeBy(key, { phone_number: TO, from: FROM })).toMatchObject({ status: 400, json: { errors: [{ path: 'from' }] } });
   });
 
-  it('over its limits of a day has a record with the reason; the cost of an unanswered call is given back', async () => {
+  it('gets a record with the reason over the limits of a day; an unanswered call gives its cost back', async () => {
     const before = await microsReserved();
     const { callId, call } = await placed({ max_duration: 5 });
     expect(await microsReserved()).toBe(before + 5 * 20_000);
@@ -414,7 +414,7 @@ describe('a call that the operator did not allow', () => {
     await site.allow('--max-calls-per-day', '1000');
   });
 
-  it('over the limit of its trunk has a record, whose trace names that limit; the end of a call frees its slot', async () => {
+  it('gets a record and a trace with the limit of its trunk; the end of a call frees its slot', async () => {
     await site.allow('--max-concurrent-calls-per-trunk', '1');
     const { callId, call } = await placed();
     const { json } = await place();
@@ -430,7 +430,7 @@ describe('a call that the operator did not allow', () => {
     await site.allow('--max-concurrent-calls-per-trunk', 'none');
   });
 
-  it('is in the audit log, as its change by the operator is', async () => {
+  it('appears in the audit log, as does the change by the operator', async () => {
     const { json } = await gateway.api('GET', '/v1/audit?take=100');
     const entries = JSON.stringify(json);
     expect(entries).toContain('"fields":["dialling"]');
@@ -439,7 +439,7 @@ describe('a call that the operator did not allow', () => {
 });
 
 describe('an idempotency key', () => {
-  it('places one call for one body, and refuses another', async () => {
+  it('places one call for one body, and gets 409 for another body', async () => {
     const headers = { 'idempotency-key': 'order-1047' };
     const first = await place({}, headers);
     const call = await trunk.call();

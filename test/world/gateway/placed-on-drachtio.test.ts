@@ -103,8 +103,8 @@ function invite(password: string | null = null, confirm?: () => Promise<boolean>
   return placed;
 }
 
-describe('an INVITE of ours through drachtio-server', () => {
-  it('is acknowledged by us in its dialog, and ended by its dialog id', async () => {
+describe('an INVITE that the gateway sends through drachtio-server', () => {
+  it('gets its ACK in its dialog, and ends by its dialog id', async () => {
     const placed = invite();
     expect((await frame(1)).text).toMatch(new RegExp(`^INVITE ${URI.replaceAll('+', '\\+')} SIP/2.0\r\n`));
     // Whoever comes after us ends the call by it.
@@ -126,7 +126,7 @@ describe('an INVITE of ours through drachtio-server', () => {
   it.each([
     ['its turn is over', () => Promise.resolve(false), 'late'],
     ['the store is away', () => Promise.reject(new Error('away')), 'away'],
-  ])('does not leave when %s', async (_what, confirm, why) => {
+  ])('is not sent when %s', async (_what, confirm, why) => {
     invite(null, confirm);
     await time.settle();
     expect(seen).toEqual([`withdrawn ${why}`]);
@@ -135,7 +135,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     expect(server.frames).toHaveLength(1);
   });
 
-  it('does not leave when the call is given up, or over, while that is asked', async () => {
+  it('is not sent when the call ends while the store is asked', async () => {
     for (const end of [(placed: PlacedInvite) => placed.cancel('API_STOPPED'), (placed: PlacedInvite) => placed.close()]) {
       let answer: (isConfirmed: boolean) => void = () => undefined;
       const placed = invite(null, () => new Promise((resolve) => (answer = resolve)));
@@ -200,7 +200,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     expect(answers((await frame(4)).text)).toEqual(all);
   });
 
-  it('[3262 §4] each reliable response gets its PRACK in its dialog, which the server numbers', async () => {
+  it('[3262 §4] makes each reliable response get its PRACK in its dialog, which the server numbers', async () => {
     invite();
     await frame(1);
     respond('183 Session Progress', 't1', ['Require: 100rel', 'RSeq: 4711', 'Content-Type: application/sdp'], SDP);
@@ -225,7 +225,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     expect(text).toMatch(/^CSeq: 101 INVITE\r$/im);
   });
 
-  it('shows no server but ours the key of a trunk: an INVITE fails, and a request in a dialog goes without', async () => {
+  it('keeps the key of a trunk from another server: it fails, and a request in a dialog goes without the key', async () => {
     const tls = { [TRUNK_TLS_HEADER]: writeTrunkTls({ key: 'secret' }) };
     const failed: unknown[] = [];
     const listener = { onSent: () => undefined, onResponse: () => undefined, onUpdate: () => undefined };
@@ -239,7 +239,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     expect(server.frames).toHaveLength(1);
   });
 
-  describe('where trunks are at public addresses alone', () => {
+  describe('an INVITE where trunks must have public addresses', () => {
     const hosts: Readonly<Record<string, readonly string[]>> = {
       '_sips._tcp.mixed.test': ['sip.public.test', 'sip.private.test'],
       '_sips._tcp.public.test': ['sip.public.test'],
@@ -265,15 +265,18 @@ describe('an INVITE of ours through drachtio-server', () => {
         );
       });
 
-    it.each(['mixed.test', 'sip.private.test:5061', '10.0.0.1', '[::1]:5061', 'unknown.test'])('goes to no server at %s', async (host) => {
-      expect(await outcomeOf(host)).toMatch(host === 'unknown.test' ? /ENOTFOUND|ENODATA/ : /has an address that is not public/);
-      expect(server.frames).toEqual([]);
-      const refused = new Promise((resolve) => srf.register({ uri: `sip:${host};transport=tls`, headers }, resolve));
-      expect(await refused).toBeInstanceOf(Error);
-      expect(server.frames).toEqual([]);
-    });
+    it.each(['mixed.test', 'sip.private.test:5061', '10.0.0.1', '[::1]:5061', 'unknown.test'])(
+      'is sent to no server at %s',
+      async (host) => {
+        expect(await outcomeOf(host)).toMatch(host === 'unknown.test' ? /ENOTFOUND|ENODATA/ : /has an address that is not public/);
+        expect(server.frames).toEqual([]);
+        const refused = new Promise((resolve) => srf.register({ uri: `sip:${host};transport=tls`, headers }, resolve));
+        expect(await refused).toBeInstanceOf(Error);
+        expect(server.frames).toEqual([]);
+      },
+    );
 
-    it('goes to others, without the header, as do requests in its dialog', async () => {
+    it('is sent to public servers, without the header, as are requests in its dialog', async () => {
       expect(await outcomeOf('public.test')).toBe('sent');
       srf.request(DIALOG, { method: 'BYE', headers }, () => undefined);
       await frame(2);
@@ -284,7 +287,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     });
   });
 
-  it('[3261 §9.1] is cancelled by its transaction; the server keeps the CANCEL back as long as it must', async () => {
+  it('[3261 §9.1] gets its CANCEL by transaction; the server delays the CANCEL as long as it must', async () => {
     const placed = invite();
     await frame(1);
     respond('180 Ringing', 't1');
@@ -297,7 +300,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     await time.until(() => seen.includes('refused 487 by the trunk'));
   });
 
-  it('gets the server’s own 503 without a connection to the trunk, but also when one breaks: it is in doubt; without a transport its NOK is not', async () => {
+  it('is ambiguous after the server’s own 503, which a broken connection causes too, but not after NOK without a transport', async () => {
     invite();
     await frame(1);
     const text = [
@@ -320,7 +323,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     expect(seen).toEqual(['refused 408 by the server', 'refused 503 by the server']);
   });
 
-  it('whose connection to the server breaks is in doubt', async () => {
+  it('is ambiguous when the connection to the server breaks', async () => {
     invite();
     await frame(1);
     respond('180 Ringing', 't1');
@@ -333,7 +336,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     await back;
   });
 
-  it('whose connection to the server breaks before its echo is in doubt, and without a connection it did not leave', async () => {
+  it('is ambiguous when the connection to the server breaks before its echo, but not when there was no connection', async () => {
     server.onFrame = () => undefined;
     invite();
     await frame(1);
@@ -348,7 +351,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     await back;
   });
 
-  it('whose 200 comes as the connection to the server breaks is not acknowledged, and nothing is thrown', async () => {
+  it('gets no ACK when its 200 comes as the connection to the server breaks, and nothing throws', async () => {
     const placed = invite();
     await frame(1);
     respond('200 OK', 't1', ['Content-Type: application/sdp'], SDP);
@@ -359,7 +362,7 @@ describe('an INVITE of ours through drachtio-server', () => {
     expect(() => placed.acknowledge()).not.toThrow();
   });
 
-  it('makes a dialog that another process restores: a BYE of the callee finds it', async () => {
+  it('makes a dialog that another process restores and a BYE of the callee reaches', async () => {
     const placed = invite();
     await frame(1);
     respond('200 OK', 't1', ['Content-Type: application/sdp'], SDP);

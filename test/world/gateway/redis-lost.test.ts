@@ -40,8 +40,8 @@ async function warningOf(number: string): Promise<string | undefined> {
   return (await call.signalling.final()).header('Warning');
 }
 
-describe('Redis dies', () => {
-  it('calls go on, known numbers are answered within their limits, unknown ones refused, and records come later', async () => {
+describe('the gateway, when Redis dies,', () => {
+  it('continues calls, answers known numbers within their limits, refuses unknown ones, and writes the records later', async () => {
     const first = await talking();
     world.killRedis();
     await world.until(() => world.events('redis.connection.lost').length > 0);
@@ -57,7 +57,7 @@ describe('Redis dies', () => {
     expect(await recordOf(world, second)).toMatchObject({ reason: 'CALLER_HANGUP', stale_route: true });
   });
 
-  it('and the gateway too: the call goes on when both are back in time', async () => {
+  it('and itself too, continues the call once both are back in time', async () => {
     const call = await talking();
     await isKept(world, call.signalling.callId);
     world.killRedis();

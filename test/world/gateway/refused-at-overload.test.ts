@@ -21,7 +21,7 @@ withWorld(
 const ATTACHED = '+15550100100';
 const NOBODYS = '+15550199999';
 
-it('calls that the SIP server has no room for are counted, and summed in one record', async () => {
+it('the gateway counts the calls that the SIP server has no room for, and sums them in one record', async () => {
   const held = new HandMadeCall(peer, ATTACHED);
   const ok = await held.answered(offerSdp());
   const statuses = await Promise.all(

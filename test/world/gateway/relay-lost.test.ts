@@ -34,7 +34,7 @@ const killBusy = (): void => world.rtpengines.find(({ sessions }) => sessions.si
 const nothingLeft = (): Promise<void> => world.until(() => world.rtpengines.every(({ sessions }) => sessions.size === 0));
 
 describe('an rtpengine that dies while another one lives', () => {
-  it('[3261 §14.1] a carrier that answers 491 is asked again', async () => {
+  it('[3261 §14.1] makes the gateway send its re-INVITE again when the carrier answers 491', async () => {
     await start(2);
     const call = await talking();
     call.refusals.push('491 Request Pending');
@@ -45,7 +45,7 @@ describe('an rtpengine that dies while another one lives', () => {
     expect((await call.request('BYE')).status).toBe(200);
   });
 
-  it('a carrier that refuses the other one loses the call: BYE with MEDIA_MOVE_REFUSED', async () => {
+  it('costs the call, which gets BYE with MEDIA_MOVE_REFUSED, when the carrier refuses the re-INVITE', async () => {
     await start(2);
     const call = await talking();
     call.refusals.push('488 Not Acceptable Here');
@@ -55,7 +55,7 @@ describe('an rtpengine that dies while another one lives', () => {
     await nothingLeft();
   });
 
-  it('on_node_loss: end ends its calls', async () => {
+  it('ends its calls with on_node_loss: end', async () => {
     await start(2, { TRUNKLINE_RTPENGINE_ON_NODE_LOSS: 'end' });
     const call = await talking();
     killBusy();
@@ -66,7 +66,7 @@ describe('an rtpengine that dies while another one lives', () => {
 });
 
 describe('the only rtpengine', () => {
-  it('dies: its calls end, new ones are refused, and served when it is back', async () => {
+  it('ends its calls when it dies; new ones get 503 until it is back', async () => {
     await start(1);
     const call = await talking();
     world.rtpengine.kill();
@@ -81,7 +81,7 @@ describe('the only rtpengine', () => {
     await nothingLeft();
   });
 
-  it('dies before the answer: the caller gets 503 and does not wait for it', async () => {
+  it('leaves no caller waiting when it dies before the answer: they get 503', async () => {
     await start(1);
     world.rtpengine.hold('answer');
     const call = await opened();

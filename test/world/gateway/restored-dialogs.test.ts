@@ -118,7 +118,7 @@ function inDialog(method: string, body = ''): string {
 }
 
 describe('a dialog that another process restores', () => {
-  it.each(INVITES)('is the one that drachtio-srf made, from an INVITE %s, and gets what comes for it', async (_what, lines, body) => {
+  it.each(INVITES)('equals the one that drachtio-srf made, from an INVITE %s, and gets the requests in it', async (_what, lines, body) => {
     const { dialog, kept } = await answered(lines, body);
     // drachtio-srf would keep both messages, with all their headers, as long as the call.
     expect(dialog).toMatchObject({ req: { method: 'INVITE', socket: expect.anything() as object }, res: { stackDialogId: dialog.id } });
@@ -150,14 +150,14 @@ describe('a dialog that another process restores', () => {
     await time.until(() => heard.includes('destroy'));
   });
 
-  it('cannot be made of what is no INVITE: that is said at once', async () => {
+  it('throws at once when its source is no INVITE', async () => {
     await connect(second);
     expect(() => second.restore({ id: DIALOG, invite: 'garbage', localTag: 'ours', contact: '<sip:gw>' })).toThrow();
   });
 });
 
-describe('a request in a dialog', () => {
-  it('comes to an end without any connection, and a BYE goes out when there is one', async () => {
+describe('a request in a restored dialog', () => {
+  it('fails without any connection, but a BYE is sent once there is one', async () => {
     const errors: unknown[] = [];
     for (const method of ['INVITE', 'OPTIONS', 'BYE'] as const) second.request(DIALOG, { method }, (error) => errors.push(error));
     expect(errors.map((error) => error instanceof ConnectionLostError)).toEqual([true, true, true]);
@@ -166,7 +166,7 @@ describe('a request in a dialog', () => {
     expect(server.frames.map(({ text, dialog }) => [text.split(' ', 1)[0], dialog])).toEqual([['BYE', DIALOG]]);
   });
 
-  it('that the SIP server does not send, for another host may have the dialog, counts as one without a connection', async () => {
+  it('fails as without a connection when the SIP server does not send it since another host may have the dialog', async () => {
     await connect(second);
     server.onFrame = ({ id }) => server.write(refused(id, 'another cell may have the dialog'));
     const outcome = (method: 'INVITE' | 'OPTIONS'): Promise<unknown> => new Promise((done) => second.request(DIALOG, { method }, done));

@@ -61,8 +61,8 @@ async function endsWell({ call, leg, end }: Transfer): Promise<void> {
   await nothingLeft();
 }
 
-describe('rtpengine dies', () => {
-  it('[3264 §8] under two joined calls, and another lives: both carriers get a re-INVITE, and both parties hear each other', async () => {
+describe('an rtpengine that dies', () => {
+  it('[3264 §8] under two joined calls, while another lives, makes both carriers get a re-INVITE, and both parties hear each other', async () => {
     await start(2);
     const transfer = await transfers.joined();
     follow(transfer);
@@ -73,7 +73,7 @@ describe('rtpengine dies', () => {
     await endsWell(transfer);
   });
 
-  it('[3261 §14.1] and one carrier refuses the other one: both get BYE, each with its reason', async () => {
+  it('[3261 §14.1] under two joined calls ends both, each with its reason, when one carrier refuses the re-INVITE', async () => {
     await start(2);
     const transfer = await transfers.joined();
     const { call, leg, end } = transfer;
@@ -88,7 +88,7 @@ describe('rtpengine dies', () => {
     await nothingLeft();
   });
 
-  it('and it was the only one: both get BYE with MEDIA_LOST, and nothing is left', async () => {
+  it('under two joined calls ends both with MEDIA_LOST and leaves nothing when it was the only one', async () => {
     await start(1);
     const { call, leg, end } = await transfers.joined();
     world.rtpengine.kill();
@@ -103,7 +103,7 @@ describe('rtpengine dies', () => {
     await nothingLeft();
   });
 
-  it('and is started again at once: both parties go on', async () => {
+  it('under two joined calls and starts again at once leaves both parties connected', async () => {
     await start(1);
     const transfer = await transfers.joined();
     follow(transfer);
@@ -114,7 +114,7 @@ describe('rtpengine dies', () => {
     await endsWell(transfer);
   });
 
-  it('while the agent talks to whoever answered: they go on, and are joined afterwards', async () => {
+  it('while the agent talks to the callee leaves both parties connected, and they are joined afterwards', async () => {
     await start(2);
     const transfer = await transfers.consulting();
     const { call, end } = transfer;
@@ -128,7 +128,7 @@ describe('rtpengine dies', () => {
     await endsWell(transfer);
   });
 
-  it('while the agent talks to whoever answered, and it was the only one: both get BYE', async () => {
+  it('while the agent talks to the callee ends both calls when it was the only one', async () => {
     await start(1);
     const { call, leg, end } = await transfers.consulting();
     world.rtpengine.kill();
@@ -141,7 +141,7 @@ describe('rtpengine dies', () => {
     await nothingLeft();
   });
 
-  it('while the other number rings: it is cancelled, and the caller goes on with the agent', async () => {
+  it('while the other number rings cancels that call, and the caller continues with the agent', async () => {
     await start(2);
     const { call, leg } = await transfers.dialled();
     leg.respond('180 Ringing');
@@ -158,8 +158,8 @@ describe('rtpengine dies', () => {
   });
 });
 
-describe('the gateway dies', () => {
-  it('together with rtpengine under two joined calls: both parties go on', async () => {
+describe('a gateway that dies', () => {
+  it('together with rtpengine under two joined calls leaves both parties connected', async () => {
     await start(2);
     const transfer = await transfers.joined();
     follow(transfer);
@@ -172,8 +172,8 @@ describe('the gateway dies', () => {
   });
 });
 
-describe('the SIP server dies', () => {
-  it('under two joined calls: nobody hears anything of it, and the end of one still ends the other', async () => {
+describe('a SIP server that dies', () => {
+  it('under two joined calls leaves their audio untouched, and the end of one still ends the other', async () => {
     await start(1);
     const { call, leg, end } = await transfers.joined();
     world.killSipServer();
@@ -196,8 +196,8 @@ describe('the SIP server dies', () => {
   });
 });
 
-describe('Redis dies', () => {
-  it('under two joined calls: they go on, and what they leave is there when it is back', async () => {
+describe('Redis, when it dies', () => {
+  it('under two joined calls, leaves them connected, and their records are written when it is back', async () => {
     await start(1);
     const transfer = await transfers.joined();
     world.killRedis();
@@ -207,8 +207,8 @@ describe('Redis dies', () => {
   });
 });
 
-describe('the caller', () => {
-  it('hangs up while both calls move to another rtpengine: the other party gets BYE, and nothing is left', async () => {
+describe('a caller who hangs up', () => {
+  it('while both calls move to another rtpengine ends the other call with BYE and leaves nothing', async () => {
     await start(2);
     const { call, leg, end } = await transfers.joined();
     killBusy();

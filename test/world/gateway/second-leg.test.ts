@@ -30,7 +30,7 @@ const consulting = (): ReturnType<TransferSite<World>['consulting']> => transfer
 const recordOf = (call: AgentCall): ReturnType<TransferSite<World>['recordOf']> => transfers.recordOf(call);
 
 describe('a transfer whose REFER is refused', () => {
-  it('is a call of ours: both parties hear each other, the caller’s carrier gets nothing, and the agent is gone', async () => {
+  it('becomes a second call: both parties hear each other, the caller’s carrier gets nothing, and the agent leaves', async () => {
     const { call, leg, end } = await joined();
     expect(leg.invite.startLine).toContain(`INVITE sip:${TO}@`);
     expect(leg.invite.header('From')).toContain(`<sip:${NUMBER}@`);
@@ -58,7 +58,7 @@ describe('a transfer whose REFER is refused', () => {
     expect(await recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP', legs: [{ to: TO, reason: 'PEER_HANGUP' }] });
   });
 
-  it('leaves the caller with the agent when the other party is busy, and says so', async () => {
+  it('leaves the caller with the agent, which gets the reason, when the other party is busy', async () => {
     const { call, leg } = await dialled();
     leg.respond('486 Busy Here');
     await leg.request('ACK');
@@ -70,7 +70,7 @@ describe('a transfer whose REFER is refused', () => {
     expect(await recordOf(call)).toMatchObject({ reason: 'CALLER_HANGUP', legs: [{ reason: 'BUSY', answered_at: null }] });
   });
 
-  it('[3325 §8] is not dialled through a trunk that would get P-Asserted-Identity without being trusted', async () => {
+  it('[3325 §8] is not placed through a trunk that would get P-Asserted-Identity without being trusted', async () => {
     const setHeader = async (header: string | null): Promise<void> => {
       const updates = { type: 'outbound', sip_endpoint: site.trunk.endpoint, caller_id_header: header };
       expect((await world.api('POST', '/sip/update', { phone_number: NUMBER, updates })).status).toBe(200);
@@ -85,7 +85,7 @@ describe('a transfer whose REFER is refused', () => {
     await setHeader(null);
   });
 
-  it('lets the caller hear that it rings, and cancels when he hangs up', async () => {
+  it('lets the caller hear ringback, and is cancelled when the caller hangs up', async () => {
     const { call, leg } = await dialled();
     leg.respond('180 Ringing');
     await call.end.hearsAgent();
@@ -94,7 +94,7 @@ describe('a transfer whose REFER is refused', () => {
     expect(cancel.header('Reason')).toContain('PEER_HANGUP');
   });
 
-  describe('with early media', () => {
+  describe('a second call with early media', () => {
     const [EARLY = 0] = g711.mulaw.encode(new Int16Array([3_000]));
     const hears = ({ end }: AgentCall, byte: number): number =>
       end.peer.received.filter(({ packet }) => packet.payload.every((one) => one === byte)).length;
@@ -107,7 +107,7 @@ describe('a transfer whose REFER is refused', () => {
       await world.until(async () => (await spoken()) > PACKETS - 5);
     };
 
-    it('lets the caller hear it, while the agent has the caller; then both parties have each other', async () => {
+    it('lets the caller hear it, and the agent the caller; then both parties hear each other', async () => {
       const { call, leg } = await dialled();
       const end = (await CarrierEnd.open()).connect(leg.invite.body);
       leg.respond('183 Session Progress', { body: end.sdp() });
@@ -136,7 +136,7 @@ describe('a transfer whose REFER is refused', () => {
       await Promise.all([first.close(), second.close()]);
     });
 
-    it('hears the briefing first, and is joined afterwards', async () => {
+    it('makes the callee hear the briefing first, and joins the calls afterwards', async () => {
       const call = await transfers.talking();
       call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, briefing: 'Kim wants a room for two.' } });
       const leg = await site.trunk.call();
@@ -153,7 +153,7 @@ describe('a transfer whose REFER is refused', () => {
     });
   });
 
-  it('that the organization may not dial fails as before', async () => {
+  it('fails as before when the organization may not place the call', async () => {
     const call = await transfers.talking();
     await refused(call, '+819012345678');
     expect(await call.bot.message('transfer')).toMatchObject({ transfer: { id: 't1', state: 'failed', status: 603 } });
@@ -182,7 +182,7 @@ describe('a transfer whose REFER is refused', () => {
     await end.close();
   });
 
-  it('with a briefing is no REFER: the other party hears it before both are joined', async () => {
+  it('with a briefing needs no REFER: the other party hears it before both are joined', async () => {
     const call = await transfers.talking();
     call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, briefing: 'Kim wants a room for two.' } });
     const leg = await site.trunk.call();
@@ -199,7 +199,7 @@ describe('a transfer whose REFER is refused', () => {
     await end.close();
   });
 
-  it('gives the caller back when the other party hangs up in the briefing; without permission nothing is briefed', async () => {
+  it('gives the caller back when the other party hangs up in the briefing; without permission there is no briefing', async () => {
     const call = await transfers.talking();
     const ask = (to: string): void =>
       call.bot.send({ event: 'transfer', transfer: { id: 't1', to, briefing: 'Kim wants a room. '.repeat(20) } });
@@ -218,10 +218,10 @@ describe('a transfer whose REFER is refused', () => {
     await end.close();
   });
 
-  describe('with a consultation', () => {
+  describe('a transfer with a consultation', () => {
     const AGENT = Buffer.alloc(8_000, 0x90);
 
-    it('lets the agent talk there first, while the caller hears music; then both are joined and the agent leaves', async () => {
+    it('lets the agent talk to the callee while the caller hears music; then both are joined and the agent leaves', async () => {
       const { call, leg, end } = await consulting();
       await botHears(call, end, 7_000);
       call.bot.say(AGENT);
@@ -259,7 +259,7 @@ describe('a transfer whose REFER is refused', () => {
       await end.close();
     });
 
-    it.each(['cancel', 'hang up'])('gives the caller back to the agent: %s', async (how) => {
+    it.each(['cancel', 'hang up'])('gives the caller back to the agent on %s', async (how) => {
       const { call, leg, end } = await consulting();
       if (how === 'cancel') {
         call.bot.send({ event: 'transfer', transfer: { id: 't2', step: 'cancel' } });
@@ -299,7 +299,7 @@ describe('a transfer whose REFER is refused', () => {
     });
   });
 
-  it('goes on when the gateway is killed: both parties hear each other, and each may hang up', async () => {
+  it('continues when the gateway is killed: both parties hear each other, and each may hang up', async () => {
     const { call, leg, end } = await joined();
     world.killGateway();
     // rtpengine knows nothing of it.

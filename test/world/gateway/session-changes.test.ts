@@ -31,7 +31,7 @@ const versionOf = ({ body }: WireMessage): number => Number(/^o=trunkline \d+ (\
 const codeOf = (answer: WireMessage): string => /"(\w+):/.exec(answer.header('Warning') ?? '')?.[1] ?? '';
 
 describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (method) => {
-  it('[3264 §8] [4028 §7.4] the same SDP gets the same answer to the letter', async () => {
+  it('[3264 §8] [4028 §7.4] gets the same answer, byte by byte, to the same SDP', async () => {
     const { call, ok } = await answered();
     for (let refresh = 0; refresh < 3; refresh += 1) {
       const again = await change(method, call, ok, SAME);
@@ -40,7 +40,7 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
     await call.hangUp(ok);
   });
 
-  it('[3264 §8] o= has the next version when our side changed, and only then', async () => {
+  it('[3264 §8] gets the next version in o= when our side changed, and only then', async () => {
     const { call, ok } = await answered();
     const held = await change(method, call, ok, HELD);
     const heldAgain = await change(method, call, ok, HELD.replace('o=carrier 1 1', 'o=carrier 1 2'));
@@ -63,14 +63,14 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
     ['recvonly', 'sendonly', offerSdp({ direction: 'recvonly' })],
     ['c=0.0.0.0', 'recvonly', offerSdp({ address: '0.0.0.0' })],
     ['sendonly for the whole session', 'recvonly', SAME.replace('a=sendrecv\r\n', '').replace('t=0 0', 't=0 0\r\na=sendonly')],
-  ])('[3264 §8.4] every spelling of hold: %s is answered with %s', async (_what, direction, sdp) => {
+  ])('[3264 §8.4] that holds the call by %s gets %s', async (_what, direction, sdp) => {
     const { call, ok } = await answered();
     expect((await change(method, call, ok, sdp)).body).toContain(`a=${direction}\r\n`);
     expect((await change(method, call, ok, SAME)).body).toContain('a=sendrecv\r\n');
     await call.hangUp(ok);
   });
 
-  it('[3264 §8.4] held by c=0.0.0.0 the carrier hears nothing, and everything again afterwards', async () => {
+  it('[3264 §8.4] that holds by c=0.0.0.0 stops the audio to the carrier, which hears all again afterwards', async () => {
     const end = await CarrierEnd.open();
     const { call, ok } = await answered(end.sdp());
     end.connect(ok.body);
@@ -86,7 +86,7 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
     await end.close();
   });
 
-  it('[3264 §8.3.1] another address and port: audio follows, both ways', async () => {
+  it('[3264 §8.3.1] to another address and port moves audio, both ways', async () => {
     const first = await CarrierEnd.open();
     const { call, ok } = await answered(first.sdp());
     first.connect(ok.body);
@@ -101,7 +101,7 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
     await Promise.all([first.close(), second.close()]);
   });
 
-  it('[3264 §8.3.2] another codec and another type for telephone-events: audio and digits go on, both ways', async () => {
+  it('[3264 §8.3.2] to another codec and another type for telephone-events keeps audio and digits, both ways', async () => {
     const first = await CarrierEnd.open();
     const { call, ok } = await answered(first.sdp());
     first.connect(ok.body);
@@ -120,7 +120,7 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
     ['a codec that is not ours', offerSdp({ payloads: '9 101' }), 'NO_COMMON_CODEC'],
     ['no encryption', offerSdp({ profile: 'RTP/AVP', crypto: [] }), 'SRTP_REQUIRED'],
     ['an IPv6 address', SAME.replaceAll('IN IP4 127.0.0.1', 'IN IP6 ::1'), 'ADDRESS_FAMILY_UNSUPPORTED'],
-  ])('[3261 §14.2] %s is refused with 488, and the call goes on as it was', async (_what, sdp, reason) => {
+  ])('[3261 §14.2] to %s gets 488, and the call continues as it was', async (_what, sdp, reason) => {
     const { call, ok } = await answered();
     const refused = await change(method, call, ok, sdp);
     expect([refused.status, codeOf(refused)]).toEqual([488, reason]);
@@ -128,7 +128,7 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
     await call.hangUp(ok);
   });
 
-  it('[3264 §8.1] an m-line more beside the audio is refused in its place', async () => {
+  it('[3264 §8.1] with one more m-line beside the audio gets that line refused in its place', async () => {
     const { call, ok } = await answered();
     const answer = await change(method, call, ok, `${SAME}m=video 40010 RTP/SAVP 96\r\na=rtpmap:96 H264/90000\r\n`);
     expect(answer.body.match(/^m=\w+ \d+/gm)).toEqual([expect.stringMatching(/^m=audio [1-9]/), 'm=video 0']);
@@ -136,8 +136,8 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
   });
 });
 
-describe('UPDATE without SDP', () => {
-  it('[3311 §5.2] [4028 §7.4] is a refresh: 200 without a body', async () => {
+describe('an UPDATE without SDP', () => {
+  it('[3311 §5.2] [4028 §7.4] refreshes the session and gets 200 without a body', async () => {
     const { call, ok } = await answered();
     const answer = await call.request('UPDATE', ok);
     expect([answer.status, answer.body, answer.header('Contact')]).toEqual([200, '', ok.header('Contact')]);
@@ -160,7 +160,7 @@ describe('a change that rtpengine has not answered yet', () => {
     ['UPDATE', 'INVITE'],
     ['UPDATE', 'UPDATE'],
   ] as const)(
-    '[3261 §14.2] [3311 §5.2] %s, then %s: the second gets 500 with Retry-After of 0 to 10 s, the first its answer',
+    '[3261 §14.2] [3311 §5.2] by %s makes a second one by %s get 500 with Retry-After of 0 to 10 s, and gets its own answer',
     async (one, two) => {
       const { call, ok } = await answered();
       const { final } = await waiting(one, call, ok);
@@ -176,7 +176,7 @@ describe('a change that rtpengine has not answered yet', () => {
     },
   );
 
-  it('[3261 §15.1.2] BYE while a re-INVITE waits: 200 to the BYE, 487 to the re-INVITE, and nothing is left', async () => {
+  it('[3261 §15.1.2] gets 487 to its re-INVITE when BYE comes, which gets 200, and leaves nothing', async () => {
     const { call, ok } = await answered();
     const { final } = await waiting('INVITE', call, ok);
     await call.hangUp(ok);

@@ -45,24 +45,24 @@ const timerOf = (answer: WireMessage): (number | string | undefined)[] => [
   answer.header('Require'),
 ];
 
-describe.each(SENDERS)('%s', (_method, send) => {
+describe.each(SENDERS)('the session timer of an %s', (_method, send) => {
   it.each([
     ['no refresher', ['Supported: timer', 'Session-Expires: 1800'], '1800;refresher=uac', 'timer'],
     ['refresher=uac', ['Supported: 100rel, timer', 'Session-Expires: 600;refresher=uac'], '600;refresher=uac', 'timer'],
     ['refresher=uas', ['Supported: timer', 'Session-Expires: 600;refresher=uas'], '600;refresher=uas', 'timer'],
     ['timer in Require', ['Require: timer', 'Session-Expires: 90'], '90;refresher=uac', 'timer'],
-    ['a proxy asks, the caller knows no timers', ['Session-Expires: 1800'], '1800;refresher=uas', undefined],
+    ['a proxy asks, the caller does not support timers', ['Session-Expires: 1800'], '1800;refresher=uas', undefined],
     ['a proxy asks for too little', ['Session-Expires: 30'], '90;refresher=uas', undefined],
     ['the compact form', ['Supported: timer', 'x: 300;refresher=uas'], '300;refresher=uas', 'timer'],
-  ])('[4028 §9] Session-Expires, %s', async (_what, extra, expires, require) => {
+  ])('[4028 §9] follows Session-Expires: %s', async (_what, extra, expires, require) => {
     expect(timerOf(await send(extra))).toEqual([200, expires, require]);
   });
 
-  it('[4028 §9] without Session-Expires no timer runs', async () => {
+  it('[4028 §9] does not run without Session-Expires', async () => {
     expect(timerOf(await send(['Supported: timer']))).toEqual([200, undefined, undefined]);
   });
 
-  it('[4028 §6] less than 90 s from a caller that knows timers: 422 with Min-SE', async () => {
+  it('[4028 §6] below 90 s gets 422 with Min-SE when the caller supports timers', async () => {
     const answer = await send(['Supported: timer', 'Session-Expires: 89;refresher=uac']);
     expect([answer.status, answer.header('Min-SE')]).toEqual([422, '90']);
     expect(answer.header('Warning')).toContain('SESSION_INTERVAL_TOO_SMALL');

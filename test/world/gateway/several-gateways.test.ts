@@ -112,7 +112,7 @@ describe('two gateways on one SIP server, one Redis and one rtpengine', () => {
     await nothingLeft();
   });
 
-  it('one is killed: the other’s calls go on, its own places are free after a lease, and what it left is freed when it is back', async () => {
+  it('survive the end of one: the other’s calls continue, its slots are free after a lease, and the rest when it is back', async () => {
     const pair = [await talking(NUMBERS[0]), await talking(NUMBERS[1])] as const;
     const all = (await world.api('GET', '/v1/calls?state=live', undefined, { gateway: OTHER })).json['calls'] as {
       call_id: string;

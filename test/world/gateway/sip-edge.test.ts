@@ -49,9 +49,9 @@ async function hangUp(callId: string, ok: WireMessage, from?: string): Promise<v
   expect((await finalOf(callId, '2 BYE')).status).toBe(200);
 }
 
-describe('what stands in the way of a first call', () => {
+describe('the gateway, for a first call of an unusual peer,', () => {
   it.each(['203.0.113.9:5061', 'sbc.carrier.invalid', '[2001:db8::9]:5061'])(
-    '[3261 §18.2.2] a Via that names another place (%s): the answers come back on the connection',
+    '[3261 §18.2.2] answers on the connection when Via names another place (%s)',
     async (sentBy) => {
       const callId = `via-${sentBy}`;
       const via = `SIP/2.0/TLS ${sentBy};branch=z9hG4bKvia${sentBy.length.toString()}`;
@@ -68,7 +68,7 @@ describe('what stands in the way of a first call', () => {
     ['tag', { tag: 'YWJj+ZGVm/Z2hp==' }],
     ['tag', { tag: 'a@b:c,d(e)[f]{g}?&$#^' }],
     ['branch', { branch: 'z9hG4bKYWJj/ZGVm==' }],
-  ])('a %s that is no word or token of the grammar makes a call like any other: %j', async (_what, { callId, tag, branch }) => {
+  ])('takes a %s that is no word or token of the grammar: %j', async (_what, { callId, tag, branch }) => {
     const id = callId ?? `opaque-${String((serial += 1))}`;
     const spelt = (lines: readonly string[]): string[] =>
       lines.map((line) => (tag === undefined ? line : line.replace(';tag=edge', `;tag=${tag}`)));
@@ -89,7 +89,7 @@ describe('what stands in the way of a first call', () => {
     expect(await gateway.record(id)).toMatchObject({ reason: 'API_STOPPED' });
   });
 
-  it('[3261 §8.2.2.2] the same INVITE by another way gets 482, and the first one its call', async () => {
+  it('[3261 §8.2.2.2] answers the same INVITE by another way with 482, and the first one as usual', async () => {
     const callId = 'merged@carrier';
     peer.send(requestLines('INVITE', callId), offerSdp());
     peer.send(requestLines('INVITE', callId), offerSdp());
@@ -101,7 +101,7 @@ describe('what stands in the way of a first call', () => {
     );
   });
 
-  it('[3261 §7.3.3] [3261 §7.3.1] compact names, folded lines, UTF-8 and a header of 8 kB make a call like any other', async () => {
+  it('[3261 §7.3.3] [3261 §7.3.1] takes compact names, folded lines, UTF-8 and a header of 8 kB', async () => {
     const callId = 'spelling@carrier';
     const from = '"Zoë 李" <sip:+15550100999@carrier>';
     const lines = requestLines('INVITE', callId, { from, extra: [`X-Long: ${'x'.repeat(8_000)}`, 'Subject: one', '\ttwo'] }).map((line) =>
@@ -119,7 +119,7 @@ describe('what stands in the way of a first call', () => {
     expect(await gateway.record(callId)).toMatchObject({ from: '+15550100999' });
   });
 
-  it('[3261 §12.1.1] [3261 §16.12] Record-Route comes back in order in the 200, and our BYE goes by it', async () => {
+  it('[3261 §12.1.1] [3261 §16.12] returns Record-Route in order in the 200, and routes its BYE by it', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     const routes = ['<sip:one.carrier.invalid;lr>', '<sip:two.carrier.invalid;lr;x=1>'];
     const ok = await call.answered(
@@ -152,7 +152,7 @@ describe('a request that is malformed', () => {
     ['CSeq', 'numbers', 'one INVITE', 'Bad CSeq Header'],
     ['Max-Forwards', 'numbers', '-1', 'Bad Max-Forwards Header'],
     ['Via', 'parameters', 'SIP/2.0/TLS carrier;;branch=z9hG4bK1', 'Bad Via Header'],
-  ])('[3261 §21.4.1] by its %s, for its %s, gets 400 with a Warning, is logged and counted', async (name, _what, value, problem) => {
+  ])('[3261 §21.4.1] by its %s, for its %s, gets 400 with a Warning, and is logged and counted', async (name, _what, value, problem) => {
     const before = gateway.sipServer.totals.malformed;
     const callId = `malformed-${name}`;
     const broken = (line: string): string =>

@@ -80,8 +80,8 @@ async function stop(): Promise<void> {
   for (const { call_id: id } of await live()) expect((await world.api('POST', `/v1/calls/${id}/stop`, {})).status).toBe(200);
 }
 
-describe('kill -9 of the SIP server, with calls held', () => {
-  it('a carrier that comes back only when it has something to say does everything in its call', async () => {
+describe('a kill -9 of the SIP server, with calls up,', () => {
+  it('lets a carrier that comes back only with a request send every request in its call', async () => {
     const call = await talking();
     await killed();
     await call.heardAfter(performance.now());
@@ -96,7 +96,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await leftNothing();
   });
 
-  it('a BYE that comes before the gateway is back waits for it: the record says who hung up', async () => {
+  it('lets a BYE that comes before the gateway is back wait for it: the record has who hung up', async () => {
     const call = await talking();
     world.killSipServer();
     world.network.setFate(CONTROL_PORT, 'refused');
@@ -111,7 +111,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await leftNothing();
   });
 
-  it('a carrier that never comes back, but accepts our connection, is asked within 10 s and gets the BYE of the API', async () => {
+  it('makes the gateway query a carrier that accepts its connection within 10 s, and send it the BYE of the API', async () => {
     const carrier = await carrierThatListens();
     const call = await talking(carrier.port);
     await killed();
@@ -125,7 +125,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await leftNothing();
   });
 
-  it('a carrier that came back gets our BYE on the connection that it spoke on', async () => {
+  it('makes the gateway send its BYE on the connection that a carrier came back with', async () => {
     const call = await talking();
     await killed();
     await reconnect(call);
@@ -136,7 +136,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await leftNothing();
   });
 
-  it('a call that the API ends meanwhile gets its BYE when the SIP server is back', async () => {
+  it('delays the BYE of a call that the API ends until the SIP server is back', async () => {
     const carrier = await carrierThatListens();
     const call = await talking(carrier.port);
     world.killSipServer();
@@ -149,7 +149,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await leftNothing();
   });
 
-  it('a carrier that does not have the call any more ends it, and one that cannot be reached does not', async () => {
+  it('ends the call of a carrier that answers 481, and not that of one that cannot be reached', async () => {
     const carrier = await carrierThatListens();
     const [gone, away] = [await talking(carrier.port), await talking()];
     await killed();
@@ -164,7 +164,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await leftNothing();
   });
 
-  it('a 200 without its ACK goes out again', async () => {
+  it('makes the gateway send a 200 without ACK again', async () => {
     const carrier = await carrierThatListens();
     const call = await CarrierCall.open(world, NUMBER);
     calls.push(call);
@@ -181,7 +181,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await leftNothing();
   });
 
-  it('an INVITE without an answer is freed, and its Call-ID with a new branch is a new call', async () => {
+  it('frees an INVITE without an answer, and its Call-ID with a new branch makes a new call', async () => {
     const call = await CarrierCall.open(world, NUMBER);
     calls.push(call);
     world.rtpengine.stall();
@@ -200,7 +200,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await leftNothing();
   });
 
-  it('the gateway with it: the calls are resumed', async () => {
+  it('and of the gateway lets the calls be resumed', async () => {
     const call = await talking();
     await areKept(world, 1);
     world.killSipServer();
@@ -214,7 +214,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await leftNothing();
   });
 
-  it('twice in a row', async () => {
+  it('leaves the call in progress when it happens twice in a row', async () => {
     const call = await talking();
     await killed();
     await killed();
@@ -227,7 +227,7 @@ describe('kill -9 of the SIP server, with calls held', () => {
     await leftNothing();
   });
 
-  it('a stranger cannot act in a call that was taken over; the journal is for its owner alone', async () => {
+  it('gives a stranger no access to a call that was taken over; only its owner may read the journal', async () => {
     const call = await talking();
     await killed();
     call.over(await world.carrier('127.0.0.9'));

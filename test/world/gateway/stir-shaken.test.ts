@@ -48,8 +48,8 @@ async function called(header: string | null): Promise<{ answer: WireMessage; rec
   return { answer, record: await gateway.record(call.callId) };
 }
 
-describe('STIR/SHAKEN on the wire', () => {
-  it('[8224 §6.2.2] with all of it refused, each failure has its status, and a valid identity is answered', async () => {
+describe('STIR/SHAKEN', () => {
+  it('[8224 §6.2.2] gets each failure its status when all are refused, and lets a valid identity through', async () => {
     await start('[missing, stale, bad-info, credential, invalid]');
     const cases: readonly (readonly [string | null, number, string, string])[] = [
       [null, 428, 'Use Identity Header', 'IDENTITY_REQUIRED'],
@@ -76,7 +76,7 @@ describe('STIR/SHAKEN on the wire', () => {
     });
   });
 
-  it('by default all of it is recorded and nothing refused; the short form is read, and of two headers that of SHAKEN', async () => {
+  it('is recorded and refuses nothing by default; the short form works, and of two headers that of SHAKEN counts', async () => {
     await start('[]');
     expect((await called(null)).record).toMatchObject({ sip_status: 200, identity: { verdict: 'missing' } });
     const wrong = await called(`Identity: ${identity({ claims: { dest: { tn: ['15550100999'] } } })}`);

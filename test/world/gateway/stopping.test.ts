@@ -15,7 +15,7 @@ it.each(['drain', 'park'] as const)('a gateway that ends by %s leaves the SIP se
   }
 });
 
-it('a gateway that drains until its last call has ended keeps nothing of that call', async () => {
+it('a gateway that drains until its last call has ended leaves nothing of that call in Redis', async () => {
   const world = await World.start();
   try {
     const call = new HandMadeCall(await world.carrier(), '+15550100100');

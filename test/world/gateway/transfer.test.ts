@@ -44,8 +44,8 @@ async function ended(reason: string): Promise<void> {
   expect(gateway.records.map((record) => record.reason)).toEqual([reason]);
 }
 
-describe('a transfer on the wire', () => {
-  it('[3515 §2.1] [3892 §2.1] is a REFER in the dialog with the number at the carrier’s host; after NOTIFY 200 we hang up', async () => {
+describe('a transfer by REFER', () => {
+  it('[3515 §2.1] [3892 §2.1] is sent in the dialog with the number at the carrier’s host; after NOTIFY 200 we hang up', async () => {
     const refer = await referred();
     expect(refer.header('Refer-To')).toBe(`<sip:${TARGET}@127.0.0.1;user=phone>`);
     expect(refer.header('Referred-By')).toBe(ok.header('Contact'));
@@ -62,7 +62,7 @@ describe('a transfer on the wire', () => {
     await ended('TRANSFERRED');
   });
 
-  it('takes a SIP URI as it is', async () => {
+  it('names a SIP URI as it was given', async () => {
     const refer = await referred('sip:sales@pbx.example;transport=tcp');
     expect(refer.header('Refer-To')).toBe('<sip:sales@pbx.example;transport=tcp>');
     answerWith(gateway.peer, refer, '603 Decline');
@@ -73,7 +73,7 @@ describe('a transfer on the wire', () => {
     expect(gateway.records[0]?.signalling_error).toBe('REFER: answered with 603');
   });
 
-  it('whose target is busy is told to the agent, and the call goes on: the next one is a REFER again', async () => {
+  it('fails when its target is busy, and the agent learns it; the call continues, and the next transfer is a REFER again', async () => {
     answerWith(gateway.peer, await referred(), '202 Accepted');
     await time.until(() => gateway.told.length === 1);
     expect((await notify('486 Busy Here', 'terminated;reason=noresource')).status).toBe(200);
@@ -90,7 +90,7 @@ describe('a transfer on the wire', () => {
     await ended('CALLER_HANGUP');
   });
 
-  it('that the carrier accepted ends as TRANSFERRED when the carrier hangs up', async () => {
+  it('ends the call as TRANSFERRED when the carrier accepts it and then hangs up', async () => {
     answerWith(gateway.peer, await referred(), '202 Accepted');
     await time.settle();
     expect(gateway.told).toEqual([progress('accepted', 202)]);
@@ -98,14 +98,14 @@ describe('a transfer on the wire', () => {
     await ended('TRANSFERRED');
   });
 
-  it('[3261 §12.2.1.2] whose REFER gets 481 ends the call when OPTIONS gets it too', async () => {
+  it('[3261 §12.2.1.2] ends the call when it gets 481 and OPTIONS gets it too', async () => {
     answerWith(gateway.peer, await referred(), '481 Call/Transaction Does Not Exist');
     answerWith(gateway.peer, await call.incoming('OPTIONS'), '481 Call/Transaction Does Not Exist');
     await ended('INTERNAL_ERROR');
     expect(gateway.told).toEqual([progress('failed', 481)]);
   });
 
-  it('[3265 §3.2.4] that nobody asked for: its NOTIFY gets 481, whatever is in it', async () => {
+  it('[3265 §3.2.4] is required before a NOTIFY, which gets 481 otherwise, whatever its body', async () => {
     expect((await notify('200 OK')).status).toBe(481);
     expect((await notify('200 OK', 'active', 'presence')).status).toBe(481);
     const answer = await call.request('NOTIFY', ok, 'x', ['Event: refer', 'Subscription-State: active', 'Content-Type: text/plain']);

@@ -29,8 +29,8 @@ async function invited(): Promise<WireMessage> {
 
 const options = (): Promise<WireMessage> => new HandMadeCall(peer, 'sip:127.0.0.1').request('OPTIONS', addressed('<sip:127.0.0.1>'));
 
-describe('when the trunk takes no calls', () => {
-  it('[3261 §21.5.4] max_calls in progress: INVITE and OPTIONS get 503 OVERLOADED with Retry-After', async () => {
+describe('an INVITE, as OPTIONS,', () => {
+  it('[3261 §21.5.4] gets 503 OVERLOADED with Retry-After at max_calls in progress', async () => {
     const calls = await Promise.all(
       [1, 2].map(async () => {
         const call = new HandMadeCall(peer, NUMBER);
@@ -51,7 +51,7 @@ describe('when the trunk takes no calls', () => {
     expect((await invited()).status).toBe(200);
   });
 
-  it('[3261 §21.5.4] no media relay: INVITE and OPTIONS get 503 MEDIA_UNAVAILABLE, and 200 when it is back', async () => {
+  it('[3261 §21.5.4] gets 503 MEDIA_UNAVAILABLE without a media relay, and 200 when it is back', async () => {
     gateway.rtpengine.kill();
     await gateway.until(async () => (await options()).status === 503);
     for (const answer of [await invited(), await options()]) {
@@ -64,7 +64,7 @@ describe('when the trunk takes no calls', () => {
   });
 
   // The last one: the gateway ends with it.
-  it('[3261 §21.5.4] draining: INVITE and OPTIONS get 503 with Retry-After, a call in progress goes on to its end', async () => {
+  it('[3261 §21.5.4] gets 503 with Retry-After while the gateway drains, and a call in progress continues to its end', async () => {
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(offerSdp());
     const stopped = gateway.stopGateway('drain');

@@ -23,10 +23,10 @@ const registration = async (): Promise<{ readonly state: string } | undefined> =
   return (json['data'] as { outbound: { registration?: { readonly state: string } } }).outbound.registration;
 };
 
-describe('a trunk that wants a registration', () => {
+describe('a trunk that requires a registration', () => {
   let contact = '';
 
-  it('[3261 §10.2] gets REGISTER over the connection to it, with credentials once it asks; its state shows that', async () => {
+  it('[3261 §10.2] gets REGISTER over its connection, with credentials once it challenges, and its state is registered', async () => {
     expect(await registration()).toBeUndefined();
     await update({ username: 'acme', password: 'secret', registrar: site.trunk.endpoint });
     const peer = await site.trunk.peer();
@@ -48,7 +48,7 @@ describe('a trunk that wants a registration', () => {
     expect(site.trunk.peers).toHaveLength(1);
   });
 
-  it('[5923] may send its requests over that connection: a call to the registered number is taken', async () => {
+  it('[5923] may send requests over that connection: the gateway answers a call to the registered number', async () => {
     const directions = ['inbound', { type: 'outbound', sip_endpoint: site.trunk.endpoint, username: 'acme', password: 'secret' }];
     await site.gateway.api('POST', '/sip/attach', { phone_number: FROM, directions, service: 'sip' });
     const peer = await site.trunk.peer();
@@ -82,7 +82,7 @@ describe('a trunk that wants a registration', () => {
     expect(site.trunk.peers).toHaveLength(1);
   });
 
-  it('[3261 §10.2.2] is told when the registration goes; what it refuses is shown', async () => {
+  it('[3261 §10.2.2] gets the end of the registration; the API shows its refusal', async () => {
     const peer = await site.trunk.peer();
     const gone = await peer.request('REGISTER');
     expect([gone.header('Expires'), gone.header('To')]).toEqual(['0', '<sip:acme@127.0.0.1>']);

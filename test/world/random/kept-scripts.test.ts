@@ -13,7 +13,7 @@ const KEPT: readonly (readonly [fault: string, script: readonly Step[]])[] = [
     ],
   ],
   [
-    'an rtpengine that stood still when its gateway died and started again is asked for what is left on it when it goes on',
+    'an rtpengine that stalled across a restart of its gateway gets queries for its leftover sessions once it runs',
     [
       { do: 'stall', part: 'rtpengine-1' },
       { do: 'call', number: 'own', late: false },

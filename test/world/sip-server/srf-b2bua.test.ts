@@ -71,7 +71,7 @@ async function connected(): Promise<Legs> {
 }
 
 describe('createB2BUA', () => {
-  it('passes offer, headers, 180 and answer; the caller hangs up, and the callee is told', async () => {
+  it('passes offer, headers, 180 and answer, and sends BYE to the callee when the caller hangs up', async () => {
     const { a, b, uas } = await connected();
     const gone = eventOf(uas, 'destroy');
     expect((await a.ask('BYE')).status).toBe(200);
@@ -79,7 +79,7 @@ describe('createB2BUA', () => {
     respond(callee, await b.request('BYE'), '200 OK');
   });
 
-  it('[3261 §8.1.1] both legs have Call-ID, tags and CSeq of their own; named headers are copied', async () => {
+  it('[3261 §8.1.1] gives both legs Call-ID, tags and CSeq of their own, and copies the named headers', async () => {
     const { sent, invite: offered } = await placed(['X-Account: 42', 'X-Other: 1']);
     expect(offered.header('Call-ID')).not.toBe(sent.callId);
     expect([offered.header('X-Account'), offered.header('X-Other'), offered.body]).toEqual(['42', undefined, PEER_SDP]);
@@ -89,7 +89,7 @@ describe('createB2BUA', () => {
     await callee.request('ACK');
   });
 
-  it('the callee hangs up, and the caller is told', async () => {
+  it('sends BYE to the caller when the callee hangs up', async () => {
     const { a, b, uac } = await connected();
     const gone = eventOf(uac, 'destroy');
     expect((await b.ask('BYE')).status).toBe(200);
@@ -97,7 +97,7 @@ describe('createB2BUA', () => {
     respond(caller, await a.request('BYE'), '200 OK');
   });
 
-  it.each(['486 Busy Here', '603 Decline'])('the callee refuses with %s, and so the caller hears', async (status) => {
+  it.each(['486 Busy Here', '603 Decline'])('passes the refusal %s of the callee to the caller', async (status) => {
     const { sent, invite: offered } = await placed();
     respond(callee, offered, status, { tag: 'b' });
     const refusal = await sent.status(Number(status.slice(0, 3)));
@@ -107,7 +107,7 @@ describe('createB2BUA', () => {
     await callee.request('ACK');
   });
 
-  it('[3261 §9] the caller cancels: 487 to it, CANCEL to the callee', async () => {
+  it('[3261 §9] sends 487 to a caller who cancels, and CANCEL to the callee', async () => {
     const { sent, invite: offered } = await placed();
     respond(callee, offered, '180 Ringing', { tag: 'b' });
     await sent.status(180);
@@ -120,7 +120,7 @@ describe('createB2BUA', () => {
     await expect(outcome).rejects.toMatchObject({ status: 487 });
   });
 
-  it('the caller cancels as the callee answers: the callee gets ACK and BYE', async () => {
+  it('sends ACK and BYE to a callee who answers as the caller cancels', async () => {
     const { sent, invite: offered } = await placed();
     respond(callee, offered, '180 Ringing', { tag: 'b' });
     await sent.status(180);
@@ -134,7 +134,7 @@ describe('createB2BUA', () => {
     await expect(outcome).rejects.toBeDefined();
   });
 
-  it('[3262 §3] [3262 §4] reliable 183 on both legs: each has its own RSeq and PRACK, then the 200 comes', async () => {
+  it('[3262 §3] [3262 §4] passes a reliable 183 with an RSeq and a PRACK of each leg, then the 200', async () => {
     const { sent, invite: offered } = await placed(['Supported: 100rel']);
     respond(callee, offered, '183 Session Progress', { tag: 'b', extra: ['Require: 100rel', 'RSeq: 9'], body: ANSWER });
     const prackB = await callee.request('PRACK');

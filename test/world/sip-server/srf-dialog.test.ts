@@ -59,8 +59,8 @@ async function hungUp({ ours, theirs }: Ends): Promise<void> {
 describe.each([
   ['UAS', asUas],
   ['UAC', asUac],
-])('in a dialog as %s', (_role, connect) => {
-  it('[3261 §14.1] modify: the re-INVITE has the new SDP, its answer is the result, the ACK follows', async () => {
+])('a dialog as %s', (_role, connect) => {
+  it('[3261 §14.1] sends the new SDP in a re-INVITE on modify, returns its answer and sends ACK', async () => {
     const ends = await connect();
     const modified = ends.ours.modify(sdpOf(40_002));
     const reInvite = await ends.theirs.request('INVITE');
@@ -72,7 +72,7 @@ describe.each([
     await hungUp(ends);
   });
 
-  it('[3261 §14.1] modify that the peer refuses: the application is told, the call goes on', async () => {
+  it('[3261 §14.1] rejects a modify that the peer refuses, and the call continues', async () => {
     const ends = await connect();
     const modified = ends.ours.modify(sdpOf(40_002)).catch((error: unknown) => error);
     respond(ends.peer, await ends.theirs.request('INVITE'), '488 Not Acceptable Here');
@@ -81,7 +81,7 @@ describe.each([
     await hungUp(ends);
   });
 
-  it('[3261 §14.2] the peer’s re-INVITE is a modify event, or answered by the application’s side itself', async () => {
+  it('[3261 §14.2] emits the peer’s re-INVITE as a modify event, or answers it itself', async () => {
     const ends = await connect();
     expect((await ends.theirs.ask('INVITE', { body: sdpOf(41_004) })).body).toBe(SDP);
     expect(ends.ours.remote.sdp).toBe(sdpOf(41_004));
@@ -90,7 +90,7 @@ describe.each([
     await hungUp(ends);
   });
 
-  it('[3264 §8.4] hold and unhold by the peer', async () => {
+  it('[3264 §8.4] emits hold and unhold of the peer', async () => {
     const ends = await connect();
     const events: string[] = [];
     for (const name of ['hold', 'unhold']) ends.ours.on(name, () => events.push(name));
@@ -101,7 +101,7 @@ describe.each([
     await hungUp(ends);
   });
 
-  it('[3264 §8.4] hold and unhold by the application', async () => {
+  it('[3264 §8.4] sends hold and unhold of the application', async () => {
     const ends = await connect();
     for (const [order, direction] of [
       ['hold', 'inactive'],
@@ -124,7 +124,7 @@ describe.each([
     ['REFER', '', ''],
     ['NOTIFY', 'message/sipfrag', 'SIP/2.0 200 OK\r\n'],
     ['UPDATE', 'application/sdp', PEER_SDP],
-  ])('[3261 §12.2.1] the application’s %s', async (method, type, body) => {
+  ])('[3261 §12.2.1] sends the application’s %s', async (method, type, body) => {
     const ends = await connect();
     const headers = {
       'X-Own': '1',
@@ -141,7 +141,7 @@ describe.each([
   });
 
   it.each(['INFO', 'MESSAGE', 'OPTIONS', 'REFER', 'NOTIFY', 'UPDATE', 'PUBLISH'])(
-    '[3261 §12.2.2] the peer’s %s is an event, and without a listener 200',
+    '[3261 §12.2.2] emits the peer’s %s, and answers 200 without a listener',
     async (method) => {
       const ends = await connect();
       expect((await ends.theirs.ask(method)).status).toBe(200);
@@ -152,7 +152,7 @@ describe.each([
     },
   );
 
-  it('[3261 §14.1] INVITEs that cross: 491 for the peer’s, the application’s goes on', async () => {
+  it('[3261 §14.1] answers 491 to the peer’s INVITE that crosses that of the application, which continues', async () => {
     const ends = await connect();
     const modified = ends.ours.modify(sdpOf(40_008));
     const reInvite = await ends.theirs.request('INVITE');
@@ -163,7 +163,7 @@ describe.each([
     await hungUp(ends);
   });
 
-  it('[3261 §15] destroy with headers, and nothing more in that dialog', async () => {
+  it('[3261 §15] sends headers with destroy, and nothing more afterwards', async () => {
     const { ours, theirs, peer } = await connect();
     const ended = ours.destroy({ headers: { Reason: 'Q.850;cause=31', 'X-Why': 'done' } });
     const bye = await theirs.request('BYE');
@@ -174,7 +174,7 @@ describe.each([
     await expect(ours.request({ method: 'INFO' })).rejects.toMatchObject({ code: 'ENODIALOG' });
   });
 
-  it('[3261 §15.1.1] a BYE that the peer does not know ends the call all the same', async () => {
+  it('[3261 §15.1.1] ends also when the peer answers 481 to the BYE', async () => {
     const { ours, theirs, peer } = await connect();
     const ended = ours.destroy();
     respond(peer, await theirs.request('BYE'), '481 Call/Transaction Does Not Exist');

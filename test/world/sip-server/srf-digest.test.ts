@@ -43,38 +43,41 @@ describe.each([
   ['401 Unauthorized', 'WWW-Authenticate', 'Authorization'],
   ['407 Proxy Authentication Required', 'Proxy-Authenticate', 'Proxy-Authorization'],
 ])('a challenge by %s', (status, asks, tells) => {
-  it.each(['INVITE', 'REGISTER'])('[3261 §8.1.3.5] [3261 §22.2] %s again: same Call-ID, From and To, CSeq one higher', async (method) => {
-    const peer = await site.udp();
-    const uri = `sip:bob@127.0.0.1:${String(peer.localPort)}`;
-    const call = method === 'INVITE' ? srf.createUAC(uri, { localSdp: SDP, auth }) : undefined;
-    call?.catch(() => undefined);
-    const request = method === 'INVITE' ? undefined : srf.request(uri, { method, auth, headers: { Contact: '<sip:a@127.0.0.1>' } });
-    const first = await peer.request(method);
-    expect(first.header(tells)).toBeUndefined();
-    respond(peer, first, status, { tag: 'd1', extra: [`${asks}: ${CHALLENGE}`] });
-    if (method === 'INVITE') expect(number(await peer.request('ACK'))).toBe(number(first));
-    const second = await peer.request(method);
-    expect(['Call-ID', 'From', 'To'].map((name) => second.header(name))).toEqual(
-      ['Call-ID', 'From', 'To'].map((name) => first.header(name)),
-    );
-    expect(number(second)).toBe(number(first) + 1);
-    expect(isGenuine(second.header(tells) ?? '', method)).toBe(true);
-    expect(second.body).toBe(first.body);
-    if (request !== undefined) {
-      const answer = finalOf(await request);
-      respond(peer, second, '200 OK', { tag: 'd2' });
-      expect((await answer).status).toBe(200);
-      return;
-    }
-    respond(peer, second, '200 OK', { tag: 'd2', body: PEER_SDP });
-    const dialog = (await call)!;
-    expect(dialog.sip.localTag).toBe(/tag=(.*)$/.exec(first.header('From') ?? '')?.[1]);
-    const theirs = PeerDialog.callee(peer, second, 'd2');
-    expect(number(await theirs.request('ACK'))).toBe(number(second));
-    expect((await theirs.ask('BYE')).status).toBe(200);
-  });
+  it.each(['INVITE', 'REGISTER'])(
+    '[3261 §8.1.3.5] [3261 §22.2] makes %s go again with the same Call-ID, From and To, and the next CSeq',
+    async (method) => {
+      const peer = await site.udp();
+      const uri = `sip:bob@127.0.0.1:${String(peer.localPort)}`;
+      const call = method === 'INVITE' ? srf.createUAC(uri, { localSdp: SDP, auth }) : undefined;
+      call?.catch(() => undefined);
+      const request = method === 'INVITE' ? undefined : srf.request(uri, { method, auth, headers: { Contact: '<sip:a@127.0.0.1>' } });
+      const first = await peer.request(method);
+      expect(first.header(tells)).toBeUndefined();
+      respond(peer, first, status, { tag: 'd1', extra: [`${asks}: ${CHALLENGE}`] });
+      if (method === 'INVITE') expect(number(await peer.request('ACK'))).toBe(number(first));
+      const second = await peer.request(method);
+      expect(['Call-ID', 'From', 'To'].map((name) => second.header(name))).toEqual(
+        ['Call-ID', 'From', 'To'].map((name) => first.header(name)),
+      );
+      expect(number(second)).toBe(number(first) + 1);
+      expect(isGenuine(second.header(tells) ?? '', method)).toBe(true);
+      expect(second.body).toBe(first.body);
+      if (request !== undefined) {
+        const answer = finalOf(await request);
+        respond(peer, second, '200 OK', { tag: 'd2' });
+        expect((await answer).status).toBe(200);
+        return;
+      }
+      respond(peer, second, '200 OK', { tag: 'd2', body: PEER_SDP });
+      const dialog = (await call)!;
+      expect(dialog.sip.localTag).toBe(/tag=(.*)$/.exec(first.header('From') ?? '')?.[1]);
+      const theirs = PeerDialog.callee(peer, second, 'd2');
+      expect(number(await theirs.request('ACK'))).toBe(number(second));
+      expect((await theirs.ask('BYE')).status).toBe(200);
+    },
+  );
 
-  it('wrong credentials: the second refusal is the answer', async () => {
+  it('is final when it refuses the credentials for the second time', async () => {
     const peer = await site.udp();
     const call = srf.createUAC(`sip:bob@127.0.0.1:${String(peer.localPort)}`, { localSdp: SDP, auth });
     const told = call.catch((error: unknown) => error);
@@ -85,8 +88,8 @@ describe.each([
   });
 });
 
-describe('in a dialog', () => {
-  it('[3261 §22.2] a BYE challenged by 407 goes again, and the call ends with its answer', async () => {
+describe('a challenge by 407 to a BYE in a dialog', () => {
+  it('[3261 §22.2] makes the BYE go again with credentials, and its answer ends the call', async () => {
     const peer = await site.udp();
     const theirs = await answered(peer, 'x');
     await until(() => uas?.sip.callId === theirs.callId, 'the application has no dialog');
@@ -101,7 +104,7 @@ describe('in a dialog', () => {
     await ended;
   });
 
-  it('a BYE challenged without credentials: the call stays, and another BYE ends it', async () => {
+  it('leaves the call up without credentials, and another BYE ends it', async () => {
     const peer = await site.udp();
     const theirs = await answered(peer, 'x');
     await until(() => uas?.sip.callId === theirs.callId, 'the application has no dialog');

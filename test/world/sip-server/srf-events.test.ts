@@ -43,7 +43,7 @@ async function subscribed(): Promise<{ ours: SrfDialog; theirs: PeerDialog }> {
 }
 
 describe('a subscription of a peer', () => {
-  it('[6665 §4.2.2] NOTIFYs of the application, and the last one ends it', async () => {
+  it('[6665 §4.2.2] carries NOTIFYs of the application, and the last one ends it', async () => {
     const { ours, theirs } = await subscribed();
     const told = ours.request({
       method: 'NOTIFY',
@@ -60,7 +60,7 @@ describe('a subscription of a peer', () => {
     respond(theirs.peer, last, '200 OK');
   });
 
-  it('[6665 §4.1.2.2] a refresh is an event', async () => {
+  it('[6665 §4.1.2.2] emits a refresh', async () => {
     const { ours, theirs } = await subscribed();
     ours.on('subscribe', (req, res) => res.send(200, { headers: { Expires: req.get('Expires') } }));
     const answer = await theirs.ask('SUBSCRIBE', { extra: ['Event: presence', 'Expires: 300'] });
@@ -69,7 +69,7 @@ describe('a subscription of a peer', () => {
     respond(theirs.peer, await theirs.request('NOTIFY'), '200 OK');
   });
 
-  it('[6665 §4.1.2.3] Expires: 0 is an unsubscribe event; the last NOTIFY is the application’s', async () => {
+  it('[6665 §4.1.2.3] emits unsubscribe at Expires: 0, and the application sends the last NOTIFY', async () => {
     const { ours, theirs } = await subscribed();
     const left = eventOf(ours, 'unsubscribe');
     expect((await theirs.ask('SUBSCRIBE', { extra: ['Event: presence', 'Expires: 0'] })).status).toBe(202);
@@ -95,7 +95,7 @@ describe('a subscription of the application', () => {
   }
   const notify = (state: string): { extra: string[] } => ({ extra: ['Event: presence', `Subscription-State: ${state}`] });
 
-  it('[6665 §4.1.3] the peer’s NOTIFYs are events; the terminated one ends the dialog here', async () => {
+  it('[6665 §4.1.3] emits the peer’s NOTIFYs, and the terminated one ends its dialog', async () => {
     const { ours, theirs } = await subscribing();
     const states: string[] = [];
     ours.on('notify', (req, res) => {
@@ -118,7 +118,7 @@ describe('a subscription of the application', () => {
     expect((await theirs.ask('NOTIFY', notify('terminated;reason=timeout'))).status).toBe(200);
   });
 
-  it('a refusal is an error', async () => {
+  it('rejects with the status of a refusal', async () => {
     const peer = await site.udp();
     const made = srf.createUAC(`sip:bob@127.0.0.1:${String(peer.localPort)}`, { method: 'SUBSCRIBE', headers: { Event: 'nothing' } });
     const failed = made.catch((error: unknown) => error);
@@ -127,35 +127,41 @@ describe('a subscription of the application', () => {
   });
 });
 
-describe('requests out of dialogs', () => {
-  it.each(['MESSAGE', 'OPTIONS', 'PUBLISH', 'INFO', 'NOTIFY'])('[3261 §8.2] %s of a peer', async (method) => {
-    const peer = await site.tcp();
-    seen.length = 0;
-    const sent = new SentRequest(peer, method, 'sip:bob@127.0.0.1', {
-      body: 'text',
-      extra: ['Content-Type: text/plain', 'Event: presence'],
-    });
-    const answer = await sent.status(200);
-    expect(answer.header('To')).toMatch(/;tag=\w{13}$/);
-    expect(seen.map((request) => [request.method, request.body, request.protocol])).toEqual([[method, 'text', 'tcp']]);
-    if (method === 'PUBLISH') expect(answer.header('SIP-ETag')).toBe('e1');
-  });
+describe('a request outside a dialog', () => {
+  it.each(['MESSAGE', 'OPTIONS', 'PUBLISH', 'INFO', 'NOTIFY'])(
+    '[3261 §8.2] reaches the application when it is %s of a peer',
+    async (method) => {
+      const peer = await site.tcp();
+      seen.length = 0;
+      const sent = new SentRequest(peer, method, 'sip:bob@127.0.0.1', {
+        body: 'text',
+        extra: ['Content-Type: text/plain', 'Event: presence'],
+      });
+      const answer = await sent.status(200);
+      expect(answer.header('To')).toMatch(/;tag=\w{13}$/);
+      expect(seen.map((request) => [request.method, request.body, request.protocol])).toEqual([[method, 'text', 'tcp']]);
+      if (method === 'PUBLISH') expect(answer.header('SIP-ETag')).toBe('e1');
+    },
+  );
 
-  it.each(['MESSAGE', 'OPTIONS', 'PUBLISH', 'INFO', 'NOTIFY', 'REGISTER'])('[3261 §8.1] %s of the application', async (method) => {
-    const peer = await site.udp();
-    const request = await srf.request(`sip:bob@127.0.0.1:${String(peer.localPort)}`, {
-      method,
-      headers: { 'Content-Type': 'text/plain', Subject: 'x' },
-      body: 'text',
-    });
-    const answer = finalOf(request);
-    const received = await peer.request(method);
-    expect([received.body, received.header('Subject'), received.header('Max-Forwards')]).toEqual(['text', 'x', '70']);
-    respond(peer, received, '404 Not Found', { tag: 't' });
-    expect((await answer).status).toBe(404);
-  });
+  it.each(['MESSAGE', 'OPTIONS', 'PUBLISH', 'INFO', 'NOTIFY', 'REGISTER'])(
+    '[3261 §8.1] reaches the peer when it is %s of the application',
+    async (method) => {
+      const peer = await site.udp();
+      const request = await srf.request(`sip:bob@127.0.0.1:${String(peer.localPort)}`, {
+        method,
+        headers: { 'Content-Type': 'text/plain', Subject: 'x' },
+        body: 'text',
+      });
+      const answer = finalOf(request);
+      const received = await peer.request(method);
+      expect([received.body, received.header('Subject'), received.header('Max-Forwards')]).toEqual(['text', 'x', '70']);
+      respond(peer, received, '404 Not Found', { tag: 't' });
+      expect((await answer).status).toBe(404);
+    },
+  );
 
-  it('[5626] REGISTER over TLS: a later INVITE comes back over that connection, and none after Expires: 0', async () => {
+  it('[5626] that is REGISTER over TLS makes a later INVITE use that connection, and none after Expires: 0', async () => {
     const phone = await site.tls();
     const contact = `sip:phone@127.0.0.9:${String(phone.localPort)}`;
     const register = (expires: number): SentRequest =>

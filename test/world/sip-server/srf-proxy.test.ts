@@ -65,7 +65,7 @@ async function endsDirectly(sent: SentRequest, target: UdpPeer): Promise<void> {
 }
 
 describe('proxyRequest', () => {
-  it('[3261 §16] to one target: the offer goes there, 180 and 200 come back', async () => {
+  it('[3261 §16] sends the offer to one target, and passes back 180 and 200', async () => {
     const sent = placed();
     const forwarded = await one.request('INVITE');
     expect([forwarded.startLine, forwarded.header('Max-Forwards'), forwarded.body]).toEqual([
@@ -83,7 +83,7 @@ describe('proxyRequest', () => {
     expect(told.responses).toMatchObject([{ address: '127.0.0.1', port: one.localPort }]);
   });
 
-  it('[3261 §16.7] one after the other: the second answers', async () => {
+  it('[3261 §16.7] tries one target after the other until the second answers', async () => {
     const sent = placed({}, () => [one, two]);
     await refusedBy(one, '486 Busy Here');
     respond(two, await two.request('INVITE'), '200 OK', { tag: 't2', body: PEER_SDP });
@@ -91,7 +91,7 @@ describe('proxyRequest', () => {
     expect(summary(await result)).toEqual({ connected: true, finalStatus: 200, statuses: [486, 200] });
   });
 
-  it('[3261 §16.7] nobody takes it: the best refusal goes to the caller', async () => {
+  it('[3261 §16.7] sends the best refusal to the caller when no target answers', async () => {
     const sent = placed({}, () => [one, two]);
     await refusedBy(one, '404 Not Found');
     await refusedBy(two, '503 Service Unavailable');
@@ -99,7 +99,7 @@ describe('proxyRequest', () => {
     expect(summary(await result)).toEqual({ connected: false, finalStatus: 503, statuses: [404, 503] });
   });
 
-  it('[3261 §16.7] simultaneous: both ring, the one that answers has it, the other gets CANCEL', async () => {
+  it('[3261 §16.7] rings both targets with simultaneous, connects the one that answers and sends CANCEL to the other', async () => {
     const sent = placed({ forking: 'simultaneous' }, () => [one, two]);
     const [first, second] = [await one.request('INVITE'), await two.request('INVITE')];
     respond(one, first, '180 Ringing', { tag: 't1' });
@@ -113,7 +113,7 @@ describe('proxyRequest', () => {
   });
 
   it.each([{ remainInDialog: true }, { recordRoute: true }])(
-    '[3261 §16.6] [3261 §16.12] %o: Record-Route, and what follows passes the server unseen by the application',
+    '[3261 §16.6] [3261 §16.12] with %o adds Record-Route, and later requests pass the server without the application',
     async (options) => {
       const sent = placed(options);
       const forwarded = await one.request('INVITE');
@@ -144,7 +144,7 @@ describe('proxyRequest', () => {
     },
   );
 
-  it('[3261 §16.5] a redirection goes to the caller without followRedirects, and is followed with it', async () => {
+  it('[3261 §16.5] passes a redirection to the caller without followRedirects, and follows it with', async () => {
     const moved = [`Contact: ${contactOf(two)}`];
     const back = placed();
     await refusedBy(one, '302 Moved Temporarily', moved);
@@ -159,7 +159,7 @@ describe('proxyRequest', () => {
     expect(summary(await result)).toEqual({ connected: true, finalStatus: 200, statuses: [302, 200] });
   });
 
-  it('provisionalTimeout: a target that says nothing is left behind', async () => {
+  it('tries the next target when one sends nothing within provisionalTimeout', async () => {
     const sent = placed({ provisionalTimeout: '1s' }, () => [one, two]);
     await one.request('INVITE');
     await site.pass(1_000);
@@ -170,7 +170,7 @@ describe('proxyRequest', () => {
     expect(await result).toMatchObject({ connected: true, finalStatus: 200 });
   });
 
-  it('[3261 §16.8] finalTimeout: a target that only rings is cancelled, and the next is tried', async () => {
+  it('[3261 §16.8] cancels a target that only rings at finalTimeout, and tries the next', async () => {
     const sent = placed({ finalTimeout: '1500ms' }, () => [one, two]);
     const ringing = await one.request('INVITE');
     respond(one, ringing, '180 Ringing', { tag: 't1' });
@@ -184,7 +184,7 @@ describe('proxyRequest', () => {
     expect(summary(await result)).toEqual({ connected: false, finalStatus: 486, statuses: [487, 486] });
   });
 
-  it('[3261 §16.10] the caller cancels: the target gets CANCEL, the caller 487', async () => {
+  it('[3261 §16.10] sends CANCEL to the target and 487 to a caller who cancels', async () => {
     const sent = placed();
     const forwarded = await one.request('INVITE');
     respond(one, forwarded, '180 Ringing', { tag: 't' });
@@ -197,7 +197,7 @@ describe('proxyRequest', () => {
     expect(summary(await result)).toEqual({ connected: false, finalStatus: 487, statuses: [487] });
   });
 
-  it('[3261 §16.11] a MESSAGE', async () => {
+  it('[3261 §16.11] passes a MESSAGE', async () => {
     const sent = new SentRequest(caller, 'MESSAGE', 'sip:x@127.0.0.1', { body: 'hello', extra: ['Content-Type: text/plain'] });
     const forwarded = await one.request('MESSAGE');
     expect(forwarded.body).toBe('hello');
@@ -207,7 +207,7 @@ describe('proxyRequest', () => {
     expect(summary(await result)).toEqual({ connected: false, finalStatus: 202, statuses: [202] });
   });
 
-  it('[3261 §16.3] Max-Forwards 0: 483, and the application is told', async () => {
+  it('[3261 §16.3] answers Max-Forwards 0 with 483, and returns that to the application', async () => {
     order = { to: () => [one], options: {} };
     const id = `hops-${String(caller.localPort)}`;
     caller.send([

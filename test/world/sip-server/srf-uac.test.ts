@@ -39,7 +39,7 @@ async function called(): Promise<{ call: Promise<SrfDialog>; sent: Promise<SrfRe
 }
 
 describe('createUAC', () => {
-  it('[3261 §13.2.2.4] 180, 200, ACK, and the application hangs up', async () => {
+  it('[3261 §13.2.2.4] gets 180 and 200, sends ACK, and sends BYE when the application hangs up', async () => {
     const { call, provisional } = await called();
     const invite = await peer.request('INVITE');
     expect([invite.startLine, invite.header('X-Custom'), invite.body]).toEqual([`INVITE ${uri()} SIP/2.0`, 'abc', SDP]);
@@ -63,7 +63,7 @@ describe('createUAC', () => {
     expect(dialog.connected).toBe(false);
   });
 
-  it('[3261 §15] the peer hangs up', async () => {
+  it('[3261 §15] emits destroy when the peer hangs up', async () => {
     const { call } = await called();
     const invite = await peer.request('INVITE');
     respond(peer, invite, '200 OK', { tag: 'b2', body: PEER_SDP });
@@ -74,7 +74,7 @@ describe('createUAC', () => {
     expect((await gone).get('Reason')).toBe('Q.850;cause=16');
   });
 
-  it('early media: the SDP of the 183 is shown before the 200', async () => {
+  it('returns the SDP of a 183 before the 200', async () => {
     const { call, provisional } = await called();
     const invite = await peer.request('INVITE');
     respond(peer, invite, '183 Session Progress', { tag: 'b3', body: sdpOf(42_000) });
@@ -88,7 +88,7 @@ describe('createUAC', () => {
     expect((await theirs.ask('BYE')).status).toBe(200);
   });
 
-  it('[3262 §4] a reliable 183 gets its PRACK without the application asking', async () => {
+  it('[3262 §4] sends PRACK for a reliable 183 without the application', async () => {
     const { call } = await called();
     const invite = await peer.request('INVITE');
     respond(peer, invite, '183 Session Progress', { tag: 'b4', extra: ['Require: 100rel', 'RSeq: 7'], body: PEER_SDP });
@@ -102,7 +102,7 @@ describe('createUAC', () => {
     expect((await theirs.ask('BYE')).status).toBe(200);
   });
 
-  it('[3262 §4] [3261 §12.1.2] each fork gets its own PRACK, and the one that answers its ACK', async () => {
+  it('[3262 §4] [3261 §12.1.2] sends each fork its own PRACK, and ACK to the one that answers', async () => {
     const { call } = await called();
     const invite = await peer.request('INVITE');
     const early = (tag: string, rseq: number): void =>
@@ -129,7 +129,7 @@ describe('createUAC', () => {
     expect((await theirs.ask('BYE')).status).toBe(200);
   });
 
-  it('[3261 §13.2.2.4] [3261 §22.3] the ACK of another fork has the credentials of the INVITE', async () => {
+  it('[3261 §13.2.2.4] [3261 §22.3] sends the credentials of the INVITE in the ACK of another fork', async () => {
     peer = await site.udp();
     const headers = { 'Proxy-Authorization': 'Digest username="a", realm="p"', Authorization: 'Digest username="a", realm="u"' };
     const call = srf.createUAC(uri(), { localSdp: SDP, headers });
@@ -146,7 +146,7 @@ describe('createUAC', () => {
     expect((await first.ask('BYE')).status).toBe(200);
   });
 
-  it('[3261 §13.2.1] noAck: no offer in the INVITE, the answer goes in the ACK', async () => {
+  it('[3261 §13.2.1] with noAck sends no offer in the INVITE, and the answer in the ACK', async () => {
     peer = await site.udp();
     const offered = srf.createUAC(uri(), { noAck: true }) as unknown as Promise<{
       sdp: string;
@@ -166,7 +166,7 @@ describe('createUAC', () => {
     await gone;
   });
 
-  it('[3261 §9.1] cancel after 180', async () => {
+  it('[3261 §9.1] sends CANCEL after 180', async () => {
     const { call, sent } = await called();
     const invite = await peer.request('INVITE');
     respond(peer, invite, '180 Ringing', { tag: 'b6' });
@@ -182,7 +182,7 @@ describe('createUAC', () => {
     expect((await peer.request('ACK')).header('To')).toContain(';tag=b6');
   });
 
-  it('[3261 §9.1] cancel before any response: the CANCEL waits for one', async () => {
+  it('[3261 §9.1] delays the CANCEL until a response has come', async () => {
     const { call, sent } = await called();
     const invite = await peer.request('INVITE');
     const cancelled = new Promise((resolve) => void sent.then((request) => request.cancel({}, resolve)));
@@ -197,7 +197,7 @@ describe('createUAC', () => {
   });
 
   it.each(['404 Not Found', '486 Busy Here', '603 Decline'])(
-    '[3261 §17.1.1.2] %s: the application is told, the peer gets its ACK',
+    '[3261 §17.1.1.2] rejects with %s and sends ACK to the peer',
     async (status) => {
       const { call } = await called();
       const invite = await peer.request('INVITE');
@@ -208,7 +208,7 @@ describe('createUAC', () => {
     },
   );
 
-  it('[3261 §8.1.3.4] 302: refused without, followed with followRedirects', async () => {
+  it('[3261 §8.1.3.4] rejects with 302 without followRedirects, and follows it with', async () => {
     const { call } = await called();
     const second = await site.udp();
     const moved = { tag: 'b9', extra: [`Contact: ${contactOf(second)}`] };
@@ -226,14 +226,14 @@ describe('createUAC', () => {
     expect((await theirs.ask('BYE')).status).toBe(200);
   });
 
-  it('[3261 §17.1.1.2] 408 when nobody answers within 64·T1', async () => {
+  it('[3261 §17.1.1.2] rejects with 408 when nobody answers within 64·T1', async () => {
     const { call } = await called();
     await peer.request('INVITE');
     await site.pass(32_000);
     expect(await refused(call)).toMatchObject({ status: 408, reason: 'Request Timeout' });
   });
 
-  it('[3261 §8.1.3.1] 503 when the connection is refused', async () => {
+  it('[3261 §8.1.3.1] rejects with 503 when the connection is refused', async () => {
     const listener = createServer();
     const port = await new Promise<number>((resolve) =>
       listener.listen(0, '127.0.0.1', () => resolve((listener.address() as { port: number }).port)),
@@ -243,7 +243,7 @@ describe('createUAC', () => {
     expect(await refused(call)).toMatchObject({ status: 503, reason: 'Service Unavailable' });
   });
 
-  it('goes to the outbound proxy, whatever the Request-URI says', async () => {
+  it('sends to the outbound proxy, whatever the Request-URI names', async () => {
     peer = await site.udp();
     const call = srf.createUAC('sip:bob@elsewhere.invalid', { localSdp: SDP, proxy: `sip:127.0.0.1:${String(peer.localPort)}` });
     const invite = await peer.request('INVITE');
@@ -253,7 +253,7 @@ describe('createUAC', () => {
     await peer.request('ACK');
   });
 
-  it('a URI that leads nowhere, and one of our own, are errors at once', async () => {
+  it('rejects a URI without a host, and one of its own server, at once', async () => {
     const own = `sip:bob@127.0.0.1:${String(site.server.portOf('UDP')!)}`;
     expect(await refused(srf.createUAC('sip:bob@', { localSdp: SDP }))).toMatchObject({
       message: 'invalid request-uri: INVITE sip:bob@ SIP/2.0',

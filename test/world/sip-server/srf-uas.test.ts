@@ -57,7 +57,7 @@ describe.each([
   ['TCP', () => site.tcp()],
   ['TLS', () => site.tls()],
 ])('createUAS over %s', (transport, connect) => {
-  it.each(['direct', 'ringing'])('[3261 §13.3.1] %s: its answer, ACK, and the end', async (user) => {
+  it.each(['direct', 'ringing'])('[3261 §13.3.1] sends its answer, gets ACK, and ends: %s', async (user) => {
     const peer = await connect();
     const sent = invite(peer, user);
     if (user === 'ringing') expect((await sent.status(180)).header('X-Ring')).toBe('1');
@@ -75,7 +75,7 @@ describe.each([
     await gone;
   });
 
-  it('[3262 §3] a reliable 183 with an answer, its PRACK, then the 200', async () => {
+  it('[3262 §3] sends a reliable 183 with an answer, gets its PRACK, then sends the 200', async () => {
     const peer = await connect();
     const sent = invite(peer, 'reliable', { extra: ['Supported: 100rel'] });
     const progress = await sent.status(183);
@@ -90,7 +90,7 @@ describe.each([
     expect((await theirs.ask('BYE')).status).toBe(200);
   });
 
-  it('[3261 §9.2] a CANCEL is an event of the request, and nothing is left to answer', async () => {
+  it('[3261 §9.2] emits CANCEL at the request, and nothing is left to answer', async () => {
     const peer = await connect();
     const sent = invite(peer, 'silent');
     await sent.status(100);

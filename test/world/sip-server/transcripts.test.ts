@@ -40,8 +40,8 @@ async function application(...methods: string[]): Promise<ControlClient> {
 /** The answer without the ids. */
 const verdict = (payload: string): string => payload.split('\r\n', 1)[0]?.split('|').slice(3).join('|') ?? '';
 
-describe('24: a wrong secret', () => {
-  it('is refused in the same words, and the connection closed', async () => {
+describe('transcript 24: a wrong secret', () => {
+  it('gets the refusal of drachtio-server, and the server closes the connection', async () => {
     for (const { connection, from, payload } of readFrames('24-wrong-secret').slice(0, 4)) {
       if (from === 'server') continue;
       const client = await connected();
@@ -52,7 +52,7 @@ describe('24: a wrong secret', () => {
   });
 });
 
-describe('26: the protocol’s edges', () => {
+describe('transcript 26: the server', () => {
   /** The sections of the recording: what was written, and the answers. */
   const sections = readRecording('26-raw-protocol-edge-cases.txt')
     .split(/^--- /m)
@@ -77,7 +77,7 @@ describe('26: the protocol’s edges', () => {
   };
   const LOGIN = /^(wrong secret|ok with tags|authenticate without trailing)|before authenticate$/;
 
-  it.each(sections.map(({ title }) => title))('%s', async (title) => {
+  it.each(sections.map(({ title }) => title))('answers as drachtio-server does: %s', async (title) => {
     const { written, answered, isClosed } = sections.find((section) => section.title === title)!;
     const client = LOGIN.test(title) ? await connected() : await application();
     client.frames.length = 0;
@@ -109,8 +109,8 @@ describe('26: the protocol’s edges', () => {
   }
 });
 
-describe('27 and 28: several applications', () => {
-  it('27: strictly in turn, from the first; what belongs to a call goes to its own', async () => {
+describe('transcripts 27 and 28: the server, with several applications,', () => {
+  it('takes them strictly in turn, from the first, and sends each what belongs to its calls', async () => {
     const applications = [await application('invite'), await application('invite')];
     const peer = await site.udp();
     const recorded = readFrames('27-two-apps').filter(({ payload }) => payload.includes('\r\nINVITE '));
@@ -129,7 +129,7 @@ describe('27 and 28: several applications', () => {
     expect(takers).toEqual([1, 2, 1, 2, 1, 2, 1]);
   });
 
-  it('28: one that routed twice has two turns', async () => {
+  it('gives two turns to one that registered two routes', async () => {
     const applications = [await application('options'), await application('options'), await application('options', 'options')];
     const peer = await site.udp();
     applications.forEach((client, index) => {
@@ -156,13 +156,13 @@ describe('27 and 28: several applications', () => {
   });
 });
 
-describe('29: large frames', () => {
-  it.each([8_000, 12_228, 12_240, 40_000, 262_144])('%i bytes are answered', async (size) => {
+describe('transcript 29: the server', () => {
+  it.each([8_000, 12_228, 12_240, 40_000, 262_144])('answers a frame of %i bytes', async (size) => {
     const client = await application();
     expect(verdict(await client.ask(`big|ping|${'x'.repeat(size - 'big|ping|'.length)}`))).toBe('OK|pong');
   });
 
-  it('more than max_frame_bytes closes the connection', async () => {
+  it('closes the connection at more than max_frame_bytes', async () => {
     const client = await application();
     client.send(`big|ping|${'x'.repeat(262_144)}`);
     await client.closed;
@@ -170,14 +170,14 @@ describe('29: large frames', () => {
   });
 });
 
-describe('33 and 36: connections of callers', () => {
-  it('33-tls-garbage: the connection is closed', async () => {
+describe('transcripts 33 and 36: the server', () => {
+  it('closes a connection with garbage (33-tls-garbage)', async () => {
     const peer = await site.tls();
     peer.raw('this is not SIP\r\n\r\nnor is this\r\n\r\n');
     await peer.whenClosed();
   });
 
-  it('33-tls-noclen: a missing Content-Length is 0, at once', async () => {
+  it('takes a missing Content-Length for 0, at once (33-tls-noclen)', async () => {
     const client = await application('invite');
     const peer = await site.tls();
     const [invite] = readPeer('33-tls-noclen.sip.txt');
@@ -191,13 +191,13 @@ describe('33 and 36: connections of callers', () => {
   it.each([
     ['33-tls-ping', () => site.tls()],
     ['36-crlf-keepalive', () => site.tcp()],
-  ])('%s: CRLF CRLF gets CRLF', async (_name, connect) => {
+  ])('answers CRLF CRLF with CRLF (%s)', async (_name, connect) => {
     const peer = await connect();
     peer.raw('\r\n\r\n');
     await peer.next('pong', ({ startLine }) => startLine === 'PONG');
   });
 
-  it('33-tls-close-midcall: the BYE to a caller whose connection is gone gets 503, made here', async () => {
+  it('answers 503 itself to the BYE to a caller whose connection is gone (33-tls-close-midcall)', async () => {
     const client = await application('invite');
     const peer = await site.tls();
     const [invite = '', ack = ''] = readPeer('33-tls-close-midcall.sip.txt')

@@ -126,7 +126,7 @@ const handlers: Record<string, (req: AnyRequest, res: AnyResponse) => void> = {
 };
 
 describe('an unchanged drachtio-srf application as UAS', () => {
-  it('[3261 §13] answers over TLS, sees ACK and the caller’s BYE', async () => {
+  it('[3261 §13] answers over TLS, and gets ACK and the caller’s BYE', async () => {
     const peer = await SipPeer.connect(server.portOf('TLS')!, ca);
     const { callId } = invite(peer, 'answer');
     await peer.status(100);
@@ -204,7 +204,7 @@ describe('an unchanged drachtio-srf application as UAS', () => {
     peer.close();
   });
 
-  it('[3261 §11] passes OPTIONS, answers 405 with Allow to what nobody routed, 501 to what nobody knows', async () => {
+  it('[3261 §11] passes OPTIONS, answers 405 with Allow to a method without a route, and 501 to an unknown one', async () => {
     const peer = await SipPeer.connect(server.portOf('TLS')!, ca);
     for (const [method, status] of [
       ['OPTIONS', 200],

@@ -38,7 +38,7 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
 const english = (text: string) => ({ text, language: 'ENG' });
 
 describe('espeak-ng', () => {
-  it('speaks about a second of audible 8 kHz samples, the same each time, another text unlike it', async () => {
+  it('synthesizes about a second of audible 8 kHz samples, the same each time, and others for another text', async () => {
     const one = await new EspeakSpeech().synthesize(english('You pressed one.'), []);
     expect(one.length).toBeGreaterThan(6_000);
     expect(one.length).toBeLessThan(16_000);
@@ -49,14 +49,14 @@ describe('espeak-ng', () => {
     expect(findPhrase(two, one.subarray(0, Math.min(one.length, two.length)))!.score).toBeLessThan(0.9);
   });
 
-  it('a text that looks like an option or a command is spoken, not obeyed', async () => {
+  it('speaks a text that looks like an option or a command', async () => {
     const file = join(directory, 'written');
     const samples = await new EspeakSpeech().synthesize(english(`-w ${file} ; touch ${file}`), []);
     expect(levelDbfs(samples)).toBeGreaterThan(-40);
     expect(() => readFileSync(file)).toThrow();
   });
 
-  it('the pronunciation guide is heard, and every language has a voice that speaks', async () => {
+  it('follows the pronunciation guide, and has a voice for each language', async () => {
     const speech = new EspeakSpeech();
     const guide = [{ word: 'Trunkline', pronunciation: 'elephant', case_sensitive: false, spaced: true }];
     const guided = await speech.synthesize(english('The trunkline.'), guide);
@@ -68,7 +68,7 @@ describe('espeak-ng', () => {
     }
   });
 
-  it('runs the program once for a text that is asked for many times at once, and again when it was evicted', async () => {
+  it('runs the program once for a text that is requested many times at once, and again after it was evicted', async () => {
     const count = join(directory, 'count');
     writeFileSync(count, '');
     const command = program('counted', `echo x >> ${count}; exec espeak-ng "$@"`);
@@ -83,7 +83,7 @@ describe('espeak-ng', () => {
     expect(runs()).toBe(4);
   });
 
-  it('every voice that is offered speaks, a woman’s unlike the man’s; an unknown name is the language’s own', async () => {
+  it('has every offered voice, a woman’s unlike the man’s, and the language’s own for an unknown name', async () => {
     const speech = new EspeakSpeech();
     const say = async (voice?: string): Promise<Buffer> => {
       // espeak-ng's Hebrew has words but no numbers.
@@ -106,7 +106,7 @@ describe('espeak-ng', () => {
     ]);
   });
 
-  it('says what went wrong: missing, failed, no WAV, too slow, too long, too many', async () => {
+  it('reports a program that is missing, fails, writes no WAV, is too slow, or gets a text too long or too many', async () => {
     const say = (options: ConstructorParameters<typeof EspeakSpeech>[0], text = 'Hello.') =>
       codeOf(new EspeakSpeech(options).synthesize(english(text), []));
     expect(await say({ command: join(directory, 'absent') })).toBe('engine-missing');
@@ -120,7 +120,7 @@ describe('espeak-ng', () => {
     expect(codes).toEqual(['no error', 'overloaded']);
   });
 
-  it('speaks a text of another account before what one account has waiting, also if the text waits there, too', async () => {
+  it('speaks a text of another account before those that one account has queued, also when they share it', async () => {
     const speech = new EspeakSpeech({ maxConcurrent: 1, maxConcurrentOfAccount: 1 });
     const ended: string[] = [];
     const say = async (account: string, text: string): Promise<void> => {
@@ -132,7 +132,7 @@ describe('espeak-ng', () => {
     expect(ended).toEqual(['many', 'one', 'many', 'many', 'many']);
   });
 
-  it('does not remember a failure', async () => {
+  it('caches no failure', async () => {
     const flag = join(directory, 'flag');
     const command = program('heals', `[ -e ${flag} ] || exit 1; exec espeak-ng "$@"`);
     const speech = new EspeakSpeech({ command });
@@ -141,7 +141,7 @@ describe('espeak-ng', () => {
     expect(await codeOf(speech.synthesize(english('Hi.'), []))).toBe('no error');
   });
 
-  it('starts no process of its own for a text, and goes on when its shell is killed', async () => {
+  it('starts no process of its own for a text, and continues when its shell is killed', async () => {
     const parent = join(directory, 'parent');
     // This program, `timeout`, the braces, the shell.
     const command = program('tells', `awk '{print $4}' /proc/$(awk '{print $4}' /proc/$PPID/stat)/stat > ${parent}; exec espeak-ng "$@"`);
@@ -158,14 +158,14 @@ describe('espeak-ng', () => {
     expect(await shellOf('Three.')).not.toBe(shell);
   });
 
-  it('an empty text is no audio and starts no program', async () => {
+  it('returns no audio for an empty text and starts no program', async () => {
     const samples = await new EspeakSpeech({ command: join(directory, 'absent') }).synthesize(english(' \n\t '), []);
     expect(samples).toHaveLength(0);
   });
 });
 
-describe('phrases', () => {
-  it('are translated where there is a translation, and English with an English voice where there is none', () => {
+describe('phrases of the test line', () => {
+  it('have a translation or an English voice', () => {
     expect(digitPhrase(1, 'ENG')).toEqual({ text: 'You pressed one.', language: 'ENG' });
     expect(digitPhrase(10, 'eng').text).toBe('You pressed star.');
     expect(digitPhrase(12, 'ENG').text).toBe('You pressed the letter A.');
@@ -174,7 +174,7 @@ describe('phrases', () => {
     expect(goodbyePhrase('constructor')).toEqual({ text: 'Goodbye.', language: 'ENG' });
   });
 
-  it('the sixteen keys have sixteen phrases in each translated language', () => {
+  it('include one for each of sixteen DTMF digits in each translated language', () => {
     for (const language of ['ENG', 'DEU', 'FRA', 'SPA', 'ITA']) {
       expect(new Set(Array.from({ length: 16 }, (_, event) => digitPhrase(event, language).text)).size).toBe(16);
     }
@@ -189,7 +189,7 @@ describe('phrases', () => {
     echoMs: 70.2,
   };
 
-  it('the figures of a call are told in tenths and whole milliseconds, in words of the language', () => {
+  it('give the figures of a call in tenths and whole milliseconds, in words of the language', () => {
     expect(figuresPhrase(FIGURES, 'ENG').text).toBe(
       'Here are the figures of this call. Packets lost: 12.3 percent, jitter: 18 milliseconds, voice quality: 4 out of 5, codec: P C M A, cipher: AES 128, the echo takes 70 milliseconds.',
     );
@@ -204,7 +204,7 @@ describe('phrases', () => {
   });
 
   it.each(['ENG', 'DEU', 'FRA', 'SPA', 'ITA'])(
-    'in %s no blank is left in the figures, they begin alike, and pause for less than 0.45 s',
+    'in %s fill every blank of the figures, begin alike, and pause for less than 0.45 s',
     async (language) => {
       const phrase = figuresPhrase(FIGURES, language);
       expect(phrase.text).not.toMatch(/[{}]|undefined/);
@@ -220,12 +220,12 @@ describe('phrases', () => {
     },
   );
 
-  it('an own first sentence is said in its own language, even without translated phrases', () => {
+  it('speak an own first sentence in its language, even without translated phrases', () => {
     expect(textOf({ kind: 'greeting' }, 'こんにちは', 'JPN')).toEqual({ text: 'こんにちは', language: 'JPN' });
     expect(textOf({ kind: 'greeting' }, ' ', 'JPN').language).toBe('ENG');
   });
 
-  it('voices: any case, both codes of a language, English for what is unknown', () => {
+  it('have a voice for either code of a language in any case, and English for an unknown code', () => {
     expect(['deu', 'GER', 'ENG', 'XXX', '__proto__', 'constructor'].map(voiceOf)).toEqual(['de', 'de', 'en-us', 'en-us', 'en-us', 'en-us']);
   });
 });

@@ -60,7 +60,7 @@ const codeOf = async (work: ReturnType<typeof run>): Promise<string> => {
 };
 
 describe('a tool over HTTP', () => {
-  it('is called with method, headers and the filled template, and gives the answer', async () => {
+  it('gets method, headers and the filled template, and its answer is the result', async () => {
     const headers = { authorization: 'Bearer k' };
     const outcome = await run(tool({ method: 'PUT', headers, body: { when: '{{input.day}}', all: '{{input}}' } }));
     expect(outcome).toEqual({ ok: true, value: { result: { id: 7, items: [{ n: 1 }, { n: 2 }] }, httpStatus: 200 } });
@@ -68,13 +68,13 @@ describe('a tool over HTTP', () => {
     expect(JSON.parse(received[0]?.body ?? '')).toEqual({ when: '2026-01-01', all: INPUT });
   });
 
-  it('gets the headers of the call too, and its own win', async () => {
+  it('gets the headers of the call too, among which its own take precedence', async () => {
     const more = { traceparent: '00-a', authorization: 'of the call' };
     await runner.run('org', tool({ headers: { authorization: 'of the tool' } }), INPUT, ongoing, more);
     expect(received[0]?.headers).toMatchObject({ traceparent: '00-a', authorization: 'of the tool' });
   });
 
-  it('gets the input itself without a template, and nothing with GET', async () => {
+  it('gets the input itself without a template, and no body with GET', async () => {
     await run(tool({ body: null }));
     await run(tool({ method: 'GET', body: null }, '/book/{{input.day}}?seats={{input.seats}}'));
     expect(received.map(({ method, url, body }) => [method, url, body])).toEqual([
@@ -83,24 +83,27 @@ describe('a tool over HTTP', () => {
     ]);
   });
 
-  it('gives of the answer what its owner wants: one value, several, none', async () => {
+  it('returns the parts of its answer that its owner selects: one value, several, none', async () => {
     const outcome = await run(tool({ response: { id: '$.id', numbers: '$.items[*].n', none: '$.nothing' } }));
     expect(outcome).toEqual({ ok: true, value: { result: { id: 7, numbers: [1, 2], none: null }, httpStatus: 200 } });
   });
 
-  it('that refuses is told with its status', async () => {
+  it('returns its status when it refuses', async () => {
     answer = (response) => response.writeHead(404).end('nothing here');
     expect(await run(tool({ response: { id: '$.id' } }))).toEqual({ ok: true, value: { result: 'nothing here', httpStatus: 404 } });
   });
 
-  it.each(['/elsewhere', 'http://10.0.0.1/', 'http://127.0.0.1:1/', 'http://[::1]/'])('is not followed to %s', async (location) => {
-    answer = (response) => response.writeHead(302, { location }).end('{"id":7}');
-    const message = 'The tool redirects its callers (HTTP 302), which the gateway does not follow.';
-    expect(await run(tool({ response: { id: '$.id' } }))).toEqual({ ok: false, error: { code: 'TOOL_FAILED', message } });
-    expect(received).toHaveLength(1);
-  });
+  it.each(['/elsewhere', 'http://10.0.0.1/', 'http://127.0.0.1:1/', 'http://[::1]/'])(
+    'is not followed when it redirects to %s',
+    async (location) => {
+      answer = (response) => response.writeHead(302, { location }).end('{"id":7}');
+      const message = 'The tool redirects its callers (HTTP 302), which the gateway does not follow.';
+      expect(await run(tool({ response: { id: '$.id' } }))).toEqual({ ok: false, error: { code: 'TOOL_FAILED', message } });
+      expect(received).toHaveLength(1);
+    },
+  );
 
-  it('is told who asks, unless its owner says otherwise', async () => {
+  it('gets the gateway’s User-Agent unless its owner sets another', async () => {
     await run(tool({}));
     await run(tool({ headers: { 'User-Agent': 'mine/1' } }));
     expect(received.map(({ headers }) => headers['user-agent'])).toEqual([expect.stringMatching(/^Trunkline\/\d+\.\d+\.\d+$/), 'mine/1']);
@@ -123,9 +126,9 @@ describe('a tool over HTTP', () => {
     ['a line feed', 'a\nb'],
     ['a NUL', 'a\u0000'],
     ['a control character', 'a\u007f'],
-    ['what is no ASCII', 'é'],
+    ['a character beyond ASCII', 'é'],
     ['too much', 'x'.repeat(4_097)],
-  ])('is not called with %s for a header', async (_what, day) => {
+  ])('is not called when a header would get %s', async (_what, day) => {
     const outcome = await run(tool({ headers: { 'x-day': '{{input.day}}' } }), { day });
     expect(outcome).toEqual({
       ok: false,
@@ -139,31 +142,31 @@ describe('a tool over HTTP', () => {
     ['a list', []],
     ['too little', {}],
     ['too much', { day: 'x'.repeat(65_536) }],
-  ])('is not called with %s for an input', async (_what, input) => {
+  ])('is not called when its input is %s', async (_what, input) => {
     expect(await codeOf(run(tool(), input))).toBe('TOOL_BAD_INPUT');
     expect(received).toEqual([]);
   });
 
-  it('is not called where the input would lead elsewhere', async () => {
+  it('is not called when the input would change its path', async () => {
     expect(await codeOf(run(tool({}, '/users/{{input.day}}/bookings'), { day: '..' }))).toBe('TOOL_BAD_INPUT');
     expect(await codeOf(run(tool({}, '/users/{{input.day}}'), { day: '../admin?x#y' }))).toBe('ok');
     expect(received.map(({ url }) => url)).toEqual(['/users/..%2Fadmin%3Fx%23y']);
   });
 
-  it('leaves nothing behind on the signal of its call, however many run in it', async () => {
+  it('leaves nothing on the abort signal of its call, however many run in it', async () => {
     const call = new AbortController();
     for (let count = 0; count < 12; count += 1) await runner.run('org', tool({ response: { id: '$.id' } }), INPUT, call.signal);
     expect(getEventListeners(call.signal, 'abort')).toEqual([]);
   });
 
-  it('has the time that its owner gave it', async () => {
+  it('has the time limit that its owner set', async () => {
     answer = () => clock.advance(50);
     expect(await codeOf(run(tool({ timeout: 50 })))).toBe('TOOL_TIMEOUT');
     answer = (response) => void response.writeHead(200).write('{', () => setImmediate(() => clock.advance(50)));
     expect(await codeOf(run(tool({ timeout: 50 })))).toBe('TOOL_TIMEOUT');
   });
 
-  it('fails when it answers more than 1 MiB, no JSON where results are wanted, or not at all', async () => {
+  it('fails when it answers more than 1 MiB, or no JSON where results are selected, or not at all', async () => {
     answer = (response) => response.end('x'.repeat(1_024 * 1_024 + 1));
     expect(await run(tool())).toMatchObject({
       ok: false,
@@ -181,13 +184,13 @@ describe('a tool over HTTP', () => {
     expect(await codeOf(run({ ...tool(), url: 'http://127.0.0.1:1/' }))).toBe('TOOL_FAILED');
   });
 
-  it('is left when the call is over', async () => {
+  it('is aborted when the call is over', async () => {
     const call = new AbortController();
     answer = () => call.abort();
     expect(await codeOf(run(tool(), INPUT, call.signal))).toBe('TOOL_FAILED');
   });
 
-  it('is not called at an address that is not public, by whatever name, unless the operator allows it', async () => {
+  it('is not called at a private address, by whatever name, unless the operator allows it', async () => {
     const guarded = new HttpToolRunner({ allowPrivate: false, caPem: null, clock, resultPaths: RESULT_PATHS });
     const { port } = server.address() as AddressInfo;
     for (const host of ['127.0.0.1', '0x7f.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '10.0.0.1'])
@@ -213,23 +216,23 @@ describe('a template', () => {
     ['{{input.seats.more.of.it}}', null],
     ['{{other}}', '{{other}}'],
     [{ list: ['{{input.day}}', 1, null] }, { list: ['2026-01-01', 1, null] }],
-  ])('%j', (template, filled) => {
+  ])('turns %j into its value', (template, filled) => {
     expect(fillBody(template, INPUT)).toEqual(filled);
   });
 
-  it('takes fields of fields', () => {
+  it('reads nested fields', () => {
     const input = { a: { b: { c: [1] } } };
     expect(fillBody({ whole: '{{input.a.b}}', within: 'c: {{input.a.b.c}}' }, input)).toEqual({ whole: { c: [1] }, within: 'c: [1]' });
     expect(fillUrl('https://a.example/{{input.a.b.c}}', input)?.pathname).toBe('/%5B1%5D');
   });
 
-  it('puts what the agent says into no other place of a URL', () => {
+  it('writes the input into no other part of a URL', () => {
     expect(fillUrl('https://a.example/x?q={{input.day}}', { day: 'a&b=c' })?.href).toBe('https://a.example/x?q=a%26b%3Dc');
     expect(fillUrl('https://a.example/{{input.day}}', { day: '.' })).toBeDefined();
     expect(fillUrl('https://a.example/x/{{input.day}}', { day: '..' })).toBeUndefined();
   });
 
-  it('is not filled with more than a request may have, however often a template names the input', () => {
+  it('rejects input beyond the size of a request, however often it names the input', () => {
     const input = { text: 'x'.repeat(50_000) };
     expect(fillBody({ five: '{{input.text}}'.repeat(5) }, input)).toMatchObject({ five: 'x'.repeat(250_000) });
     expect(() => fillBody({ six: '{{input.text}}'.repeat(6) }, input)).toThrow(TooLongError);
@@ -238,7 +241,7 @@ describe('a template', () => {
     expect(() => fillHeaders({ a: '{{input.text}}'.repeat(6) }, input)).toThrow(TooLongError);
   });
 
-  it('counts what the agent gives in bytes', () => {
+  it('measures the input in bytes', () => {
     const { input_schema: schema } = toolOf('o').tool;
     expect(inputProblem(schema, { day: 'é'.repeat(32_000) })).toBeNull();
     expect(inputProblem(schema, { day: 'é'.repeat(33_000) })).toContain('65536');
@@ -246,12 +249,12 @@ describe('a template', () => {
 });
 
 describe('the path of a result', () => {
-  it.each(['$', '$.a', "$['a b']", '$.a[0].b[*]', '$.a[-1]', '$.a[1:3]', '$..id'])('%s', (text) => {
+  it.each(['$', '$.a', "$['a b']", '$.a[0].b[*]', '$.a[-1]', '$.a[1:3]', '$..id'])('may be %s', (text) => {
     expect(parseResultPath(text)).toBeDefined();
   });
 
   it.each(['', 'a', '$.', '$.a[', '$..a..b', '$[?@.a == 1]', "$[?search(@.a, '(a+)+$')]", '$[*, *]', "$['a', 'b']"])(
-    '%j is none',
+    'may not be %j',
     (text) => {
       expect(parseResultPath(text)).toBeUndefined();
     },

@@ -58,7 +58,7 @@ describe('/v1/tools', () => {
     ]);
   });
 
-  it('makes a tool, keeps its headers to itself, and deletes it', async () => {
+  it('creates a tool, never returns its headers, and deletes it', async () => {
     const headers = { 'x-key': 'tool-secret' };
     const answer = await api.post('/v1/tools', { tool: { ...MINIMAL.tool, headers } });
     const { tool, message } = bodyOf(answer);
@@ -73,7 +73,7 @@ describe('/v1/tools', () => {
     expect(bodyOf(await api.get('/v1/tools')).tools).toEqual([]);
   });
 
-  it('takes the flat form too, and says of a bad one what is wrong with it', async () => {
+  it('accepts the flat form too, and names the fault in a bad one', async () => {
     const flat = await api.post('/v1/tools', { ...MINIMAL.tool, label: 'Booking' });
     const nested = await api.post('/v1/tools', { ...MINIMAL, label: 'Booking' });
     expect(flat.status).toBe(200);
@@ -83,7 +83,7 @@ describe('/v1/tools', () => {
     expect((await api.post('/v1/tools', {})).failure.errors.map(({ path }) => path)).toEqual(['tool']);
   });
 
-  it('is not deleted while agents name it: the answer has their ids', async () => {
+  it('refuses to delete a tool that agents name, and returns their ids', async () => {
     const { tool } = bodyOf(await api.post('/v1/tools', MINIMAL));
     const agent = (await api.post('/v1/agents', { prompt: 'Be kind.', tools: [tool.tool_id] })).body as unknown as {
       readonly agent: { readonly agent_id: string };
@@ -96,7 +96,7 @@ describe('/v1/tools', () => {
     expect((await api.delete(`/v1/tools/${tool.tool_id}`)).status).toBe(200);
   });
 
-  it('is refused over 64 kB, and as the 501st; a page of them is had with limit', async () => {
+  it('refuses a tool over 64 kB, and the 501st; limit sets the size of a page', async () => {
     const large = { description: 'x'.repeat(4_000), body: { text: 'x'.repeat(62_000) } };
     const tooLarge = await api.post('/v1/tools', { tool: { ...MINIMAL.tool, ...large } });
     expect([tooLarge.status, tooLarge.failure.errors.map(({ path }) => path)]).toEqual([400, ['tool']]);
@@ -175,7 +175,7 @@ describe('POST /v1/tools/{tool_id}/invoke', () => {
     expect((await invoke(id)).body).toMatchObject({ status: 'success', result: { why: 'full' }, http_status: 422 });
   });
 
-  it('input that lacks a field, or is none, is 400 at it', async () => {
+  it('answers 400 at the field of an input that lacks it', async () => {
     const id = await tool();
     const paths = async (input: unknown) => {
       const { status, failure } = await invoke(id, input);
@@ -188,7 +188,7 @@ describe('POST /v1/tools/{tool_id}/invoke', () => {
     expect((await invoke('nothing')).status).toBe(404);
   });
 
-  it('a tool that cannot be reached, answers too much, or not in time, is a failure in words', async () => {
+  it('answers with the cause when a tool cannot be reached, answers too much, or is too slow', async () => {
     const failed = async (id: string) => {
       const { status, failure } = await invoke(id);
       return [status, failure.errors[0]?.error, failure.message];
@@ -201,7 +201,7 @@ describe('POST /v1/tools/{tool_id}/invoke', () => {
     expect(await failed(await tool({ timeout: 20 }))).toEqual([504, 'TOOL_TIMEOUT', 'The tool did not answer within 20 ms.']);
   });
 
-  it('eight run at a time for one organization; one more is 429', async () => {
+  it('runs eight at a time for one organization, and answers one more with 429', async () => {
     const waiting: ServerResponse[] = [];
     const eight = new Promise<void>((resolve) => {
       answer = (_request, response) => {

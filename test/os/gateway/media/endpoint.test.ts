@@ -85,8 +85,8 @@ const move = (callId: string, remote: MediaAddress): void =>
     format: { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: null },
   });
 
-describe('a leg on a port that the far side knows', () => {
-  it('is refused when the port is not ours, is full, or has that peer already', () => {
+describe('a leg on a port that the far side already has', () => {
+  it('is refused when the port is not ours, is full, or already has that peer', () => {
     expect(() => open('a', far(1_000), FIRST + 1)).toThrow(`port ${String(FIRST + 1)} is not one of`);
     open('a', far(1_000), FIRST);
     expect(() => open('b', far(1_000), FIRST)).toThrow('the peer has another leg');
@@ -99,7 +99,7 @@ describe('a leg on a port that the far side knows', () => {
 });
 
 describe('a leg whose far side moves', () => {
-  it('sends to the new address and hears it; the old one is a stranger', async () => {
+  it('sends to the new address and hears it, while the old one is a stranger', async () => {
     const [before, after] = [await newPeer(), await newPeer()];
     const at = open('a', before.address);
     for (const peer of [before, after]) peer.connect(at);
@@ -127,7 +127,7 @@ describe('a leg whose far side moves', () => {
     expect(() => open('c', far(2_000), FIRST)).toThrow('the peer has another leg');
   });
 
-  it('stays where it is when another leg has that peer, or the address is none', () => {
+  it('stays at its address when another leg has that peer, or the address is invalid', () => {
     open('a', far(1_000), FIRST);
     open('b', far(2_000), FIRST);
     expect(() => move('a', far(2_000))).toThrow('the peer has another leg');
@@ -140,7 +140,7 @@ describe('a leg whose far side moves', () => {
   });
 });
 
-it('a leg that starts while its agent is being connected is silent, and the agent starts when the leg is started again', async () => {
+it('a leg that starts while its agent is connecting is silent, and the agent starts when the leg is started', async () => {
   let isConnected = (): void => undefined;
   const starts: number[] = [];
   const slow = {
@@ -189,7 +189,7 @@ it.each([
   own.close();
 });
 
-it('a leg whose agent asks for it sends from then on 5 ms later: the sequence and the timestamps go on', async () => {
+it('a leg whose agent asks for it sends 5 ms later from then on, with continuous sequence and timestamps', async () => {
   let shiftMs = 0;
   const agent = { ...AGENT, shiftMs: () => [shiftMs, (shiftMs = 0)][0]! };
   const clock = openWith(new VirtualClock(), agent);
@@ -266,7 +266,7 @@ describe('held legs', () => {
     return { clock, passed, peer, sent: () => endpoint.figures('a')?.packetsSent ?? 0 };
   }
 
-  it('arm no timer of 20 ms: four ticks a second for all of them, one for each', async () => {
+  it('need no timer of 20 ms: four ticks a second for all of them, one for each', async () => {
     const { clock, passed, sent } = await openHeld();
     for (let serial = 0; serial < 20; serial += 1) {
       open(String(serial), far(1_000 + 2 * serial));
@@ -285,7 +285,7 @@ describe('held legs', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('[3550 §5.1] send again at once: the sequence goes on, the timestamp is that of the time, with the marker', async () => {
+  it('[3550 §5.1] resume at once: the sequence continues, the timestamp follows the time, with the marker', async () => {
     const { clock, peer, sent } = await openHeld();
     await peer.until(() => peer.received.length === sent());
     const last = peer.received.at(-1)!.packet.header;
@@ -307,7 +307,7 @@ describe('held legs', () => {
     expect(after.map(({ marker }) => marker)).toEqual([true, false, false, false, false, false]);
   });
 
-  it('are driven by what the caller sends meanwhile', async () => {
+  it('are processed by the caller’s packets in the meantime', async () => {
     const { clock, passed, peer } = await openHeld();
     peer.connect(endpointAddress());
     endpoint.setDirection('a', 'sendonly');
@@ -350,7 +350,7 @@ describe('the next call of a peer on the same sockets', () => {
     return taken;
   }
 
-  it('[3550 §5.1] does not hear late packets of the call before, for 2 s; another source it hears at once', async () => {
+  it('[3550 §5.1] drops late packets of the call before for 2 s, and accepts another source at once', async () => {
     const peer = await newPeer();
     const at = open('a', peer.address);
     peer.connect(at);
@@ -370,7 +370,7 @@ describe('the next call of a peer on the same sockets', () => {
     expect(endpoint.counters().earlierCallPackets).toBe(6);
   });
 
-  it('a call that moves away and back goes on hearing its own source', async () => {
+  it('a call that moves away and back keeps hearing its own source', async () => {
     const [peer, other] = [await newPeer(), await newPeer()];
     const at = open('a', peer.address);
     peer.connect(at);
@@ -393,7 +393,7 @@ describe('the next call of a peer on the same sockets', () => {
   }
 });
 
-describe('a call that another process still has', () => {
+describe('a call that another process still owns', () => {
   const LEG: LegDescription = {
     callId: 'a',
     sipCallId: 'a',
@@ -438,7 +438,7 @@ describe('a call that another process still has', () => {
     return events;
   }
 
-  it('has its leg with the sockets, and its agent speaks as soon as the call is here', async () => {
+  it('gets its leg with the sockets, and its agent speaks as soon as the call is here', async () => {
     await ahead();
     clock.advance(100);
     expect([own.figures('a')?.packetsSent, starts]).toEqual([6, []]);
@@ -467,7 +467,7 @@ describe('a call that another process still has', () => {
     expect([own.figures('a')?.packetsSent, starts, closed]).toEqual([0, [0], 0]);
   });
 
-  it('that has ended meanwhile leaves nothing', async () => {
+  it('leaves nothing when it ended in the meantime', async () => {
     await ahead();
     own.closeLeg('a');
     expect([own.figures('a'), closed, own.counters().legs]).toEqual([null, 1, 0]);

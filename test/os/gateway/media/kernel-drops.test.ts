@@ -25,44 +25,44 @@ const TABLE_6 = [
 const at = (address: string, ...ports: number[]) => ports.map((port) => ({ address, port }));
 
 describe('the kernel’s table of UDP sockets', () => {
-  it('has drops by address and port; those of others do not count', () => {
+  it('counts drops by address and port, and those of other sockets not', () => {
     expect(droppedDatagrams(TABLE, at('127.0.0.1', 20_000, 20_001))).toBe(20);
     expect(droppedDatagrams(TABLE, at('127.0.0.2', 20_000, 20_001))).toBe(500);
     expect(droppedDatagrams(TABLE, at('127.0.0.3', 20_000))).toBe(0);
     expect(droppedDatagrams(TABLE, [])).toBe(0);
   });
 
-  it('has addresses of IPv6 in words too', () => {
+  it('has IPv6 addresses in words too', () => {
     expect(droppedDatagrams(TABLE_6, at('::1', 20_000))).toBe(8);
     expect(droppedDatagrams(TABLE_6, at('2001:db8::a:5', 20_000))).toBe(2);
     expect(droppedDatagrams(TABLE_6, at('2001:db8:0:0:0:0:a:5', 20_000))).toBe(2);
   });
 
-  it.each(['', 'no such file', '<html>', TABLE.replace('local_address', 'x')])('is none: %j', (text) => {
+  it.each(['', 'no such file', '<html>', TABLE.replace('local_address', 'x')])('gives null when it is %j', (text) => {
     expect(droppedDatagrams(text, at('127.0.0.1', 20_000))).toBeNull();
   });
 
-  it('lines that are cut off or hold no number are passed over', () => {
+  it('may have lines that are cut off or hold no number', () => {
     const spoiled = `${TABLE}  302: 0100007F:4E20 00000000:0000 07\n  303: 0100007F:4E20 a b c d e f g h i j many\n`;
     expect(droppedDatagrams(spoiled, at('127.0.0.1', 20_000))).toBe(17);
   });
 });
 
 describe('receive queues in that table', () => {
-  it('are those in which something waits, by address and port', () => {
+  it('are listed by address and port when they hold bytes', () => {
     const full = TABLE.replace('07 00000000:00000000', '07 00000000:00034D00');
     expect([...waitingBytes(full)]).toEqual([[socketKey({ address: '127.0.0.1', port: 20_000 }), 216_320]]);
     const full6 = TABLE_6.replace('07 00000000:00000000', '07 00000000:00000300');
     expect([...waitingBytes(full6)]).toEqual([[socketKey({ address: '::1', port: 20_000 }), 768]]);
   });
 
-  it.each(['', '<html>', TABLE, TABLE_6])('are none: %j', (table) => {
+  it.each(['', '<html>', TABLE, TABLE_6])('are empty when the table is %j', (table) => {
     expect(waitingBytes(table).size).toBe(0);
   });
 });
 
 describe('datagrams that the kernel drops', () => {
-  it('are counted for a socket that is not read, and for no other', async () => {
+  it('are counted for a socket that nobody reads, and for no other', async () => {
     const port = await freeRange(4);
     // A thread that binds and then sleeps in a lock: nothing of what comes is read.
     const lock = new Int32Array(new SharedArrayBuffer(4));
@@ -90,7 +90,7 @@ describe('datagrams that the kernel drops', () => {
     expect(others).toBe(0);
   });
 
-  it('are told in the log when there are more of them, looked at each 10 s', async () => {
+  it('are logged when there are more of them, at a check each 10 s', async () => {
     const clock = new VirtualClock();
     const warnings: object[] = [];
     const answers: (number | null)[] = [0, 5, 5, null, 5, 12, 3, 4];

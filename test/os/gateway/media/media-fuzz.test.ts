@@ -126,8 +126,8 @@ describe('a media leg', () => {
   it.each([
     ['plain', false, false],
     ['SRTP, with packets of anybody', true, false],
-    ['SRTP, with packets of the peer himself', true, true],
-  ])('%s: takes any datagrams, goes on, and its figures stay numbers', (_what, isSecure, isAuthentic) => {
+    ['SRTP, with packets of the peer itself', true, true],
+  ])('(%s) accepts any datagrams, continues, and keeps its figures numbers', (_what, isSecure, isAuthentic) => {
     const step = fc.record({ packet: datagram, isRtcp: fc.boolean(), frames: fc.nat(3) });
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 30 }), (steps) => {
@@ -295,7 +295,7 @@ describe('the native binding', () => {
     );
   });
 
-  it('says so when a session is closed, of the other direction, or has a key of another length; and lives on', () => {
+  it('throws when a session is closed, of the other direction, or has a key of another length, and stays usable', () => {
     const call = fc.record({
       method: fc.constantFrom(...methods),
       isReceiver: fc.boolean(),
@@ -320,7 +320,7 @@ describe('the native binding', () => {
     for (const length of [0, 1, 29, 31, 1_000]) expect(() => new SrtpSession(new Uint8Array(length), 'send')).toThrow(RangeError);
   });
 
-  it('takes a table of a length that is no multiple of three, an empty one, and an empty buffer', () => {
+  it('accepts a table whose length is no multiple of three, an empty one, and an empty buffer', () => {
     const session = new SrtpSession(KEYS.send, 'receive');
     expect(session.unprotectRtpBatch(Buffer.alloc(100), new Int32Array(0))).toBe(0);
     expect(session.unprotectRtpBatch(Buffer.alloc(100), new Int32Array(2))).toBe(0);

@@ -27,7 +27,7 @@ function changes(activity: VoiceActivity, samples: Int16Array): Change[] {
   return said;
 }
 
-describe('voice activity, of a detector that is played', () => {
+describe('voice activity of a scripted detector', () => {
   /** `1` is a voiced frame, `q` one that is called voiced but is 30 dB down, `0` one without voice. */
   function play(script: string, endOfSpeechMs: number): string {
     let at = 0;
@@ -47,39 +47,39 @@ describe('voice activity, of a detector that is played', () => {
 
   it.each([
     ['five voiced frames of ten start it', '000111110', 20, '.......+-'],
-    ['one of them may be without voice', '0110111', 60, '......+'],
-    ['a plosive in a word', '111000011', 200, '........+'],
-    ['five may', '1010101010', 60, '........+.'],
-    ['six may not', '1001001001001001', 60, '................'],
-    ['four are too few, however often', '111100000011110000001111', 60, '........................'],
+    ['one of the five may lack voice', '0110111', 60, '......+'],
+    ['a plosive may interrupt a word', '111000011', 200, '........+'],
+    ['five of ten frames may lack voice', '1010101010', 60, '........+.'],
+    ['six of ten frames may not lack voice', '1001001001001001', 60, '................'],
+    ['four voiced frames are too few, however often they come', '111100000011110000001111', 60, '........................'],
     ['the tail of a click does not count', '01qqqqq000', 60, '..........'],
-    ['nor that of a crackle of 60 ms', '0111qqqqq0', 60, '..........'],
-    ['a quiet voice does', 'qqqqqq', 60, '....+.'],
+    ['nor does that of a crackle of 60 ms', '0111qqqqq0', 60, '..........'],
+    ['a quiet voice counts', 'qqqqqq', 60, '....+.'],
     ['a frame without voice does not start it', '1111q', 20, '.....'],
     ['it stops after the silence', '11111000111', 60, '....+..-...'],
     ['not sooner', '11111001111', 60, '....+......'],
     ['the silence counts from the last voiced frame', '1111100100100000', 60, '....+........-..'],
     ['a setting between frames is rounded up to them', '11111000', 50, '....+..-'],
-    ['it starts anew with a whole window', '111110111111', 20, '....+-....+.'],
-  ])('%s', (_what, script, endOfSpeechMs, said) => {
+    ['it starts again with a whole window', '111110111111', 20, '....+-....+.'],
+  ])('follows its rule: %s', (_what, script, endOfSpeechMs, said) => {
     expect(play(script, endOfSpeechMs)).toBe(said);
   });
 
-  it('takes 20 to 10,000 ms', () => {
+  it('accepts an end of speech of 20 to 10,000 ms', () => {
     const detector: VoiceDetector = { isVoice: () => false, close: () => undefined };
     for (const wrong of [19, 10_001, Number.NaN, -1]) expect(() => new VoiceActivity(detector, wrong)).toThrow(RangeError);
     for (const right of [20, 10_000]) expect(new VoiceActivity(detector, right).isSpeaking).toBe(false);
   });
 });
 
-describe('what interrupts nobody, wherever in a frame it begins', () => {
+describe('a sound that is no speech, wherever it begins in a frame', () => {
   const burst = (ms: number, seed: number): Int16Array => voiceLikeNoise(8 * ms, seed);
   const sounds: readonly [string, (seed: number) => Int16Array][] = [
     ['80 ms of noise', (seed) => burst(80, seed)],
     ['a cough: two bursts of 60 ms', (seed) => Int16Array.from([...burst(60, seed), ...new Int16Array(8 * 120), ...burst(60, seed + 50)])],
   ];
 
-  it.each(sounds)('%s', async (_what, sound) => {
+  it.each(sounds)('interrupts nothing: %s', async (_what, sound) => {
     const detectors = await VoiceDetectors.load();
     for (let offsetMs = 0; offsetMs < 20; offsetMs += 2.5) {
       for (let seed = 1; seed <= 10; seed += 1) {
@@ -92,7 +92,7 @@ describe('what interrupts nobody, wherever in a frame it begins', () => {
   });
 });
 
-describe('voice activity, of WebRTC’s detector', () => {
+describe('voice activity of WebRTC’s detector', () => {
   const speech = new EspeakSpeech();
   let detectors: VoiceDetectors;
   /** Two sentences, without the silence around them. */
@@ -138,7 +138,7 @@ describe('voice activity, of WebRTC’s detector', () => {
     [0.1, 10],
     [2, 300],
     [1, 500],
-  ])('speech at a gain of %d over noise of %i starts once and stops once, in time', (gain, noise) => {
+  ])('starts once and stops once, in time, for speech at a gain of %d over noise of %i', (gain, noise) => {
     const durationMs = first.length / 8;
     const said = changes(listen(400), call([1_000, first, 2_000], gain, noise));
     expect(said.map(({ event }) => event)).toEqual(['speech-started', 'speech-stopped']);
@@ -151,7 +151,7 @@ describe('voice activity, of WebRTC’s detector', () => {
   it.each([
     [300, 2],
     [800, 1],
-  ])('a pause of 500 ms within speech, with an end of speech after %i ms: %i utterances', (endOfSpeechMs, utterances) => {
+  ])('at a pause of 500 ms within speech, with an end of speech after %i ms, finds %i utterances', (endOfSpeechMs, utterances) => {
     for (const [gain, noise] of [
       [1, 0],
       [0.5, 100],
@@ -163,7 +163,7 @@ describe('voice activity, of WebRTC’s detector', () => {
     }
   });
 
-  it('does not start on clicks, on crackles of 60 ms, on silence or on noise of the line, which may begin at any time', () => {
+  it('does not start on clicks, crackles of 60 ms, silence or line noise, wherever they begin', () => {
     const click = new Int16Array(80);
     click[3] = 30_000;
     const crackle = voiceLikeNoise(480, 3, 12_000);
@@ -175,7 +175,7 @@ describe('voice activity, of WebRTC’s detector', () => {
     }
   });
 
-  it('calls keep apart: what one hears changes nothing for another', () => {
+  it('of one call changes nothing for another', () => {
     const [quiet, loud, alone] = [listen(300), listen(300), listen(300)];
     const audio = call([500, first, 1_000], 1, 100);
     const noise = call([audio.length / 8], 1, 3_000);
@@ -189,7 +189,7 @@ describe('voice activity, of WebRTC’s detector', () => {
     expect(said).toEqual(changes(alone, audio));
   });
 
-  it('frees what it held, takes frames of 160 samples only, and none once it is closed', () => {
+  it('frees its memory, accepts frames of 160 samples only, and none once it is closed', () => {
     const detector = detectors.open();
     expect(() => detector.isVoice(new Int16Array(80))).toThrow(RangeError);
     expect(detector.isVoice(new Int16Array(FRAME))).toBe(false);

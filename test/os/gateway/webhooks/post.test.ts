@@ -39,7 +39,7 @@ afterEach(async () => {
 const post = (url = `${origin}/hook?a=1`, aborted = never): Promise<Attempt> => poster.post(url, '{"ü":1}', { 'x-mine': 'yes' }, aborted);
 
 describe('Poster', () => {
-  it('posts the body as it is', async () => {
+  it('posts the body unchanged', async () => {
     expect(await post()).toEqual({ kind: 'delivered' });
     expect(requests).toMatchObject([
       {
@@ -72,7 +72,7 @@ describe('Poster', () => {
     expect(await post()).toEqual({ kind: 'failed', error: 'it answered 503', retryAfterMs });
   });
 
-  it('is content with the status: a long, a broken or an endless answer is delivered', async () => {
+  it('accepts the status alone: a long, broken or endless body still counts as delivered', async () => {
     answer = (response) => {
       response.writeHead(200, { 'content-length': '9000000' });
       response.write('x'.repeat(200_000));
@@ -80,18 +80,18 @@ describe('Poster', () => {
     expect(await post()).toEqual({ kind: 'delivered' });
   });
 
-  it('waits no longer than its limit', async () => {
+  it('gives up after its time limit', async () => {
     answer = () => clock.advance(300);
     expect(await post()).toEqual({ kind: 'failed', error: 'it did not answer within 300 ms', retryAfterMs: null });
   });
 
-  it('is broken off from outside', async () => {
+  it('can be aborted', async () => {
     const aborted = new AbortController();
     answer = () => aborted.abort();
     expect(await post(undefined, aborted.signal)).toEqual({ kind: 'aborted' });
   });
 
-  it('says that nobody listens', async () => {
+  it('reports that nothing listens', async () => {
     expect(await post('http://127.0.0.1:9/')).toEqual({
       kind: 'failed',
       error: 'it could not be reached (ECONNREFUSED)',

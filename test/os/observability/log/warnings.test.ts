@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 
-it('a warning of Node.js is a line of the log, and nothing else is printed', () => {
+it('a warning of Node.js becomes a line of the log, and nothing else is printed', () => {
   const program = `
     import { createLogger } from './src/observability/log/logger.ts';
     createLogger('test', 'info').info({}, 'process.ready');

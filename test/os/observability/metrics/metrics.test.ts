@@ -32,7 +32,7 @@ function twoCalls(process_: string): Metrics {
 }
 
 describe('the catalogue', () => {
-  it('names by the rules of Prometheus: the prefix, the unit last, _total for counters and for nothing else', () => {
+  it('follows the naming rules of Prometheus: the prefix, the unit last, and _total for counters only', () => {
     for (const [name, { type, help }] of Object.entries<MetricDefinition>(METRICS)) {
       expect(name).toMatch(/^trunkline_[a-z][a-z_]*[a-z]$/);
       expect(name.endsWith('_total')).toBe(type === 'counter');
@@ -42,7 +42,7 @@ describe('the catalogue', () => {
 });
 
 describe('the metrics of a process', () => {
-  it('are counters, gauges and histograms in the text format, each sample with the process', async () => {
+  it('are counters, gauges and histograms in the text format, with the process in each sample', async () => {
     const { types, samples, sum } = parseExposition(await exposition([await twoCalls('gateway').snapshot()]));
     expect(samples.every(({ labels }) => labels['process'] === 'gateway')).toBe(true);
     expect(types.get('trunkline_call_answer_seconds')).toBe('histogram');
@@ -53,14 +53,14 @@ describe('the metrics of a process', () => {
     expect(sum('trunkline_calls_in_progress')).toBe(7);
   });
 
-  it('are the same for two who ask at once: a collected counter is not counted twice', async () => {
+  it('are the same for two concurrent scrapes: a collected counter is not counted twice', async () => {
     const metrics = twoCalls('gateway');
     for (const snapshot of await Promise.all([metrics.snapshot(), metrics.snapshot()])) {
       expect(parseExposition(await exposition([snapshot])).sum('trunkline_sip_messages_total')).toBe(100);
     }
   });
 
-  it('lack what a collector could not tell, and have the rest', async () => {
+  it('lack what a collector could not read, and have the rest', async () => {
     const metrics = twoCalls('gateway');
     metrics.collect(() => Promise.reject(new Error('away')));
     const { sum } = parseExposition(await exposition([await metrics.snapshot()]));
@@ -69,11 +69,11 @@ describe('the metrics of a process', () => {
   });
 });
 
-describe('several processes', () => {
+describe('the metrics of several processes', () => {
   const served = (name: string, answer: () => unknown): (() => void) =>
     serveProcess(directory, name, { [METRICS_QUESTION]: answer }, (reason) => expect.fail(reason));
 
-  it('are in one answer, side by side; one that is gone or does not answer is down and holds nobody up', async () => {
+  it('come in one answer; a process that is gone or does not answer is down and delays nothing', async () => {
     const close = served('gateway-2', () => twoCalls('gateway-2').snapshot());
     const mute = createServer(() => undefined).listen(processSocket(directory, 'sip-server'));
     const text = await gatherMetrics(twoCalls('gateway'), directory, [
@@ -92,7 +92,7 @@ describe('several processes', () => {
     expect(sum('trunkline_call_answer_seconds_count')).toBe(4);
   });
 
-  it('of one that has ended in order are there until the next one of its name goes on from its counts, and none of its gauges', async () => {
+  it('keep the counts of a process that has ended in order until the next one of its name goes on from them, and none of its gauges', async () => {
     await leaveCounts(directory, twoCalls('gateway-2'), silentLog);
     const sums = async (next?: Metrics): Promise<unknown[]> => {
       const close = next === undefined ? () => undefined : served('gateway-2', () => next.snapshot());
@@ -108,7 +108,7 @@ describe('several processes', () => {
     expect(takeCounts(directory, 'gateway-2')).toEqual([]);
   });
 
-  it('of one that is away fail where somebody waits for them, however long the own ones take', async () => {
+  it('fail for a process that is away where somebody awaits them, however long the own ones take', async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown): void => void unhandled.push(reason);
     process.on('unhandledRejection', note);
@@ -127,14 +127,14 @@ describe('several processes', () => {
     expect([sum('trunkline_process_up', { process: 'gateway-2' }), unhandled]).toEqual([0, []]);
   });
 
-  it('that answers with something else is down', async () => {
+  it('show a process that answers with something else as down', async () => {
     const close = served('sip-server', () => ({ not: 'metrics' }));
     const { sum } = parseExposition(await gatherMetrics(twoCalls('gateway'), directory, [['sip-server']]));
     close();
     expect(sum('trunkline_process_up', { process: 'sip-server' })).toBe(0);
   });
 
-  it('answer in a data directory whose path is too long for a socket', async () => {
+  it('work in a data directory whose path is too long for a socket', async () => {
     const deep = join(directory, 'x'.repeat(120));
     mkdirSync(deep);
     const close = serveProcess(deep, 'gateway-2', { question: () => 'answer' }, (reason) => expect.fail(reason));
@@ -145,7 +145,7 @@ describe('several processes', () => {
   });
 });
 
-describe('who may read them', () => {
+describe('the access to the metrics', () => {
   const local = { allowedSources: ['127.0.0.0/8', '::1'], bearerToken: null };
   const token = 'a-token-of-some-length';
 
@@ -155,7 +155,7 @@ describe('who may read them', () => {
     ['::ffff:127.0.0.1', null],
     ['192.0.2.1', 403],
     ['', 403],
-  ])('by default this machine: %s', (address, status) => {
+  ])('is limited to this machine by default: %s', (address, status) => {
     expect(metricsRefusal(local, address, undefined)?.status ?? null).toBe(status);
   });
 
@@ -165,12 +165,12 @@ describe('who may read them', () => {
     [`Bearer ${token}x`, 401],
     [`Bearer ${token}`, null],
     [`bearer  ${token}`, null],
-  ])('with a token whoever has it, of the addresses that may: %s', (authorization, status) => {
+  ])('with a token needs the token and an allowed address: %s', (authorization, status) => {
     expect(metricsRefusal({ allowedSources: [], bearerToken: token }, '192.0.2.1', authorization)?.status ?? null).toBe(status);
     expect(metricsRefusal({ ...local, bearerToken: token }, '192.0.2.1', authorization)?.status).toBe(403);
   });
 
-  it('a SIP server on a machine of its own serves its own, and nothing else', async () => {
+  it('on a SIP server of its own machine gives its own metrics and nothing else', async () => {
     const server = await openMetricsServer(
       twoCalls('sip-server'),
       { host: '127.0.0.1', port: 0 },

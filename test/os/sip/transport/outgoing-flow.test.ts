@@ -72,7 +72,7 @@ async function pinged(): Promise<void> {
 }
 
 describe('[5626 §4.4.1] a connection that is kept', () => {
-  it('is pinged after 95 to 120 s, again and again, though nothing is answered', async () => {
+  it('is pinged after 95 to 120 s, again and again, even without an answer', async () => {
     flow.keep();
     clock.advance(LEAST_MS - 1);
     await new Promise((resolve) => setImmediate(resolve));
@@ -87,7 +87,7 @@ describe('[5626 §4.4.1] a connection that is kept', () => {
     expect([flow.isOpen, closes]).toEqual([true, 0]);
   });
 
-  it('[5626 §3.5.1] is closed when a peer that had answered does so no more', async () => {
+  it('[5626 §3.5.1] is closed when a peer that had answered stops answering', async () => {
     flow.keep();
     await pinged();
     peer.write('\r\n');
@@ -100,7 +100,7 @@ describe('[5626 §4.4.1] a connection that is kept', () => {
     expect([flow.isOpen, closes]).toEqual([false, 1]);
   });
 
-  it('is kept no more after an hour without a message', () => {
+  it('is kept no longer after an hour without a message', () => {
     flow.keep();
     for (let ms = 0; ms < 3_600_000; ms += LONGEST_MS + PONG_MS) {
       clock.advance(LONGEST_MS);

@@ -40,7 +40,7 @@ function connection() {
 }
 
 describe('the time limit of a message', () => {
-  it('does not run out on a busy connection whose reads never end where a message ends', () => {
+  it('does not expire on a busy connection whose reads never end where a message ends', () => {
     const { clock, flow, seen, read } = connection();
     const stream = Buffer.concat(Array.from({ length: 100 }, () => OPTIONS));
     // One byte over one message: the seam wanders through the message and is never at its end before the last read.
@@ -54,7 +54,7 @@ describe('the time limit of a message', () => {
     expect(flow.isOpen).toBe(true);
   });
 
-  it('counts from the first byte of the message that is not complete', () => {
+  it('starts with the first byte of the incomplete message', () => {
     const { clock, flow, seen, read } = connection();
     read(OPTIONS.subarray(0, 40));
     clock.advance(TIMEOUT_MS - 1);
@@ -66,7 +66,7 @@ describe('the time limit of a message', () => {
     expect(flow.isOpen).toBe(false);
   });
 
-  it('is not moved on by bytes that drip in', () => {
+  it('is not extended by single bytes', () => {
     const { clock, flow, read } = connection();
     for (let at = 0; at < 50; at += 1) {
       read(OPTIONS.subarray(at, at + 1));
@@ -75,7 +75,7 @@ describe('the time limit of a message', () => {
     expect(flow.isOpen).toBe(false);
   });
 
-  it('does not begin with line ends that keep the connection alive', () => {
+  it('does not start with CRLF keepalives', () => {
     const { clock, flow, read } = connection();
     read(Buffer.from('\r'));
     read(Buffer.from('\n'));

@@ -41,7 +41,7 @@ describe('a number', () => {
       /not attached/,
     ],
     ['of an emergency service', () => judge('+4911222'), /emergency/],
-  ])('%s is not dialled', (_what, ask, sentence) => {
+  ])('is not dialled: %s', (_what, ask, sentence) => {
     const judged = ask();
     expect(judged.ok ? '' : judged.error).toMatch(sentence);
   });
@@ -50,7 +50,7 @@ describe('a number', () => {
     ['+18765550100', /a number of Jamaica, and the price of \+1 is for United States and Canada: a prefix such as \+1876 needs/],
     ['+18095550100', /Dominican Republic/],
     ['+12845550100', /British Virgin Islands/],
-  ])('%s is not dialled by the price of its country code alone', (to, sentence) => {
+  ])('such as %s is not dialled by the price of its country code alone', (to, sentence) => {
     const judged = judge(to);
     expect(judged.ok ? '' : judged.error).toMatch(sentence);
   });
@@ -58,7 +58,7 @@ describe('a number', () => {
   it.each([
     ['+441534123456', { '+44': 0.01 }],
     ['+77012345678', { '+7': 0.01 }],
-  ])('%s is not dialled by the price of another country with its code', (to, prices) => {
+  ])('such as %s is not dialled by the price of another country with its code', (to, prices) => {
     expect(judge(to, { ...DIALLING, prices }).ok).toBe(false);
   });
 
@@ -70,7 +70,7 @@ describe('a number', () => {
     ['+442079460000', { '+44': 0.01 }],
     ['+74951234567', { '+7': 0.01 }],
     ['+447700900123', { '+44': 0.01 }],
-  ])('%s is dialled with the prices %j', (to, prices) => {
+  ])('such as %s is dialled with the prices %j', (to, prices) => {
     expect(judge(to, { ...DIALLING, prices }).ok).toBe(true);
   });
 
@@ -86,10 +86,10 @@ describe('a number', () => {
     '+44999000',
     '+99912345',
     '+7112000',
-  ])('[E.164 §6] %s is an emergency, service or short number', (number) => expect(isServiceNumber(number as E164)).toBe(true));
+  ])('[E.164 §6] such as %s is an emergency, service or short number', (number) => expect(isServiceNumber(number as E164)).toBe(true));
 
   it.each(['+12125550100', '+4930123456', '+911123456789', '+441189998819', '+3581234567', '+74951234567'])(
-    '%s is a subscriber',
+    'such as %s is a subscriber',
     (number) => expect(isServiceNumber(number as E164)).toBe(false),
   );
 });
@@ -110,17 +110,17 @@ describe('the trunk that a call counts on', () => {
     expect(of(endpoint)).toBe(trunk);
   });
 
-  it('is none while trunks have no limits', () => {
+  it('does not exist while trunks have no limits', () => {
     expect(limitedTrunk(DIALLING, 'trunk.example')).toBeUndefined();
   });
 });
 
 describe('the cost of a call', () => {
-  it('is that of each minute that began, and nothing without an answer', () => {
+  it('covers each minute that began, and is zero without an answer', () => {
     expect([0, 1, 60_000, 60_001].map((ms) => costMicros(20_000, ms))).toEqual([0, 20_000, 20_000, 40_000]);
   });
 
-  it('is reserved for the longest that it may last, on the day of UTC', () => {
+  it('is reserved for its maximum duration, on the day of UTC', () => {
     expect(dialPermit(0.02, 1_800_000, Date.parse('2026-01-31T23:59:59.999Z'))).toEqual({
       microsPerMinute: 20_000,
       reservedMicros: 600_000,

@@ -50,36 +50,39 @@ const NEVER = {
   'digits of another script': '+\uff14\uff19\uff13\uff10\uff11\uff12\uff13\uff14\uff15\uff16',
 };
 
-describe.each(Object.entries({ ...PLACED_CALLS, ...TRANSFERS }))('through %s', (_name, door) => {
-  it('leaves a number that the organization may dial', async () => {
+describe.each(Object.entries({ ...PLACED_CALLS, ...TRANSFERS }))('a call through %s', (_name, door) => {
+  it('may go to a number that the organization may dial', async () => {
     expect(await door(ALLOWED)).toBe(true);
   });
 
-  it.each(Object.entries(NEVER))('leaves never %s', async (_what, to) => {
+  it.each(Object.entries(NEVER))('may never go to %s', async (_what, to) => {
     expect(await door(to)).toBe(false);
   });
 
-  it('leaves no number without a price', async () => {
+  it('may not go to a number without a price', async () => {
     expect(await door('+33123456789')).toBe(false);
   });
 });
 
-describe.each(Object.entries(TRANSFERS))('a call that came in is transferred by %s', (_name, door) => {
+describe.each(Object.entries(TRANSFERS))('an inbound call that is transferred by %s', (_name, door) => {
   it.each([
     ['the transfer_list names', { transferList: ['+33123456789'] }],
     ['begins as calls.transfer_prefixes allow', { prefixes: ['+33'] }],
-  ])('to what %s, whatever the organization may dial', async (_what, allowed) => {
+  ])('may go to what %s, whatever the organization may dial', async (_what, allowed) => {
     expect(await door('+33123456789', { dialling: false, ...allowed })).toBe(true);
     expect(await door('+33123456789', { dialling: false })).toBe(false);
     expect(await door('+34912345678', { dialling: false, ...allowed })).toBe(false);
   });
 
-  it.each(Object.entries(NEVER).filter(([what]) => !what.startsWith('a URI')))('never to %s, whoever names it', async (_what, to) => {
-    expect(await door(to, { transferList: [to] })).toBe(false);
-    expect(await door(to, { prefixes: ['+1', '+49', '+4'] })).toBe(false);
-  });
+  it.each(Object.entries(NEVER).filter(([what]) => !what.startsWith('a URI')))(
+    'may never go to %s, whoever names it',
+    async (_what, to) => {
+      expect(await door(to, { transferList: [to] })).toBe(false);
+      expect(await door(to, { prefixes: ['+1', '+49', '+4'] })).toBe(false);
+    },
+  );
 
-  it('to a SIP URI at a listed host, but to no forbidden, emergency or doubtful number there', async () => {
+  it('may go to a SIP URI at a listed host, but to no forbidden, emergency or ambiguous number there', async () => {
     const hosts = ['pbx.example'];
     expect(await door('sip:sales@pbx.example', { hosts })).toBe(true);
     expect(await door(`sip:+49-30-123456@pbx.example`, { hosts })).toBe(true);

@@ -25,7 +25,7 @@ const MEDIA_NEARLY: OverloadSample = { ...QUIET, media: { ...ON_TIME, frameMs: 3
 const after = (...samples: readonly OverloadSample[]): boolean =>
   samples.reduce<OverloadVerdict>((verdict, sample) => nextVerdict(verdict, sample, LIMITS), NOT_OVERLOADED).isOverloaded;
 
-describe('whether a gateway is overloaded', () => {
+describe('the overload detector', () => {
   it.each([
     ['quiet', [QUIET], false],
     ['late twice, as by one garbage collection at the turn of two samples', [LATE, LATE, QUIET], false],
@@ -47,11 +47,11 @@ describe('whether a gateway is overloaded', () => {
     ['short of CPU for a second and a half', [BUSY, BUSY, BUSY], true],
     ['late, then short of CPU', [LATE, BUSY, BUSY], true],
     ['near the limit', [NEARLY, NEARLY, NEARLY], false],
-  ])('%s', (_what, samples, isOverloaded) => {
+  ])('judges samples that are %s', (_what, samples, isOverloaded) => {
     expect(after(...samples)).toBe(isOverloaded);
   });
 
-  it('until it is well below the limits, twice', () => {
+  it('reports overload until two samples are well below the limits', () => {
     expect(after(LATE, LATE, LATE, QUIET)).toBe(true);
     expect(after(LATE, LATE, LATE, NEARLY, NEARLY, NEARLY)).toBe(true);
     expect(after(LATE, LATE, LATE, QUIET, QUIET)).toBe(false);
@@ -60,8 +60,8 @@ describe('whether a gateway is overloaded', () => {
   });
 });
 
-describe('the watch over this process', () => {
-  it('finds it overloaded at the third sample over a limit, and says once which figure it was', () => {
+describe('the overload detector of this process', () => {
+  it('reports an overload at the third sample over a limit, and logs once which figure it was', () => {
     const clock = new VirtualClock();
     const log = new EventLog();
     // Any process that runs takes some CPU.
@@ -77,7 +77,7 @@ describe('the watch over this process', () => {
     expect(log.named('gateway.overload.began')).toMatchObject([{ fields: { over: 'cpu_percent', limit: 0 } }]);
   });
 
-  it('takes the delay of the media threads into account, and says so at the end too', () => {
+  it('includes the delay of the media threads, and logs it at the end too', () => {
     const clock = new VirtualClock();
     const log = new EventLog();
     let frameMs = 41;
@@ -98,7 +98,7 @@ describe('the watch over this process', () => {
 });
 
 describe('the delay of a media thread', () => {
-  it('is the 99th percentile of its wake-ups since the last look, in whole milliseconds; 0 without any', () => {
+  it('is the 99th percentile of its wake-ups since the last reading, in whole milliseconds; 0 without any', () => {
     const delay = new FrameDelay();
     expect(delay.take()).toBe(0);
     for (let wakeUp = 1; wakeUp <= 200; wakeUp += 1) delay.add(wakeUp <= 2 ? 70 : wakeUp === 3 ? 55.4 : 0.5);

@@ -8,8 +8,8 @@ function identity(headers: Readonly<Record<string, string>>) {
 
 const FROM = '"Alice \\"A\\" Ärger" <sip:+1-555-0100-999@carrier;user=phone>;tag=1';
 
-describe('what the carrier tells of the caller', () => {
-  it('[3261 §20.20] the number of From in E.164, or its name', () => {
+describe('the identity of the caller', () => {
+  it('[3261 §20.20] has the number of From in E.164, or its name', () => {
     expect(identity({ From: FROM })).toMatchObject({ number: '+15550100999', display_name: 'Alice "A" Ärger' });
     expect(identity({ From: 'sip:bob@carrier;tag=1' })).toMatchObject({ number: 'bob', display_name: null });
     expect(identity({ From: 'Smith, Ann <sip:ann@carrier>;tag=1' })).toMatchObject({ number: 'ann', display_name: 'Smith, Ann' });
@@ -34,7 +34,7 @@ describe('what the carrier tells of the caller', () => {
     ['sip:%2B12125551234@carrier', '+12125551234'],
     ['tel:+1-212-555-1234', '+12125551234'],
     ['sip:+0123@carrier', '+0123'],
-  ])('[3966 §5.1.4] [3966 §5.1.5] of %s the caller is %s: a plus only where one was sent or stated', (uri, number) => {
+  ])('[3966 §5.1.4] [3966 §5.1.5] of %s is %s: it has a plus only where one was sent or stated', (uri, number) => {
     expect(identity({ From: `<${uri}>;tag=1` }).number).toBe(number);
   });
 
@@ -43,37 +43,37 @@ describe('what the carrier tells of the caller', () => {
     ['"Al"ice <sip:+15550100999@carrier>;tag=1', 'Alice'],
     ['"bro"ken" <sip:+15550100999@carrier>;tag=1', 'broken'],
     ['"open <sip:+15550100999@carrier>;tag=1', 'open'],
-  ])('reads the caller of a From whose quotes are misplaced: %s', (from, name) => {
+  ])('comes from a From whose quotes are misplaced: %s', (from, name) => {
     expect(identity({ From: from })).toMatchObject({ number: '+15550100999', display_name: name });
     expect(claimedCallers({ get: (header) => (header === 'From' ? from : undefined) })).toEqual(['sip:+15550100999@carrier']);
   });
 
-  it('takes no caller from a From with misplaced quotes and two addresses', () => {
+  it('does not come from a From with misplaced quotes and two addresses', () => {
     const from = 'a "<sip:+15550100998@carrier> <sip:+15550100999@carrier>;tag=1';
     expect(identity({ From: from }).number).toBe('anonymous');
   });
 
-  it('[3325 §9.1] P-Asserted-Identity, both of it', () => {
+  it('[3325 §9.1] has both values of P-Asserted-Identity', () => {
     const asserted = '"A, B" <sip:+15550100999@carrier>, <tel:+15550100999>';
     expect(identity({ From: FROM, 'P-Asserted-Identity': asserted }).asserted).toEqual(['sip:+15550100999@carrier', 'tel:+15550100999']);
   });
 
-  it.each(['id', 'user', 'header', 'critical;id'])('[3323 §4.2] Privacy: %s keeps the asserted identity away from the agent', (privacy) => {
+  it.each(['id', 'user', 'header', 'critical;id'])('[3323 §4.2] hides the asserted identity from the agent with Privacy: %s', (privacy) => {
     const told = identity({ From: FROM, Privacy: privacy, 'P-Asserted-Identity': '<sip:1@c>', 'Remote-Party-ID': '<sip:2@c>' });
     expect([told.asserted, told.remote_party]).toEqual([[], null]);
     expect(told.privacy).toContain(privacy.split(';').at(-1));
   });
 
-  it('[3323 §5.3] Privacy: user keeps From away too', () => {
+  it('[3323 §5.3] hides From too with Privacy: user', () => {
     expect(identity({ From: FROM, Privacy: 'user' })).toMatchObject({ number: 'anonymous', display_name: null });
   });
 
-  it('Remote-Party-ID, unless it says itself that it is private', () => {
+  it('has Remote-Party-ID, unless that is private by its own parameter', () => {
     expect(identity({ 'Remote-Party-ID': '"X" <sip:5@c>;party=calling;privacy=off;screen=yes' }).remote_party).toBe('sip:5@c');
     expect(identity({ 'Remote-Party-ID': '<sip:5@c>;privacy=full' }).remote_party).toBeNull();
   });
 
-  it('[5806] [7044 §5] Diversion and History-Info in order, with reason and index', () => {
+  it('[5806] [7044 §5] has Diversion and History-Info in order, with reason and index', () => {
     const told = identity({
       Diversion: '<sip:+15550100100@pbx>;reason="unconditional";counter=1, <tel:+15550100200>',
       'History-Info': '<sip:+15550100100@pbx?Reason=SIP%3Bcause%3D302>;index=1, <sip:b@pbx>;index=1.1',
@@ -86,12 +86,12 @@ describe('what the carrier tells of the caller', () => {
     expect(identity({ Privacy: 'history', 'History-Info': '<sip:a@b>;index=1' }).history).toEqual([]);
   });
 
-  it('[7433] User-to-User as it came, and X- headers by name in lower case', () => {
+  it('[7433] has User-to-User as it came, and X- headers by name in lower case', () => {
     const told = identity({ 'User-to-User': '56a3;encoding=hex', 'X-Account': '42', 'X-Trunkline-Tls': 'TLSv1.3 x', Subject: 's' });
     expect([told.user_to_user, told.headers]).toEqual(['56a3;encoding=hex', { 'x-account': '42' }]);
   });
 
-  it('keeps no more than 32 X- headers, none longer than 512 characters, no URI over 256, 16 of a kind', () => {
+  it('has at most 32 X- headers, none longer than 512 characters, no URI over 256, and 16 of a kind', () => {
     const many = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`X-H${String(index)}`, 'v']));
     expect(Object.keys(identity(many).headers)).toHaveLength(32);
     expect(identity({ 'X-Long': 'v'.repeat(513), 'X-Fits': 'v'.repeat(512) }).headers).toEqual({ 'x-fits': 'v'.repeat(512) });
@@ -101,7 +101,7 @@ describe('what the carrier tells of the caller', () => {
     expect(identity({ Diversion: Array.from({ length: 50 }, () => '<sip:a@b>').join(',') }).diversions).toHaveLength(16);
   });
 
-  it('takes headers that are nonsense without harm', () => {
+  it('survives headers that are nonsense', () => {
     for (const value of ['', '"', '<', '<sip:', '"unended <sip:a@b>', ',,,,', ';;;', '\\"\\', '<'.repeat(5_000)])
       expect(() =>
         identity({ From: value, Diversion: value, 'P-Asserted-Identity': value, 'History-Info': value, Privacy: value }),

@@ -54,7 +54,7 @@ describe('admit', () => {
     sessionExpires: undefined,
   };
 
-  it('takes an INVITE that can be looked up', () => {
+  it('accepts an INVITE that can be looked up', () => {
     expect(admit(head)).toEqual({ ok: true, value: { called: NUMBER, sdp: 'v=0', sessionTimer: {} } });
     expect(admit({ ...head, require: 'timer, 100rel' })).toMatchObject({ ok: true });
   });
@@ -83,11 +83,11 @@ describe('the called number', () => {
     ['to', 'sip:+15550100200@pbx'],
     ['diversion', 'tel:+15550100300'],
     ['p-called-party-id', 'sip:name@x'],
-  ] as const)('of a trunk that puts it into %s', (source, uri) => {
+  ] as const)('comes from %s when the trunk puts it there', (source, uri) => {
     expect(calledUri(source, 'sip:pilot@h', header)).toBe(uri);
   });
 
-  it('is the Request-URI’s where the header is missing or has no number', () => {
+  it('comes from the Request-URI where the header is missing or has no number', () => {
     expect(calledUri('diversion', 'sip:pilot@h', () => undefined)).toBe('sip:pilot@h');
     expect(calledUri('to', 'sip:pilot@h', () => 'anybody')).toBe('sip:pilot@h');
   });
@@ -103,15 +103,15 @@ describe('the whole trunk', () => {
     [{ ...fine, calls: 10 }, 'OVERLOADED', 'calls in progress: 10, limit 10'],
     [{ ...fine, isRelayUp: false }, 'MEDIA_UNAVAILABLE', 'no rtpengine answers'],
     [{ ...fine, mediaHeadroom: 0 }, 'MEDIA_UNAVAILABLE', 'every media port is in use'],
-  ])('refuses calls in the state %j: %s, with the figure and its limit: %s', (edge, reason, detail) => {
+  ])('refuses calls in the state %j with %s, the figure and its limit: %s', (edge, reason, detail) => {
     expect(notReady(edge, policy)).toEqual({ reason, detail });
   });
 
-  it.each([fine, { ...fine, mediaHeadroom: null }])('takes calls in the state %j', (edge) => {
+  it.each([fine, { ...fine, mediaHeadroom: null }])('accepts calls in the state %j', (edge) => {
     expect(notReady(edge, policy)).toBeNull();
   });
 
-  it('trusts the sources on its list and, where names are asked for, one of them in the certificate', () => {
+  it('trusts the sources on its list and, where names are required, one of those in the certificate', () => {
     const source = { address: '203.0.113.7', identities: ['DNS:sip.carrier.example'] };
     expect(isTrusted(policy, source)).toBe(true);
     expect(isTrusted({ ...policy, allowedSources: ['198.51.100.0/24'] }, source)).toBe(false);
@@ -122,7 +122,7 @@ describe('the whole trunk', () => {
   });
 });
 
-describe('SIP INFO digits', () => {
+describe('a DTMF digit by INFO', () => {
   it.each([
     ['application/dtmf-relay', 'Signal=5\r\nDuration=250\r\n', { event: 5, durationMs: 250 }],
     ['application/dtmf-relay', 'Signal= *\nDuration= 100', { event: 10, durationMs: 100 }],
@@ -130,7 +130,7 @@ describe('SIP INFO digits', () => {
     ['application/dtmf', '#', { event: 11, durationMs: 160 }],
     ['application/dtmf', 'd\r\n', { event: 15, durationMs: 160 }],
     ['application/dtmf-relay', 'Signal=1\r\nDuration=999999\r\n', { event: 1, durationMs: 10_000 }],
-  ])('%s %j', (type, body, digit) => {
+  ])('is read from %s %j', (type, body, digit) => {
     expect(readInfoDigit(type, body)).toEqual({ ok: true, value: digit });
   });
 
@@ -140,7 +140,7 @@ describe('SIP INFO digits', () => {
     ['application/dtmf-relay', '5', 'MALFORMED_REQUEST'],
     ['application/dtmf', '55', 'MALFORMED_REQUEST'],
     ['application/dtmf-relay', 'Signal=x', 'MALFORMED_REQUEST'],
-  ])('refuses %s %j with %s', (type, body, error) => {
+  ])('is refused from %s %j with %s', (type, body, error) => {
     expect(readInfoDigit(type, body)).toEqual({ ok: false, error });
   });
 });
@@ -152,12 +152,12 @@ describe('sessionTimerHeaders', () => {
     ['a proxy that asks for a caller without timers', '1800', undefined, { 'Session-Expires': '1800;refresher=uas' }],
     ['a proxy that asks for too little', '30', undefined, { 'Session-Expires': '90;refresher=uas' }],
     ['no session timer', undefined, 'timer', {}],
-    ['a header that is none', 'soon', 'timer', {}],
-  ])('[4028 §9] %s', (_what, sessionExpires, supported, headers) => {
+    ['an invalid header', 'soon', 'timer', {}],
+  ])('[4028 §9] answers: %s', (_what, sessionExpires, supported, headers) => {
     expect(sessionTimerHeaders({ sessionExpires, supported, require: undefined })).toEqual({ ok: true, value: headers });
   });
 
-  it('[4028 §9] refuses less than 90 s to a caller that understands 422', () => {
+  it('[4028 §9] refuses less than 90 s when the caller understands 422', () => {
     expect(sessionTimerHeaders({ sessionExpires: '89', supported: undefined, require: 'timer' })).toEqual({
       ok: false,
       error: 'SESSION_INTERVAL_TOO_SMALL',
@@ -169,14 +169,14 @@ describe('sessionDescription', () => {
   const description = (contentType: string | undefined, body: string, contentDisposition?: string, contentEncoding?: string) =>
     sessionDescription({ contentType, contentDisposition, contentEncoding, body });
 
-  it('[3261 §8.2.3] refuses an encoding that it does not undo', () => {
+  it('[3261 §8.2.3] refuses an unknown content encoding', () => {
     const sdp = offerSdp();
     expect(description('application/sdp', sdp, undefined, 'gzip')).toEqual({ ok: false, error: 'BAD_BODY' });
     expect(description('application/sdp', sdp, undefined, ' Identity ')).toEqual({ ok: true, value: sdp });
     expect(description('application/sdp', '', undefined, 'gzip')).toEqual({ ok: true, value: '' });
   });
 
-  it('[3261 §8.2.3] leaves a body alone that is optional, and refuses one that is not', () => {
+  it('[3261 §8.2.3] ignores an optional body of another type, and refuses one that is not optional', () => {
     expect(description('application/json', '{}', 'session;handling=optional')).toEqual({ ok: true, value: '' });
     expect(description('application/json', '{}', 'session; handling="optional"')).toEqual({ ok: true, value: '' });
     expect(description('application/json', '{}', 'session;handling=required')).toEqual({ ok: false, error: 'BAD_BODY' });
@@ -191,7 +191,7 @@ describe('sessionDescription', () => {
     expect(description('multipart/mixed;boundary=b2', body)).toEqual({ ok: false, error: 'BAD_BODY' });
   });
 
-  it('[3261 §8.2.3] refuses a multipart body with another part that has to be understood', () => {
+  it('[3261 §8.2.3] refuses a multipart body with another part that must be understood', () => {
     const body = (handling: string): string =>
       `--b1\r\nContent-Type: application/isup\r\nContent-Disposition: signal;handling=${handling}\r\n\r\nx\r\n` +
       '--b1\r\nContent-Type: application/sdp\r\nContent-Disposition: session;handling=required\r\n\r\nv=0\r\n--b1--\r\n';
@@ -199,7 +199,7 @@ describe('sessionDescription', () => {
     expect(description('multipart/mixed;boundary=b1', body('required'))).toEqual({ ok: false, error: 'BAD_BODY' });
   });
 
-  it('knows an empty body from one that cannot be used', () => {
+  it('tells an empty body from one that cannot be used', () => {
     expect(description(undefined, '')).toEqual({ ok: true, value: '' });
     expect(description('application/json', '{}')).toEqual({ ok: false, error: 'BAD_BODY' });
   });
@@ -216,7 +216,7 @@ describe('decide', () => {
     load: NO_USAGE,
   };
 
-  it('[3264 §5.1] refuses an address family that the relay does not have, where it is known', () => {
+  it('[3264 §5.1] refuses an address family that the relay lacks, where it is known', () => {
     const sdp = offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 2001:db8::7');
     expect(decide({ ...input, sdp, relayAddress: '192.0.2.1' })).toEqual({ ok: false, error: 'ADDRESS_FAMILY_UNSUPPORTED' });
     for (const relayAddress of ['2001:db8::1', null]) expect(decide({ ...input, sdp, relayAddress }).ok).toBe(true);
@@ -254,7 +254,7 @@ describe('decide', () => {
     ['bad-info', 'IDENTITY_INFO_BAD', 436],
     ['credential', 'IDENTITY_CREDENTIAL_UNSUPPORTED', 437],
     ['invalid', 'IDENTITY_INVALID', 438],
-  ] as const)('[8224 §6.2.2] an identity that is %s is refused with %s, where it is configured so alone', (verdict, reason, status) => {
+  ] as const)('[8224 §6.2.2] refuses an identity that is %s with %s, only where it is configured so', (verdict, reason, status) => {
     const identity = { verdict, detail: '', attestation: null, origid: null, signer: null };
     expect(decide({ ...input, identity, refusedVerdicts: [verdict] })).toEqual({ ok: false, error: reason });
     expect(REASONS[reason].sipStatus).toBe(status);
@@ -265,7 +265,7 @@ describe('decide', () => {
     expect(decide({ ...input, identity: { ...identity, verdict: 'valid' }, refusedVerdicts: [verdict] })).toMatchObject({ ok: true });
   });
 
-  it('takes an INVITE without an offer: ours goes out in the 200', () => {
+  it('accepts an INVITE without an offer', () => {
     expect(decide({ ...input, sdp: '' })).toEqual({ ok: true, value: null });
   });
 
@@ -305,7 +305,7 @@ describe('the reason table', () => {
     expect(reasonHeaderOf('NUMBER_NOT_ATTACHED')).toBe('Q.850;cause=1;text="NUMBER_NOT_ATTACHED"');
   });
 
-  it('keeps 503 for states of the whole edge, and Retry-After for what a carrier may retry', () => {
+  it('keeps 503 for states of the whole trunk, and Retry-After for what a carrier may retry', () => {
     for (const [code, facts] of Object.entries(REASONS)) {
       if (facts.sipStatus === 503) expect([code, facts.fault]).toEqual([code, 'gateway']);
       if (facts.retryAfter) expect([code, facts.retryable]).toEqual([code, true]);
@@ -332,7 +332,7 @@ describe('refusalHeaders', () => {
     ['EXCHANGE_PENDING', { 'Retry-After': '7' }],
     ['DRAINING', { 'Retry-After': '7' }],
     ['NUMBER_NOT_ATTACHED', {}],
-  ] as const)('[3261 §8.2.2] %s carries what its status demands', (reason, more) => {
+  ] as const)('[3261 §8.2.2] has for %s the headers that its status requires', (reason, more) => {
     expect(refusalHeaders(reason, context)).toEqual({ Warning: warningOf(reason, 'gw'), Reason: reasonHeaderOf(reason), ...more });
   });
 
@@ -353,7 +353,7 @@ describe('ownContact', () => {
     [{ requestUri: 'sip:x@h', topRecordRoute: undefined, contactUri: 'sips:a@b' }, '<sips:gw.example.com:5061;transport=tls>'],
     [{ requestUri: 'sip:x@h', topRecordRoute: '<sip:p;lr>', contactUri: 'sips:a@b' }, '<sip:gw.example.com:5061;transport=tls>'],
     [{ requestUri: 'sip:x@h', topRecordRoute: '<sips:p;lr>', contactUri: 'sip:a@b' }, '<sips:gw.example.com:5061;transport=tls>'],
-  ])('[3261 §12.1.1] %j → %s', (head, contact) => {
+  ])('[3261 §12.1.1] makes of %j the Contact %s', (head, contact) => {
     expect(ownContact(own, head)).toBe(contact);
   });
 });

@@ -37,7 +37,7 @@ function newFiles() {
 }
 
 describe('the decoding of audio files', () => {
-  it('gives a file up after ten seconds, also when its thread does not end, and goes on with the next one of the account', async () => {
+  it('gives up a file after ten seconds, even when its thread does not end, and continues with the account’s next one', async () => {
     const { clock, decoders, files, begun } = newFiles();
     const lost = expect(files.decode('a', Uint8Array.of(1))).rejects.toThrow('the audio was not decoded within 10000 ms');
     await begun(1);
@@ -49,7 +49,7 @@ describe('the decoding of audio files', () => {
     expect(await behind).toEqual(Int16Array.of(7));
   });
 
-  it('does not let an account wait for the file of another, even for the same one', async () => {
+  it('lets no account wait for the file of another, even for the same file', async () => {
     const { decoders, files, begun } = newFiles();
     void files.decode('a', Uint8Array.of(1));
     await begun(1);
@@ -69,7 +69,7 @@ describe('the decoding of audio files', () => {
     expect([await files.decode('a', Uint8Array.of(1)), decoders.length]).toEqual([Int16Array.of(7), 1]);
   });
 
-  it('refuses a file when 64 MiB of its account wait already', async () => {
+  it('refuses a file when 64 MiB of its account are waiting', async () => {
     const { files } = newFiles();
     const all = Array.from({ length: 9 }, (_none, count) => files.decode('a', new Uint8Array(8 * MIB).fill(count)));
     await expect(Promise.race(all)).rejects.toThrow('too many audio files of the organization wait to be decoded');

@@ -11,7 +11,7 @@ const framesOf = (said: string): number => (said.length * CHARACTER_MS) / 20;
 const voice = (ms: number, seed = 5): Int16Array => voiceLikeNoise((ms / 1_000) * 8_000, seed);
 
 describe('an application in a conversation', () => {
-  it('is told of the call first, gets each turn as text, and is spoken', async () => {
+  it('gets setup first and each turn as text, and what it sends is spoken', async () => {
     const call = openConversation();
     await call.talk();
     expect(call.sent[0]).toMatchObject({
@@ -45,13 +45,13 @@ describe('an application in a conversation', () => {
     expect(call.flux.audio.length).toBeGreaterThan(640);
   });
 
-  it('is told that the call was placed', async () => {
+  it('gets the direction of a placed call', async () => {
     const call = openConversation({}, { direction: 'outbound-api' });
     await call.talk();
     expect(call.sent[0]).toMatchObject({ type: 'setup', direction: 'outbound-api' });
   });
 
-  it('may write a field that it leaves out as null', async () => {
+  it('may write null for a field that it omits', async () => {
     const call = openConversation();
     await call.talk();
     call.says({ type: 'text', token: 'One.', last: true, lang: null, interruptible: null, preemptible: null });
@@ -65,7 +65,7 @@ describe('an application in a conversation', () => {
     expect(call.of('error').map(({ description }) => description)).toEqual([expect.stringContaining('digits') as string]);
   });
 
-  it('greets, and a caller who speaks is heard within 200 ms, with the text that was heard until then', async () => {
+  it('greets, and is interrupted within 200 ms by a caller who speaks, with the text heard until then', async () => {
     const greeting = 'Good morning, this is the front desk, how may I help you today with your stay';
     const call = openConversation({ greeting: { text: greeting, interruptible: 'any' } });
     await call.talk();
@@ -94,7 +94,7 @@ describe('an application in a conversation', () => {
     expect(call.of('interrupt')).toEqual([]);
   });
 
-  it('interrupts by 99 of 100 beginnings of speech within 200 ms', async () => {
+  it('is interrupted within 200 ms by 99 of 100 beginnings of speech', async () => {
     const delays: number[] = [];
     for (let seed = 1; seed <= 100; seed += 1) {
       const call = openConversation();
@@ -114,7 +114,7 @@ describe('an application in a conversation', () => {
     ['dtmf', false, true],
     ['speech', true, false],
     ['any', true, true],
-  ] as const)('is interrupted as it wants: %s', async (interruptible, bySpeech, byKey) => {
+  ] as const)('is interrupted according to interruptible: %s', async (interruptible, bySpeech, byKey) => {
     const call = openConversation({ interruptible: 'none', reportsDigits: true });
     await call.talk();
     const sentence = text('A sentence that goes on for quite a while so that somebody may speak', { interruptible });
@@ -134,20 +134,23 @@ describe('an application in a conversation', () => {
     ['high', [160, 260, 500], [true, true, true]],
     ['medium', [160, 260, 500], [false, true, true]],
     ['low', [160, 260, 500], [false, false, true]],
-  ] as const)('is interrupted by a voice that lasts as long as interruptSensitivity wants: %s', async (sensitivity, lengths, expected) => {
-    const interrupted: boolean[] = [];
-    for (const ms of lengths) {
-      const call = openConversation({ sensitivity });
-      await call.talk();
-      call.says(text('A sentence that goes on for quite a while so that somebody may speak'));
-      await call.frames(10);
-      await call.frames(40, Int16Array.from([...voice(ms), ...new Int16Array(40 * FRAME - 8 * ms)]));
-      interrupted.push(call.of('interrupt').length === 1);
-    }
-    expect(interrupted).toEqual(expected);
-  });
+  ] as const)(
+    'is interrupted by a voice that lasts as long as interruptSensitivity requires: %s',
+    async (sensitivity, lengths, expected) => {
+      const interrupted: boolean[] = [];
+      for (const ms of lengths) {
+        const call = openConversation({ sensitivity });
+        await call.talk();
+        call.says(text('A sentence that goes on for quite a while so that somebody may speak'));
+        await call.frames(10);
+        await call.frames(40, Int16Array.from([...voice(ms), ...new Int16Array(40 * FRAME - 8 * ms)]));
+        interrupted.push(call.of('interrupt').length === 1);
+      }
+      expect(interrupted).toEqual(expected);
+    },
+  );
 
-  it('greets without being interrupted where welcomeGreetingInterruptible says so, and gives up what is preemptible by its attribute', async () => {
+  it('greets without interruption where welcomeGreetingInterruptible says so, and drops preemptible text', async () => {
     const greeting = 'Good morning, this is the front desk';
     const call = openConversation({ greeting: { text: greeting, interruptible: 'none' }, preemptible: true });
     await call.talk();
@@ -161,14 +164,14 @@ describe('an application in a conversation', () => {
     expect(await call.frames(30)).toBe(framesOf('Found.'));
   });
 
-  it('is told of no key without dtmfDetection', async () => {
+  it('gets no DTMF digit without dtmfDetection', async () => {
     const call = openConversation({ reportsDigits: false });
     await call.talk();
     call.agent.digit(5);
     expect(call.of('dtmf')).toEqual([]);
   });
 
-  it('reports what is said and pressed while it speaks only where it wants that', async () => {
+  it('gets what the caller says and presses during its speech only where it asks for that', async () => {
     for (const [reportsWhileSpeaking, prompts, digits] of [
       ['none', 0, 0],
       ['speech', 1, 0],
@@ -188,7 +191,7 @@ describe('an application in a conversation', () => {
     }
   });
 
-  it('may be told of partial prompts, and of the language that was spoken', async () => {
+  it('may get partial prompts, and the language that was spoken', async () => {
     const call = openConversation({ partialPrompts: true, transcriptionLanguage: 'multi', hints: ['Trunkline', 'SRTP'] });
     await call.talk();
     expect([call.flux.parameters.model, call.flux.parameters.language_hint, call.flux.keyterms]).toEqual([
@@ -207,7 +210,7 @@ describe('an application in a conversation', () => {
     ]);
   });
 
-  it('discards the rest of a text that was interrupted, until the next prompt', async () => {
+  it('loses the rest of a text that was interrupted, until the next prompt', async () => {
     const call = openConversation();
     await call.talk();
     call.says({ type: 'text', token: 'This is a long sentence that is interrupted soon. ', last: false });
@@ -220,7 +223,7 @@ describe('an application in a conversation', () => {
     expect(await call.frames(10)).toBe(framesOf('New.'));
   });
 
-  it('gives up a text that is preemptible for the next one, without an interrupt', async () => {
+  it('replaces a preemptible text by the next one, without an interrupt', async () => {
     const call = openConversation();
     await call.talk();
     call.says(text('One moment please, I am looking for your booking in the system', { preemptible: true }));
@@ -233,7 +236,7 @@ describe('an application in a conversation', () => {
     expect(await call.frames(40)).toBe(framesOf('One moment please') + framesOf('Found.'));
   });
 
-  it('plays files as often as it is told, until it is interrupted', async () => {
+  it('plays files as often as it says, until it is interrupted', async () => {
     const call = openConversation();
     await call.talk();
     call.says({ type: 'play', source: 'https://app.example.com/a.wav', loop: 3 });
@@ -267,7 +270,7 @@ describe('an application in a conversation', () => {
     expect(call.of('prompt')[0]?.lang).toBe('de-DE');
   });
 
-  it('ends the conversation with its data, once what it said was heard', async () => {
+  it('ends the conversation with its data, once its speech was heard', async () => {
     const call = openConversation();
     await call.talk();
     call.says(text('Goodbye.'));
@@ -289,7 +292,7 @@ describe('an application in a conversation', () => {
     expect(call.events).toEqual([{ type: 'conversation-ended', handoffData: null, error }]);
   });
 
-  it('is told what is wrong with a message, and of speech that could not be made', async () => {
+  it('gets an error for an invalid message, and for speech that could not be synthesized', async () => {
     const call = openConversation();
     await call.talk();
     call.application().onText('{"type":"txt"}');
@@ -304,7 +307,7 @@ describe('an application in a conversation', () => {
     ]);
   });
 
-  it('goes on when the recognizer is lost and comes back, and fails when it does not', async () => {
+  it('continues when the recognizer is lost and returns, and fails when it does not', async () => {
     const call = openConversation();
     await call.talk();
     call.loseFlux();
@@ -334,8 +337,8 @@ describe('an application in a conversation', () => {
   });
 });
 
-describe('sentences', () => {
-  it('are cut where they end, and the first clause of a long one early', () => {
+describe('the split into sentences', () => {
+  it('happens where they end, and early at the first clause of a long one', () => {
     const sentences = new Sentences();
     expect(sentences.push('It costs 3.50 euros. And')).toEqual(['It costs 3.50 euros.']);
     expect(sentences.push(' that')).toEqual([]);

@@ -12,7 +12,7 @@ describe('the result paths of a tool', () => {
     });
   });
 
-  it('fail on an answer that is no JSON, or nested too deep, with a sentence', () => {
+  it('reject an answer that is not JSON, or nested too deep, with the cause', () => {
     expect(pick({ a: '$.a' }, '<html>')).toEqual({ ok: false, error: 'it is not JSON' });
     expect(pick({ a: '$.a' }, '['.repeat(300_000) + ']'.repeat(300_000))).toEqual({
       ok: false,
@@ -20,7 +20,7 @@ describe('the result paths of a tool', () => {
     });
   });
 
-  it('end as soon as they have selected more than a result may have', () => {
+  it('stop as soon as they have selected more than a result may have', () => {
     const deep = `${'['.repeat(50)}"${'x'.repeat(100_000)}"${']'.repeat(50)}`;
     const error = `its result paths select more than ${String(MAX_RESULT_CHARACTERS)} characters`;
     expect(pick({ a: '$..*' }, deep)).toEqual({ ok: false, error });

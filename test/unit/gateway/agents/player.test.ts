@@ -57,7 +57,7 @@ function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gathe
 }
 
 describe('a player', () => {
-  it('plays clip after clip without a gap, and is done once', async () => {
+  it('plays clip after clip without a gap, and finishes once', async () => {
     const { player, frames, finished, events } = newPlayer([say('a'), say('bb'), { kind: 'pause', ms: 20 }]);
     await player.connect();
     await turn();
@@ -72,7 +72,7 @@ describe('a player', () => {
     expect(said.map(({ text }) => text)).toEqual(['a', 'bb']);
   });
 
-  it('has the audio made of the clip that it plays and of the next two only', async () => {
+  it('synthesizes the clip that it plays and the next two only', async () => {
     const { player, frames, asked, finished } = newPlayer(['a', 'b', 'c', 'd', 'e'].map((text) => say(text)));
     const texts = (): string[] => asked.map(({ text }) => text);
     await player.connect();
@@ -88,7 +88,7 @@ describe('a player', () => {
     expect([texts(), finished().length]).toEqual([['a', 'b', 'c', 'd', 'e'], 1]);
   });
 
-  it('speaks in the voice of a provider that is named, and by the speech program when that fails', async () => {
+  it('speaks with the voice of the named provider, and by the speech program when that fails', async () => {
     const { player, frames, provided, asked, events } = newPlayer([
       { ...say('fine'), voice: 'ElevenLabs.anna', language: 'de-DE' },
       { ...say('broken'), voice: 'Deepgram.aura-2-thalia-en' },
@@ -106,7 +106,7 @@ describe('a player', () => {
     expect(events).toContainEqual({ type: 'agent-note', kind: 'other', text: 'say: elevenlabs answered 500', isFailure: true });
   });
 
-  it('transfers the caller at the end, and has finished when that fails', async () => {
+  it('transfers the caller at the end, and finishes when that fails', async () => {
     const { player, frames, finished, events } = newPlayer([say('a')], null, '+15550100777');
     await player.connect();
     await turn();
@@ -122,7 +122,7 @@ describe('a player', () => {
     expect(finished().length).toBe(1);
   });
 
-  it('waits for audio that is not ready, and goes on without audio that cannot be had', async () => {
+  it('waits for audio that is not ready, and skips audio that it cannot get', async () => {
     const { player, frames, finished, events } = newPlayer([{ kind: 'audio', url: 'https://cdn.example/a.wav', loop: 0 }]);
     await player.connect();
     player.start();
@@ -133,13 +133,13 @@ describe('a player', () => {
     expect(events).toContainEqual({ type: 'agent-note', kind: 'other', text: 'audio: the audio is neither WAV nor MP3', isFailure: true });
   });
 
-  it('makes audio in the turn of its account', async () => {
+  it('synthesizes audio in the turn of its account', async () => {
     const { player, accounts } = newPlayer([say('a'), { kind: 'audio', url: 'https://cdn.example/a.wav', loop: 1 }]);
     await player.connect();
     expect(accounts).toEqual(['AC1', 'AC1']);
   });
 
-  it('repeats a clip, without an end where it is told so', async () => {
+  it('repeats a clip, endlessly where it is set so', async () => {
     const { player, frames, finished } = newPlayer([say('a', 0)]);
     await player.connect();
     await turn();
@@ -160,7 +160,7 @@ describe('a player', () => {
     expect(finished().length).toBe(1);
   });
 
-  it('gathers until the last digit, the finishing key, or silence', async () => {
+  it('gathers until the last digit, the finishing digit, or silence', async () => {
     const all = newPlayer([say('a')], { ...GATHER, numDigits: 2 });
     all.player.digit(4);
     all.player.digit(10);
@@ -187,7 +187,7 @@ describe('a player', () => {
   });
 });
 
-describe('the voice of a text', () => {
+describe('the voice for a text', () => {
   it.each([
     [null, null, 'en-us'],
     ['en-GB', null, 'en-gb'],
@@ -200,7 +200,7 @@ describe('the voice of a text', () => {
     ['zh-HK', null, 'cmn'],
     ['xx', 'Polly.Joanna', 'en-us'],
     ['de-DE', 'fr+f3', 'fr+f3'],
-  ])('in %s, voice %s: %s', (language, voice, expected) => {
+  ])('in %s with the voice %s is %s', (language, voice, expected) => {
     expect(spokenBy('x', language, voice).voice).toBe(expected);
   });
 });
@@ -236,7 +236,7 @@ describe('a WAV file', () => {
     ['PCM, with an extensible format', wav(0xfffe, 1, 16, [0x34, 0x12], guid(1)), [0x1234]],
     ['PCM of 24 bits, with an extensible format', wav(0xfffe, 1, 24, [0x99, 0x34, 0x12], guid(1)), [0x1234]],
     ['µ-law, with an extensible format', wav(0xfffe, 1, 8, [0x80], guid(7)), [32_124]],
-  ])('of %s is read', (_what, bytes, expected) => {
+  ])('in the form %s is read', (_what, bytes, expected) => {
     const read = parseWav(bytes);
     expect(read.ok && [...read.value.samples]).toEqual(expected);
   });
@@ -248,7 +248,7 @@ describe('a WAV file', () => {
     wav(0xfffe, 1, 32, [0, 0, 0, 0], guid(3)),
     wav(0xfffe, 1, 16, [0, 0], [...guid(1).slice(0, -1), 0]),
     wav(0xfffe, 1, 16, [0, 0]),
-  ])('of another form is refused: %#', (bytes) => {
+  ])('in another form is refused: %#', (bytes) => {
     expect(parseWav(bytes)).toEqual({ ok: false, error: 'unsupported-format' });
   });
 });

@@ -23,7 +23,7 @@ function run(events: readonly SessionEvent[]): { readonly done: string[]; readon
   return { done, state };
 }
 
-describe('test line session', () => {
+describe('a session of the test line', () => {
   it('greets, then echoes', () => {
     expect(run([START]).done).toEqual(['say greeting']);
     expect(run([START, DONE])).toMatchObject({ done: ['say greeting'], state: { phase: 'echo' } });
@@ -34,30 +34,30 @@ describe('test line session', () => {
     expect(run([START, DONE, key(5), DONE]).state.phase).toBe('echo');
   });
 
-  it('digits pressed during the greeting interrupt it and are all read back in order', () => {
+  it('reads back digits pressed during the greeting, which they interrupt, all in order', () => {
     const events = [START, key(3), key(1), key(2), DONE, DONE, DONE];
     expect(run(events).done).toEqual(['say greeting', 'stop-speaking', 'say 3', 'say 1', 'say 2']);
     expect(run(events).state.phase).toBe('echo');
   });
 
-  it('tells the figures on *, in its turn among the digits, and does not break off for the next key', () => {
+  it('speaks the figures on *, in its turn among the digits, and does not break off for the next digit', () => {
     const events = [START, DONE, key(1), STAR, STAR, key(2), DONE, DONE, DONE];
     expect(run(events).done).toEqual(['say greeting', 'say 1', 'say figures', 'say figures', 'say 2']);
     expect(run([...events, DONE]).state.phase).toBe('echo');
   });
 
-  it('# waits for the digits before it to be read back, then says goodbye, then hangs up', () => {
+  it('reads back the digits before #, then says goodbye, then hangs up', () => {
     const events = [START, DONE, key(1), key(2), POUND, key(9), DONE, DONE];
     expect(run(events).done).toEqual(['say greeting', 'say 1', 'say 2', 'say goodbye']);
     expect(run([...events, DONE]).done.at(-1)).toBe('hang-up');
     expect(run([...events, DONE]).state.phase).toBe('ended');
   });
 
-  it('# during the greeting says goodbye at once', () => {
+  it('says goodbye at once when # comes during the greeting', () => {
     expect(run([START, POUND, DONE]).done).toEqual(['say greeting', 'stop-speaking', 'say goodbye', 'hang-up']);
   });
 
-  it('digits pressed before the start are read back instead of the greeting', () => {
+  it('reads back digits pressed before the start instead of the greeting', () => {
     expect(run([key(4), START]).done).toEqual(['say 4']);
   });
 

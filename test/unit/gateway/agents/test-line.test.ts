@@ -69,8 +69,8 @@ function newLine(settings: Partial<TestLineSettings> = {}, view: LegView | null 
   return { clock, line, speech, events, warnings, frames, transcript, spoken };
 }
 
-describe('test line', () => {
-  it('writes down what it says when it begins to, and the keys that were pressed, with the time since the start', async () => {
+describe('the test line', () => {
+  it('transcribes what it says as it begins, and the digits pressed, with the time since the start', async () => {
     const { clock, line, frames, transcript, events } = newLine();
     await clock.advanceAsync(5_000);
     line.start();
@@ -89,7 +89,7 @@ describe('test line', () => {
     expect(events.filter(({ type }) => type === 'agent-hangup')).toHaveLength(1);
   });
 
-  it('does not claim to have said what was interrupted before it was heard, nor what could not be spoken', async () => {
+  it('does not transcribe what was interrupted before it was heard, nor what could not be spoken', async () => {
     const { line, speech, frames, transcript, warnings } = newLine();
     line.start();
     line.digit(2);
@@ -101,14 +101,14 @@ describe('test line', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it('a key before the start is at 0 ms', async () => {
+  it('transcribes a digit before the start at 0 ms', async () => {
     const { clock, line, transcript } = newLine();
     await clock.advanceAsync(500);
     line.digit(4);
     expect(transcript()).toEqual([{ speaker: 'caller', text: '4', at_ms: 0 }]);
   });
 
-  it('tells the figures of the call on *, then goes on to echo', async () => {
+  it('speaks the figures of the call on *, then echoes again', async () => {
     const { line, frames, transcript, spoken } = newLine();
     line.start();
     await frames(100);
@@ -122,7 +122,7 @@ describe('test line', () => {
     expect(spoken).toEqual(new Int16Array(160).fill(77));
   });
 
-  it('reads * back where there is no leg to tell of', async () => {
+  it('reads * back where there is no leg to report on', async () => {
     const { line, frames, transcript } = newLine({}, null);
     line.start();
     line.digit(10);
@@ -130,7 +130,7 @@ describe('test line', () => {
     expect(transcript().at(-1)!.text).toBe('You pressed star.');
   });
 
-  it('speaks with the voice that was set, but words of another language with a voice of that one', async () => {
+  it('speaks with the configured voice, but words of another language with a voice of that one', async () => {
     const { line, frames, speech, warnings } = newLine({ language: 'JPN', voice: 'ja+f3', firstSentence: 'もしもし。' });
     line.start();
     await frames(25);
@@ -139,7 +139,7 @@ describe('test line', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('prepares the answers to keys only once half a second was heard: a call that ends before costs its greeting alone', async () => {
+  it('synthesizes the answers to digits only after half a second, so a call that ends before costs its greeting alone', async () => {
     const { line, frames, speech } = newLine();
     line.start();
     await frames(24);
@@ -148,7 +148,7 @@ describe('test line', () => {
     expect(speech.asked).toHaveLength(12);
   });
 
-  it('an unknown voice is the language’s own, with one warning', async () => {
+  it('uses the language’s own voice for an unknown one, with one warning', async () => {
     const { line, speech, warnings, frames } = newLine({ voice: 'robot' });
     line.start();
     line.digit(1);
@@ -157,7 +157,7 @@ describe('test line', () => {
     expect(warnings).toEqual([{ fields: { voice: 'robot', hint: "the language's own voice speaks" }, event: 'agent.voice.unknown' }]);
   });
 
-  it('says nothing more once it is closed', async () => {
+  it('speaks nothing more once it is closed', async () => {
     const { line, frames, events } = newLine();
     line.start();
     await frames(1);
@@ -169,8 +169,8 @@ describe('test line', () => {
   });
 });
 
-describe('test line on a leg', () => {
-  it.each([0, 3, 9, 16])('the echo takes as long as it says, packets arriving %i ms into a frame', async (phaseMs) => {
+describe('the test line on a leg', () => {
+  it.each([0, 3, 9, 16])('echoes with the delay that it states, packets arriving %i ms into a frame', async (phaseMs) => {
     const clock = new VirtualClock();
     const events: LegEvent[] = [];
     const sent: { readonly atMs: number; readonly value: number }[] = [];

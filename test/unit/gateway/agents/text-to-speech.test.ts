@@ -32,13 +32,13 @@ beforeEach(async () => {
 afterEach(() => expect(fake.errors).toEqual([]));
 
 describe('text to speech', () => {
-  it.each(['deepgram', 'elevenlabs', 'openai'] as const)('makes samples by %s', async (provider) => {
+  it.each(['deepgram', 'elevenlabs', 'openai'] as const)('synthesizes samples by %s', async (provider) => {
     const samples = await speech.samples(services, { text: 'Hello', language: 'en-US', voice: { provider, voice: null } }, never);
     expect(Math.abs(samples.length - 800)).toBeLessThanOrEqual(1);
     expect(samples.subarray(100, 700).every((sample) => Math.abs(sample - 3_000) < 150)).toBe(true);
   });
 
-  it('gives audio on while it comes', async () => {
+  it('passes audio on as it comes', async () => {
     fake.isStalled = true;
     const pieces: number[] = [];
     const said = speech.stream(services, { text: 'Hello', language: 'en', voice: DEEPGRAM }, never, (_format, bytes) =>
@@ -51,7 +51,7 @@ describe('text to speech', () => {
     expect(pieces.reduce((sum, bytes) => sum + bytes, 0)).toBe(800);
   });
 
-  it('fails with a sentence: a key that is wrong or missing, a server at a private address, and one that is not waited for', async () => {
+  it('fails with the cause: a wrong or missing key, a private server address, and a server that answers too late', async () => {
     const text = { text: 'Hello', language: 'en', voice: DEEPGRAM };
     fake.refusal = 401;
     await expect(speech.samples(services, text, never)).rejects.toThrow('deepgram answered 401 (the key is wrong)');
@@ -63,7 +63,7 @@ describe('text to speech', () => {
     await expect(speech.samples(services, text, AbortSignal.abort())).rejects.toThrow('was not waited for');
   });
 
-  it('takes a voice of the language where none is named', () => {
+  it('uses a voice of the language where none is named', () => {
     const model = (language: string): string | null =>
       speechRequest(services, { text: 'x', language, voice: DEEPGRAM }).url.searchParams.get('model');
     expect(['en-GB', 'de-DE', 'xx'].map(model)).toEqual(['aura-2-thalia-en', expect.stringMatching(/-de$/), 'aura-2-thalia-en']);
@@ -80,7 +80,7 @@ describe('the name of a voice', () => {
     ['Polly.Joanna', null],
     ['alice', null],
     ['ElevenLabs.', null],
-  ])('%s', (name, expected) => {
+  ])('is read from %s', (name, expected) => {
     expect(voiceOf(name)).toEqual(expected);
   });
 });

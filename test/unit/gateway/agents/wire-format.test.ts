@@ -8,6 +8,6 @@ it.each([
   ['pcm16-8000', 320, 0],
   ['pcm16-16000', 640, 0],
   ['pcm16-24000', 960, 0],
-] as const)('20 ms of silence as %s are %i bytes of %i', (format, length, byte) => {
+] as const)('20 ms of silence as %s is %i bytes of %i', (format, length, byte) => {
   expect(silenceOf(format)).toEqual(new Uint8Array(length).fill(byte));
 });

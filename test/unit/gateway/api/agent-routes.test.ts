@@ -37,7 +37,7 @@ const update = (agent: { readonly agent_id: string }, body: unknown) => api.post
 const stored = async ({ agent_id: id }: { readonly agent_id: string }) => (await api.stores.agents.get(api.orgId, id))!;
 
 describe('POST /v1/agents', () => {
-  it('makes an agent with the defaults of §4.8', async () => {
+  it('creates an agent with the defaults of §4.8', async () => {
     const answer = await api.post('/v1/agents', { prompt: PROMPT });
     const { agent, message, warnings } = bodyOf(answer);
     expect([answer.status, bodyOf(answer).status, warnings]).toEqual([200, 'success', []]);
@@ -58,7 +58,7 @@ describe('POST /v1/agents', () => {
     expect((await api.stores.agents.list(api.orgId)).records).toHaveLength(3);
   });
 
-  it('names every bad field at once, tools that there are not among them, and makes nothing', async () => {
+  it('names every bad field at once, including tools that do not exist, and creates nothing', async () => {
     const foreign = toolOf(newUuid());
     const own = toolOf(api.orgId);
     for (const tool of [foreign, own]) await api.stores.tools.put(tool);
@@ -85,7 +85,7 @@ describe('GET /v1/agents and GET /v1/agents/{agent_id}', () => {
     expect([read.status, bodyOf(read).agent, read.headers.etag]).toEqual([200, first, `"${first.updated_at}"`]);
   });
 
-  it('know nothing of other organizations', async () => {
+  it('show nothing of other organizations', async () => {
     const agent = await make();
     const other = await api.stores.orgs.create({ name: 'other', sip_enabled: true });
     const { key } = await api.stores.keys.create(other.org_id, 'k');
@@ -98,7 +98,7 @@ describe('GET /v1/agents and GET /v1/agents/{agent_id}', () => {
 });
 
 describe('POST /v1/agents/{agent_id}', () => {
-  it('answers with the settings that were updated, and names the agent', async () => {
+  it('answers with the updated settings, and names the agent', async () => {
     const agent = await make();
     const answer = await update(agent, { prompt: 'Be brief.', language: 'ger', max_duration: 12 });
     expect(answer.status).toBe(200);
@@ -126,7 +126,7 @@ describe('POST /v1/agents/{agent_id}', () => {
     ['interruption_threshold, a number', { interruption_threshold: 99.5 }, { interruption_threshold: 99.5 }],
     ['name', { name: ' Front desk ' }, { name: 'Front desk' }],
     [
-      'pronunciation_guide, its texts as booleans and its defaults',
+      'pronunciation_guide, with strings as booleans and with its defaults',
       {
         pronunciation_guide: [
           { word: 'high', pronunciation: 'h i', case_sensitive: 'true', spaced: 'false' },
@@ -146,7 +146,7 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect(await stored(agent)).toMatchObject(updates);
   });
 
-  it.each(['webhook', 'pathway_id', 'first_sentence', 'dynamic_data'])('null and an empty text clear %s', async (name) => {
+  it.each(['webhook', 'pathway_id', 'first_sentence', 'dynamic_data'])('clears %s by null and by an empty string', async (name) => {
     const set = { webhook: 'https://a.example', pathway_id: 'p-1', first_sentence: 'Hi.', dynamic_data: { a: 1 } }[name];
     for (const nothing of [null, '']) {
       const agent = await make({ prompt: PROMPT, [name]: set });
@@ -156,7 +156,7 @@ describe('POST /v1/agents/{agent_id}', () => {
     }
   });
 
-  it('null sets the others back to their defaults', async () => {
+  it('resets the other settings to their defaults by null', async () => {
     const defaults = { language: 'ENG', model: 'base', interruption_threshold: 100, max_duration: 30, tools: [], pronunciation_guide: [] };
     const nulls = Object.fromEntries(Object.keys(defaults).map((name) => [name, null]));
     const agent = await make({ prompt: PROMPT, language: 'GER', model: 'turbo', interruption_threshold: 60, max_duration: 5 });
@@ -164,7 +164,7 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect(await stored(agent)).toMatchObject(defaults);
   });
 
-  it('a pathway resets what it takes the place of, and the answer tells of what changed thereby', async () => {
+  it('resets what a pathway replaces, and the answer lists those changes', async () => {
     const tool = toolOf(api.orgId);
     await api.stores.tools.put(tool);
     const agent = await make({
@@ -189,22 +189,19 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect((await update(agent, { pathway_id: null, prompt: PROMPT })).status).toBe(200);
   });
 
-  it.each([null, ''])(
-    'a pathway is cleared by %j, without a prompt too: a warning says who answers until there is one',
-    async (nothing) => {
-      const agent = await make({ pathway_id: 'p-1' });
-      const cleared = await update(agent, { pathway_id: nothing });
-      expect([cleared.status, bodyOf(cleared).updates]).toEqual([200, { pathway_id: null }]);
-      const warning = { path: 'prompt', message: 'is not set: until it is, the default agent answers' };
-      expect(bodyOf(cleared).warnings).toEqual([warning]);
-      expect(await stored(agent)).toMatchObject({ prompt: null, pathway_id: null });
-      // It stays as it is by another change, which does not say it again; nobody clears a prompt that there is.
-      expect(bodyOf(await update(agent, { max_duration: 5 })).warnings).toEqual([]);
-      expect(bodyOf(await api.get(`/v1/agents/${agent.agent_id}`)).warnings).toEqual([warning]);
-      expect((await update(agent, { prompt: PROMPT })).status).toBe(200);
-      expect((await update(agent, { prompt: null })).status).toBe(400);
-    },
-  );
+  it.each([null, ''])('clears a pathway by %j, even without a prompt, and warns who answers until there is one', async (nothing) => {
+    const agent = await make({ pathway_id: 'p-1' });
+    const cleared = await update(agent, { pathway_id: nothing });
+    expect([cleared.status, bodyOf(cleared).updates]).toEqual([200, { pathway_id: null }]);
+    const warning = { path: 'prompt', message: 'is not set: until it is, the default agent answers' };
+    expect(bodyOf(cleared).warnings).toEqual([warning]);
+    expect(await stored(agent)).toMatchObject({ prompt: null, pathway_id: null });
+    // It stays as it is by another change, which does not say it again; nobody clears a prompt that there is.
+    expect(bodyOf(await update(agent, { max_duration: 5 })).warnings).toEqual([]);
+    expect(bodyOf(await api.get(`/v1/agents/${agent.agent_id}`)).warnings).toEqual([warning]);
+    expect((await update(agent, { prompt: PROMPT })).status).toBe(200);
+    expect((await update(agent, { prompt: null })).status).toBe(400);
+  });
 
   it('warns of what it changed, and not again of what was so before', async () => {
     const tool = toolOf(api.orgId);
@@ -216,14 +213,14 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect(await warned({ model: 'turbo' })).toEqual(['tools']);
   });
 
-  it('warns of a number in the transfer_list that nobody is transferred to', async () => {
+  it('warns of a number in the transfer_list that no call can be transferred to', async () => {
     const agent = await make({ prompt: PROMPT });
     const { warnings } = bodyOf(await update(agent, { transfer_list: ['+4930123456', { name: 'Desk', number: '+49(0)3019988001' }] }));
     expect(warnings.map(({ path }) => path)).toEqual(['transfer_list']);
     expect(warnings[0]?.message).toMatch(/^has \+49\(0\)3019988001, .*E\.164/);
   });
 
-  it('a tool that was deleted may stay named, with a warning; one that there never was may not', async () => {
+  it('accepts a deleted tool that was already named, with a warning, but no tool that never existed', async () => {
     const tool = toolOf(api.orgId);
     await api.stores.tools.put(tool);
     const agent = await make({ prompt: PROMPT, tools: [tool.tool_id] });
@@ -237,7 +234,7 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect(pathsOf(await update(agent, { tools: [tool.tool_id, `TL-${newUuid()}`] }))).toEqual(['tools[1]']);
   });
 
-  it('no sum of changes makes an agent too large to be read', async () => {
+  it('keeps the sum of changes within the size of an agent that can be read', async () => {
     const agent = await make();
     const large = 'x'.repeat(65_000);
     for (const name of ['metadata', 'transfer_list', 'dynamic_data'])
@@ -247,7 +244,7 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect((await stored(agent)).prompt).toBe(PROMPT);
   });
 
-  it('first_sentence has under 200 characters, counted as code points', async () => {
+  it('limits first_sentence to under 200 characters, counted as code points', async () => {
     const agent = await make();
     expect((await update(agent, { first_sentence: '😀'.repeat(199) })).status).toBe(200);
     const answer = await update(agent, { first_sentence: 'x'.repeat(200) });
@@ -255,10 +252,10 @@ describe('POST /v1/agents/{agent_id}', () => {
   });
 
   it.each([
-    ['in its form', { url: 'https://x.example', headers: { authorization: 'secret-of-a-test' }, response_data: { x: '$' } }],
-    ['in no form that is known', { headers: { authorization: 'secret-of-a-test' }, timeout: 50_000 }],
-    ['a list', [{ url: 1, Headers: { authorization: 'secret-of-a-test' } }]],
-  ])('the headers of dynamic_data are never shown: %s', async (_form, dynamicData) => {
+    ['in the documented form', { url: 'https://x.example', headers: { authorization: 'secret-of-a-test' }, response_data: { x: '$' } }],
+    ['in an unknown form', { headers: { authorization: 'secret-of-a-test' }, timeout: 50_000 }],
+    ['in a list', [{ url: 1, Headers: { authorization: 'secret-of-a-test' } }]],
+  ])('never shows the headers of dynamic_data %s', async (_form, dynamicData) => {
     const agent = await make();
     const saved = await update(agent, { dynamic_data: dynamicData });
     const refused = await update({ agent_id: newUuid() }, { dynamic_data: dynamicData });
@@ -267,7 +264,7 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect(JSON.stringify(await stored(agent))).toContain('secret-of-a-test');
   });
 
-  it('one bad setting and nothing changes; failed_updates has the settings that failed, as they were given', async () => {
+  it('changes nothing when one setting is bad; failed_updates has the settings that failed, as they were given', async () => {
     const agent = await make();
     const answer = await update(agent, {
       prompt: 'new',
@@ -290,15 +287,15 @@ describe('POST /v1/agents/{agent_id}', () => {
   });
 
   it.each([
-    ['a webhook that is no URL', { webhook: 'customer.example' }],
+    ['a webhook that is not a URL', { webhook: 'customer.example' }],
     ['a webhook of another scheme', { webhook: 'ftp://customer.example' }],
     ['a webhook with a password', { webhook: 'https://a:b@customer.example' }],
     ['another model', { model: 'fast' }],
     ['a threshold below 0', { interruption_threshold: -1 }],
     ['minutes with a fraction', { max_duration: 1.5 }],
     ['a guide without pronunciation', { pronunciation_guide: [{ word: 'x' }] }],
-    ['a flag that is neither', { pronunciation_guide: [{ word: 'x', pronunciation: 'y', spaced: 'yes' }] }],
-    ['a tool id that is none', { tools: ['book'] }],
+    ['a flag that is not boolean', { pronunciation_guide: [{ word: 'x', pronunciation: 'y', spaced: 'yes' }] }],
+    ['a tool id in a wrong form', { tools: ['book'] }],
     ['a name that is null', { name: null }],
   ])('refuses %s', async (_what, body) => {
     const agent = await make();
@@ -307,7 +304,7 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect(await stored(agent)).toEqual(agent);
   });
 
-  it('a body that is nested over 32 deep is 400, were it a hundred thousand', async () => {
+  it('answers a body that is nested over 32 deep, even a hundred thousand, with 400', async () => {
     const { agent_id: id } = await make();
     const headers = { authorization: api.key, 'content-type': 'application/json' };
     const nested = async (depth: number) => {
@@ -317,12 +314,12 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect([await nested(30), await nested(31), await nested(100_000)]).toEqual([200, 400, 400]);
   });
 
-  it('a body that is no object is 400 with nothing failed', async () => {
+  it('answers a body that is not an object with 400 and no failed settings', async () => {
     const answer = await update(await make(), []);
     expect([answer.status, bodyOf(answer).failed_updates]).toEqual([400, {}]);
   });
 
-  it('an unknown voice is refused with those that there are; a bot of one’s own speaks with any', async () => {
+  it('refuses an unknown voice and lists the known ones; a bot of the customer may have any', async () => {
     const agent = await make();
     const answer = await update(agent, { voice: 'alice' });
     expect([answer.status, bodyOf(answer).failed_updates]).toEqual([400, { voice: 'alice' }]);
@@ -331,7 +328,7 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect(pathsOf(await update(agent, { stream: null }))).toEqual(['voice']);
   });
 
-  it('a webhook where this service does not call is refused', async () => {
+  it('refuses a webhook at a private address', async () => {
     const agent = await make();
     const answer = await update(agent, { webhook: 'http://10.0.0.1:8080/hook' });
     expect([answer.status, bodyOf(answer).failed_updates]).toEqual([400, { webhook: 'http://10.0.0.1:8080/hook' }]);
@@ -367,7 +364,7 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect((await stored(agent)).stream).toMatchObject({ url: 'wss://elsewhere.example/', bearer_token: null });
   });
 
-  it('takes tools in full, and shows them without their headers', async () => {
+  it('accepts inline tools, and shows them without their headers', async () => {
     const agent = await make();
     const tool = { name: 'book', description: 'Books.', url: 'https://customer.example', headers: { 'x-key': 'tool-secret' } };
     const answer = await update(agent, { tools: [tool] });
@@ -382,7 +379,7 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect(bodyOf(await update(await make(), { tools: [tool.tool_id.toUpperCase()] })).updates).toEqual({ tools: [tool.tool_id] });
   });
 
-  it('warns of what works otherwise than one might think', async () => {
+  it('warns of settings with an unexpected effect', async () => {
     const agent = await make();
     const warned = async (body: object) => bodyOf(await update(agent, body)).warnings.map(({ path }) => path);
     expect(await warned({ prompt: 'x'.repeat(2_001) })).toEqual(['prompt']);
@@ -399,12 +396,12 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect(await warned({ stream: { url: 'wss://bot.example.com/bot' } })).toEqual([]);
   });
 
-  it('an unknown agent is 404, with all that could not be updated', async () => {
+  it('answers an unknown agent with 404 and all settings as failed', async () => {
     const answer = await update({ agent_id: newUuid() }, { prompt: 'x' });
     expect([answer.status, answer.failure.errors[0]?.error, bodyOf(answer).failed_updates]).toEqual([404, 'NOT_FOUND', { prompt: 'x' }]);
   });
 
-  it('if-match: another version than the one that is there is 412, and nothing changes', async () => {
+  it('answers an if-match of another version with 412, and changes nothing', async () => {
     const agent = await make();
     const send = (tag: string, prompt: string) =>
       api.send({
@@ -430,7 +427,7 @@ describe('POST /v1/agents/{agent_id}', () => {
 });
 
 describe('GET /v1/agents', () => {
-  it('pages, the oldest first, 50 at a time when nothing else is asked for', async () => {
+  it('returns pages of 50, the oldest first, by default', async () => {
     for (let made = 0; made < 53; made += 1) {
       await make({ prompt: PROMPT, name: `agent ${String(made)}` });
       api.clock.advance(1);
@@ -449,7 +446,7 @@ describe('GET /v1/agents', () => {
 });
 
 describe('DELETE /v1/agents/{agent_id}', () => {
-  it('and an attach that cross: one of them is refused, and no number names an agent that there is not', async () => {
+  it('refuses either itself or a concurrent attach, and no number names an agent that does not exist', async () => {
     const number = freshNumber();
     const inbound = (agent_id: string) => ({ inbound: { agent_id, options: DEFAULT_INBOUND_OPTIONS } });
     // Each happens just before the other one writes.
@@ -490,7 +487,7 @@ describe('DELETE /v1/agents/{agent_id}', () => {
     expect((await deleting.get(`/v1/agents/${kept.agent_id}`)).status).toBe(200);
   });
 
-  it('deletes, but not while a number names the agent', async () => {
+  it('deletes an agent, but not while a number names it', async () => {
     const agent = await make();
     const number = freshNumber();
     await api.stores.numbers.attach(api.orgId, number, { inbound: { agent_id: agent.agent_id, options: DEFAULT_INBOUND_OPTIONS } });
@@ -513,7 +510,7 @@ describe('DELETE /v1/agents/{agent_id}', () => {
 });
 
 describe('GET /v1/voices', () => {
-  it('lists names, with their languages as far as they are known', async () => {
+  it('lists names, with their languages where they are known', async () => {
     const { status, voices } = (await api.get('/v1/voices')).body as unknown as {
       status: string;
       voices: { provider: string | null }[];

@@ -29,7 +29,7 @@ async function changeAll(api: ApiFixture): Promise<string> {
 }
 
 describe('the audit log', () => {
-  it('says who changed what, and names the fields, never what they hold', async () => {
+  it('records who changed what, with the names of the fields but not their values', async () => {
     const api = await openApi();
     const id = await changeAll(api);
     // What failed, or only read, changed nothing.
@@ -52,7 +52,7 @@ describe('the audit log', () => {
     for (const secret of ['secret-token', 'tool-secret', 'Be kind.']) expect(text).not.toContain(secret);
   });
 
-  it('is read in pages, by its own organization', async () => {
+  it('returns pages, to its own organization', async () => {
     const api = await openApi();
     await changeAll(api);
     const all = await entriesOf(api);
@@ -66,7 +66,7 @@ describe('the audit log', () => {
     expect((await api.get('/v1/audit', key)).body).toEqual({ status: 'success', entries: [] });
   });
 
-  it('that cannot be written is told in the log, and the change is made', async () => {
+  it('leaves the change in place when it cannot be written, and the log reports that', async () => {
     const away = () => Promise.reject(new StoreUnavailableError('away'));
     const api = await openApi({ replace: ({ audit }) => ({ audit: { append: away, list: (...query) => audit.list(...query) } }) });
     const answer = await api.post('/sip/attach', { phone_number: NUMBER, directions: ['inbound'], service: 'sip' });
@@ -74,7 +74,7 @@ describe('the audit log', () => {
     expect(api.lines.find(({ event }) => event === 'audit.not_written')?.fields).toMatchObject({ action: 'number.attach', error: 'away' });
   });
 
-  it('has what is done at the command line, and is shown there', async () => {
+  it('includes the actions of the command line, where it can be read', async () => {
     const api = await openApi();
     const { stores, orgId } = api;
     const printed: string[] = [];

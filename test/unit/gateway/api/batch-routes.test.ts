@@ -18,14 +18,14 @@ describe('/v2/batches', () => {
     return (body.data as { payload: { step: number } }[]).map(({ payload }) => payload.step);
   };
 
-  it('GET …/logs: the newest hundred first, unless the query says otherwise (§4.6)', async () => {
+  it('returns the newest hundred log entries first, unless the query says otherwise (§4.6)', async () => {
     expect(await stepsOf('')).toEqual(Array.from({ length: 100 }, (_, index) => 119 - index));
     expect(await stepsOf('?direction=asc&take=3')).toEqual([0, 1, 2]);
     expect(await stepsOf('?direction=desc&take=2&skip=118')).toEqual([1, 0]);
     expect(await stepsOf('?take=1000&skip=120')).toEqual([]);
   });
 
-  it('GET …/logs: an entry has exactly the fields of §2.2', async () => {
+  it('returns log entries with exactly the fields of §2.2', async () => {
     const payload = { calls_total: 2, calls_failed: 1, calls_successful: 1 };
     await api.stores.batches.append(api.orgId, batch.batch_id, { event_type: 'complete', payload });
     const { body } = await api.get(`/v2/batches/${batch.batch_id}/logs?take=1`);
@@ -41,12 +41,12 @@ describe('/v2/batches', () => {
     },
   );
 
-  it('an unknown batch, or one of another organization, is 404', async () => {
+  it('answers 404 for the log of an unknown batch, and of another organization', async () => {
     const foreign = await api.stores.batches.create({ orgId: newUuid(), name: 'x' });
     for (const id of [foreign.batch_id, newUuid(), 'nothing']) expect((await api.get(`/v2/batches/${id}/logs`)).status).toBe(404);
   });
 
-  it('GET /v2/batches lists those of the organization', async () => {
+  it('lists the batches of the organization', async () => {
     await api.stores.batches.create({ orgId: newUuid(), name: 'x' });
     expect((await api.get('/v2/batches')).body).toEqual({
       status: 'success',
@@ -55,7 +55,7 @@ describe('/v2/batches', () => {
     });
   });
 
-  it('POST makes a batch and writes its log, and the making is noted in the audit log', async () => {
+  it('creates a batch and writes its log, and the audit log notes it', async () => {
     const made = await api.post('/v2/batches', { name: ' March ' });
     const { batch_id: id } = made.body.data as BatchRecord;
     expect(made.body).toMatchObject({ status: 'success', data: { org_id: api.orgId, name: 'March' }, errors: null });
@@ -71,12 +71,17 @@ describe('/v2/batches', () => {
   it.each([
     ['lifecycle without its message', 'lifecycle', { state_change: 'in_progress' }, ['payload.message']],
     ['lifecycle without anything', 'lifecycle', {}, ['payload.message', 'payload.state_change']],
-    ['complete with a text for a number', 'complete', { calls_total: '3', calls_failed: 0, calls_successful: 3 }, ['payload.calls_total']],
-    ['complete with more than there is', 'complete', { calls_total: 3, calls_failed: 0, calls_successful: 3, calls: 1 }, ['payload.calls']],
+    [
+      'complete with a string for a number',
+      'complete',
+      { calls_total: '3', calls_failed: 0, calls_successful: 3 },
+      ['payload.calls_total'],
+    ],
+    ['complete with an unknown field', 'complete', { calls_total: 3, calls_failed: 0, calls_successful: 3, calls: 1 }, ['payload.calls']],
     ['a large payload', 'step', { text: 'x'.repeat(20_000) }, ['payload']],
-    ['a list for a payload', 'step', [], ['payload']],
-    ['a type that is none', 'Two words', {}, ['event_type']],
-  ])('POST …/logs refuses %s', async (_what, event_type, payload, paths) => {
+    ['a list as payload', 'step', [], ['payload']],
+    ['an event type in a wrong form', 'Two words', {}, ['event_type']],
+  ])('refuses a log entry that has %s', async (_what, event_type, payload, paths) => {
     const path = `/v2/batches/${batch.batch_id}/logs`;
     const { status, failure } = await api.post(path, { event_type, payload });
     expect([status, failure.errors.map((one) => one.path)]).toEqual([400, paths]);
@@ -85,7 +90,7 @@ describe('/v2/batches', () => {
     expect(await stepsOf('?take=1')).toEqual([119]);
   });
 
-  it('POST …/logs: an unknown batch, or one of another organization, is 404', async () => {
+  it('answers 404 when a log entry is for an unknown batch, or one of another organization', async () => {
     const foreign = await api.stores.batches.create({ orgId: newUuid(), name: 'x' });
     for (const id of [foreign.batch_id, newUuid(), 'nothing'])
       expect((await api.post(`/v2/batches/${id}/logs`, { event_type: 'step', payload: {} })).status).toBe(404);

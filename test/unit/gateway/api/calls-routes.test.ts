@@ -48,7 +48,7 @@ describe('/v1/calls', () => {
     state: 'ended',
   });
 
-  it('lists records, newest first, without what was said', async () => {
+  it('lists records, newest first, without transcripts', async () => {
     expect(await page('')).toEqual({ status: 'success', calls: calls.map(listedAs).reverse(), next: null });
   });
 
@@ -83,7 +83,7 @@ describe('/v1/calls', () => {
     ['before=MDAw', 'before'],
     ['before=%00', 'before'],
     ['phone=1', 'phone'],
-  ])('?%s is a bad request that names its field', async (query, path) => {
+  ])('answers ?%s with 400 and the name of its field', async (query, path) => {
     const answer = await api.get(`/v1/calls?${query}`);
     expect([answer.status, answer.failure.errors.map((entry) => [entry.error, entry.path])]).toEqual([400, [['VALIDATION', path]]]);
   });
@@ -94,7 +94,7 @@ describe('/v1/calls', () => {
     expect([answer.status, answer.body]).toEqual([200, { status: 'success', call: { ...call, state: 'ended' } }]);
   });
 
-  describe('in progress', () => {
+  describe('calls in progress', () => {
     const number = '+15551234567' as E164;
     let ringing: BeginningCall;
     let answered: BeginningCall;
@@ -106,7 +106,7 @@ describe('/v1/calls', () => {
       api.stores.snapshots.persist({ ...snapshotOf(answered.call_id, api.orgId, number), call: answered });
     });
 
-    it('are listed by the states that their records have, too', async () => {
+    it('are listed by the states of their records, too', async () => {
       const idsIn = async (state: string) => (await page(`?state=${state}`)).calls.map(({ call_id: id }) => id);
       expect(await idsIn('ringing')).toEqual([ringing.call_id]);
       expect(await idsIn('in_progress')).toEqual([answered.call_id]);
@@ -142,7 +142,7 @@ describe('/v1/calls', () => {
     });
   });
 
-  describe('stop', () => {
+  describe('for a call here or elsewhere', () => {
     let stopped: [string, string][];
     let live: LiveCall | null;
     let isThere: boolean;
@@ -189,7 +189,7 @@ describe('/v1/calls', () => {
       return call.call_id;
     };
 
-    it('ends a call of this gateway, with a body or without', async () => {
+    it('ends a call of this gateway, with or without a body', async () => {
       live = callHere();
       const { callId } = live;
       const answer = await stop(callId.toUpperCase());
@@ -200,7 +200,7 @@ describe('/v1/calls', () => {
       expect((await stop(callId, { force: true })).failure.errors[0]).toMatchObject({ error: 'VALIDATION', path: 'force' });
     });
 
-    it('asks the gateway that has the call', async () => {
+    it('sends a request to the gateway that has the call', async () => {
       const callId = await callElsewhere();
       elsewhere = { isStopped: true };
       expect((await stop(callId)).status).toBe(200);
@@ -209,7 +209,7 @@ describe('/v1/calls', () => {
       expect((await stop(callId)).status).toBe(404);
     });
 
-    it.each([[null], [{ yes: 1 }]])('is 503 when that gateway answers %j', async (answer) => {
+    it.each([[null], [{ yes: 1 }]])('answers 503 when that gateway answers %j', async (answer) => {
       elsewhere = answer;
       const { status, failure, headers } = await stop(await callElsewhere());
       expect([status, failure.errors[0]?.error, headers['retry-after']]).toEqual([503, 'GATEWAY_UNAVAILABLE', '2']);
@@ -235,7 +235,7 @@ describe('/v1/calls', () => {
       expect(await trace(await callElsewhere())).toMatchObject({ errors: [{ error: 'GATEWAY_UNAVAILABLE' }] });
     });
 
-    it('reads what was said until now in a call here and elsewhere; nothing while its gateway does not answer', async () => {
+    it('reads the transcript so far of a call here and elsewhere, and nothing while its gateway does not answer', async () => {
       const transcript = async (callId: string): Promise<unknown> =>
         ((await api.get(`/v1/calls/${callId}`)).body as unknown as { call: { transcript: unknown } }).call.transcript;
       const callId = await callElsewhere();
@@ -248,7 +248,7 @@ describe('/v1/calls', () => {
       expect(await transcript(callId)).toEqual([SAID]);
     });
 
-    it('reads how a call here, elsewhere, and one that ended sounded', async () => {
+    it('reads the quality of a call here, elsewhere, and of one that ended', async () => {
       const quality = async (callId: string, key?: string): Promise<unknown> => (await api.get(`/v1/calls/${callId}/quality`, key)).body;
       live = callHere();
       expect(await quality(live.callId)).toEqual({ status: 'success', live: true, samples: [SAMPLE] });
@@ -267,7 +267,7 @@ describe('/v1/calls', () => {
       expect(await quality(await callElsewhere())).toMatchObject({ errors: [{ error: 'GATEWAY_UNAVAILABLE' }] });
     });
 
-    it('is 404 for a call that ended, for none, and for another organization’s', async () => {
+    it('answers 404 for a call that ended, for none, and for another organization’s', async () => {
       const ended = callOf(api.orgId, api.clock.wallMs());
       await api.stores.calls.write(endedCall(ended));
       expect((await stop(ended.call_id)).failure).toMatchObject({ message: 'The call has ended', errors: [{ error: 'NOT_FOUND' }] });
@@ -281,7 +281,7 @@ describe('/v1/calls', () => {
     });
   });
 
-  it('knows nothing of calls that are not there, or are another organization’s', async () => {
+  it('answers 404 for calls that do not exist, and those of another organization', async () => {
     const org = await api.stores.orgs.create({ name: 'other', sip_enabled: true });
     const { key } = await api.stores.keys.create(org.org_id, 'k');
     for (const [id, with_] of [
@@ -295,7 +295,7 @@ describe('/v1/calls', () => {
     expect(JSON.parse((await api.get('/v1/calls', key)).text)).toEqual({ status: 'success', calls: [], next: null });
   });
 
-  it('needs a key, and no SIP entitlement: what was called stays readable', async () => {
+  it('needs a key, but no SIP entitlement, so past calls stay readable', async () => {
     await api.stores.orgs.change(api.orgId, { sip_enabled: false });
     expect((await api.get('/v1/calls')).status).toBe(200);
     expect((await api.get('/v1/calls', 'tl_nobody')).status).toBe(401);

@@ -27,14 +27,14 @@ describe('/console', () => {
     for (const path of ['/console', '/']) expect(await get(path)).toMatchObject({ status: 302, headers: { location: '/console/' } });
   });
 
-  it('serves assets, whose names hold a hash, to be kept for ever', async () => {
+  it('serves assets, whose names have a hash, to be cached for ever', async () => {
     const answer = await get('/console/assets/index-abc123.js');
     expect(answer).toMatchObject({ status: 200, text: 'export {};' });
     expect(answer.headers['cache-control']).toBe('public, max-age=31536000, immutable');
     expect(answer.headers['content-type']).toContain('javascript');
   });
 
-  it('forbids everything that is not its own, and being framed', async () => {
+  it('forbids all foreign content, and being framed', async () => {
     for (const path of ['/console/', '/console/assets/index-abc123.js']) {
       const { headers } = await get(path);
       expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
@@ -45,7 +45,7 @@ describe('/console', () => {
     }
   });
 
-  it('hands out nothing beside its files, and no other method', async () => {
+  it('serves nothing but its files, and no other method', async () => {
     for (const path of ['/console/assets/../.hash', '/console/..%2f.hash', '/console/assets/%2e%2e/.hash', '/console/.hash']) {
       expect((await get(path)).text).not.toContain('secret');
     }
@@ -53,7 +53,7 @@ describe('/console', () => {
     expect((await get('/console/', 'POST')).status).toBe(405);
   });
 
-  it('without a build: a text says how it is made, and the API works', async () => {
+  it('answers without a build with the command for it, and the API works', async () => {
     for (const options of [{}, { consoleDirectory: join(directory, 'none') }]) {
       const bare = await openApi(options);
       const answer = await bare.send({ method: 'GET', url: '/console/calls' });

@@ -97,7 +97,7 @@ describe('POST /v2/batches with numbers', () => {
     expect((await log(made.batch_id)).at(-1)).toMatchObject({ event_type: 'complete', payload: { calls_total: 0 } });
   });
 
-  it('has hours, a pace and nothing else by default', async () => {
+  it('has hours and a pace by default, and nothing else', async () => {
     const { made } = await post({ numbers: ['+4930123456'] });
     expect(made.plan).toEqual({
       from: FROM,
@@ -131,19 +131,19 @@ describe('POST /v2/batches with numbers', () => {
     expect([status, errors.map((one) => one.path)]).toEqual([400, [path]]);
   });
 
-  it('is 403 when the operator does not allow it', async () => {
+  it('answers 403 when the operator does not allow it', async () => {
     refusal = 'Not dialled: no';
     expect(await post({ numbers: ['+4930123456'] })).toMatchObject({ status: 403, errors: [{ error: 'DIAL_NOT_ALLOWED' }] });
   });
 
-  it('makes one batch for one idempotency-key', async () => {
+  it('creates one batch for one idempotency-key', async () => {
     const key = { 'idempotency-key': 'march' };
     const [one, other] = [await post({ numbers: ['+4930123456', '12'] }, key), await post({ numbers: ['+4930123456', '12'] }, key)];
     expect(other.made).toEqual(one.made);
     expect(await post({ numbers: ['+4930123457'] }, key)).toMatchObject({ status: 409, errors: [{ error: 'IDEMPOTENCY_KEY_REUSED' }] });
   });
 
-  it('dials nothing when another request has the key by now', async () => {
+  it('dials nothing when another request has the key by then', async () => {
     const { placements } = api.stores;
     placements.keep = () => Promise.resolve(false);
     const { made } = await post({ numbers: ['+4930123456'] }, { 'idempotency-key': 'late' });
@@ -164,7 +164,7 @@ describe('POST /v2/batches with a body of CSV', () => {
     return { status: answer.status, made: answer.body.data as Made, errors: answer.failure.errors };
   };
 
-  it.each(['text/csv', 'text/csv; charset=utf-8; header=present'])('has the other fields in its query: %s', async (type) => {
+  it.each(['text/csv', 'text/csv; charset=utf-8; header=present'])('takes the other fields from its query: %s', async (type) => {
     const query = { name: '2026', from: FROM, calls_per_second: '5', retries: '{"BUSY":{"times":2,"after_seconds":600}}' };
     const { status, made } = await send(query, 'phone_number,name\n+4930123456,Ada\n4930,Bob\n', type);
     expect([status, made.plan]).toMatchObject([200, { from: FROM, calls_per_second: 5, retries: { BUSY: { times: 2 } } }]);
@@ -175,7 +175,7 @@ describe('POST /v2/batches with a body of CSV', () => {
     ['no sender', { name: 'March' }, 'from'],
     ['no number', { name: 'March', from: FROM, calls_per_second: 'many' }, 'calls_per_second'],
     ['an unknown field', { name: 'March', from: FROM, pace: '5' }, ''],
-    ['a field that changes objects', { name: 'March', from: FROM, retries: '{"__proto__":{"times":2}}' }, 'retries'],
+    ['a key that changes prototypes', { name: 'March', from: FROM, retries: '{"__proto__":{"times":2}}' }, 'retries'],
   ])('is refused with %s', async (_what, query, path) => {
     const { status, errors } = await send(query, '+4930123456\n');
     expect([status, errors.map((error) => error.path)]).toEqual([
@@ -184,7 +184,7 @@ describe('POST /v2/batches with a body of CSV', () => {
     ]);
   });
 
-  it('is taken nowhere else', async () => {
+  it('is accepted by no other route', async () => {
     expect((await send({}, '+4930123456\n', 'text/csv', '/v1/calls')).status).toBe(415);
     expect((await send({}, '+4930123456\n', 'text/plain')).status).toBe(415);
   });
@@ -250,7 +250,7 @@ describe('POST /v2/batches with CSV', () => {
     ['phone_number,"x\n1,2', /^line 1: .*[Qq]uote/],
     ['phone_number\n', /has no numbers/],
     ['', /has no numbers/],
-  ])('says where %j is wrong', async (csv, message) => {
+  ])('names the place of the fault in %j', async (csv, message) => {
     const { status, errors } = await post({ csv });
     expect([status, errors[0]?.path, errors[0]?.message]).toEqual([400, 'csv', expect.stringMatching(message)]);
   });
@@ -262,22 +262,22 @@ describe('POST /v2/batches with CSV', () => {
 
   const csv = (count: number): string => Array.from({ length: count }, (_, row) => `+4930${String(1_000_000 + row)}`).join('\n');
 
-  it('takes 100,000 numbers', async () => {
+  it('accepts 100,000 numbers', async () => {
     expect((await post({ csv: csv(100_000) })).made.counts).toMatchObject({ requested: 100_000, validated: 100_000 });
   });
 
-  it('takes no more', async () => {
+  it('refuses more than 100,000 numbers', async () => {
     expect((await post({ csv: csv(100_001) })).errors[0]?.message).toBe('line 100001: has more than 100000 numbers');
   });
 });
 
-describe('a batch is steered', () => {
+describe('a dialling batch', () => {
   const move = async (id: string, action: string) => {
     const { status, body, failure } = await api.post(`/v2/batches/${id}/${action}`, {});
     return status === 200 ? (body.data as Made).state : failure.errors[0]?.error;
   };
 
-  it('paused, resumed and stopped; what is over stays so', async () => {
+  it('is paused, resumed and stopped, and stays so once it is over', async () => {
     const { made } = await post({ numbers: ['+4930123456'] });
     const id = made.batch_id;
     expect(await move(id, 'pause')).toBe('BATCH_STATE');
@@ -293,7 +293,7 @@ describe('a batch is steered', () => {
     expect(actions).toEqual(['batch.stop', 'batch.resume', 'batch.pause']);
   });
 
-  it('unless it is a log only, or nobody’s', async () => {
+  it('answers with an error when it has only a log, or does not exist', async () => {
     const { body } = await api.post('/v2/batches', { name: 'Log' });
     expect(await move((body.data as Made).batch_id, 'stop')).toBe('BATCH_STATE');
     expect(await move('4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11', 'stop')).toBe('NOT_FOUND');
@@ -311,7 +311,7 @@ describe('the do-not-call list', () => {
     expect(await listed()).toHaveLength(1);
   });
 
-  it('is looked at before a call is placed', async () => {
+  it('is checked before a call is placed', async () => {
     await api.post('/v1/do-not-call', { phone_numbers: ['+4930123456'] });
     const { status, failure } = await api.post('/v1/calls', { phone_number: '+4930123456', from: FROM });
     expect([status, failure.message]).toEqual([403, 'Not dialled: +4930123456 is on the do-not-call list']);
@@ -319,7 +319,7 @@ describe('the do-not-call list', () => {
 });
 
 describe('an organization with many numbers that wait', () => {
-  it('adds numbers up to a million, and is told how many wait', async () => {
+  it('may add numbers up to a million, and the answer has how many wait', async () => {
     const counts = { waiting: 999_990 };
     api = await openApi({
       placeCall: {

@@ -15,7 +15,7 @@ function expectFailure(answer: Answer, status: number, code: string): void {
   expect(answer.headers['x-request-id']).toMatch(/^[\w.-]+$/);
 }
 
-describe('failures of every route', () => {
+describe('every route', () => {
   it.each([
     ['none', undefined],
     ['empty', ''],
@@ -24,7 +24,7 @@ describe('failures of every route', () => {
     ['unknown', `tl_${'x'.repeat(32)}`],
     ['unknown after Bearer', `Bearer tl_${'x'.repeat(32)}`],
     ['a kilobyte long', `tl_${'x'.repeat(1024)}`],
-  ])('401 for a key that is %s, before anything else is looked at', async (_how, authorization) => {
+  ])('answers 401 to a key that is %s, before anything else is checked', async (_how, authorization) => {
     const api = await openApi();
     const headers = authorization === undefined ? {} : { authorization };
     for (const url of ['/sip/attach', '/sip/update', '/sip/detach']) {
@@ -33,25 +33,25 @@ describe('failures of every route', () => {
     expectFailure(await api.send({ method: 'GET', url: '/sip?bad=1', headers }), 401, 'UNAUTHENTICATED');
   });
 
-  it('takes the key raw and after Bearer', async () => {
+  it('accepts the key raw and after Bearer', async () => {
     const api = await openApi();
     for (const key of [api.key, `Bearer ${api.key}`, `bearer ${api.key}`]) expect((await api.get('/sip', key)).status).toBe(200);
   });
 
-  it('a revoked key is 401 at once', async () => {
+  it('answers 401 to a revoked key at once', async () => {
     const api = await openApi();
     expect((await api.get('/sip')).status).toBe(200);
     await api.stores.keys.revoke((await api.stores.keys.list(api.orgId))[0]!.key_id);
     expectFailure(await api.get('/sip'), 401, 'UNAUTHENTICATED');
   });
 
-  it('a key in use gets its last_used_at', async () => {
+  it('notes the last_used_at of a key in use', async () => {
     const api = await openApi();
     await api.get('/sip');
     expect((await api.stores.keys.list(api.orgId))[0]?.last_used_at).toBe('2026-01-01T00:00:00.000Z');
   });
 
-  it('403 for a disabled organization and without the entitlement, before the body is looked at', async () => {
+  it('answers 403 to a disabled organization and without the entitlement, before the body is checked', async () => {
     const api = await openApi();
     await api.stores.orgs.change(api.orgId, { sip_enabled: false });
     const bad = { method: 'POST', headers: { authorization: api.key }, payload: 'not json' };
@@ -61,7 +61,7 @@ describe('failures of every route', () => {
     expectFailure(await api.get('/sip'), 403, 'ORG_DISABLED');
   });
 
-  it('404 for an unknown route, 405 with allow for a known one', async () => {
+  it('answers 404 for an unknown path, and 405 with allow for a known one', async () => {
     const api = await openApi();
     expectFailure(await api.get('/nothing'), 404, 'NOT_FOUND');
     expectFailure(await api.get('/sip/'), 404, 'NOT_FOUND');
@@ -75,12 +75,12 @@ describe('failures of every route', () => {
     expectFailure(await api.send({ method: 'OPTIONS', url: '/sip/attach' }), 405, 'METHOD_NOT_ALLOWED');
   });
 
-  it('400 for a malformed URL', async () => {
+  it('answers 400 to a malformed URL', async () => {
     const api = await openApi();
     expectFailure(await api.get('/sip/%E0%A4%A'), 400, 'VALIDATION');
   });
 
-  it('a body with a field that no object may have is told so', async () => {
+  it('names a field in the body that no object may have', async () => {
     const api = await openApi();
     for (const payload of ['{"__proto__":{"a":1}}', '{"constructor":{"prototype":{}}}']) {
       const headers = { authorization: api.key, 'content-type': 'application/json' };
@@ -99,9 +99,9 @@ describe('failures of every route', () => {
     ['arrays nested a hundred thousand deep', '['.repeat(100_000) + ']'.repeat(100_000), 'application/json', 400, 'VALIDATION'],
     ['text', JSON.stringify(body), 'text/plain', 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['a form', 'a=1', 'application/x-www-form-urlencoded', 415, 'UNSUPPORTED_MEDIA_TYPE'],
-    ['of a made up type', '{}', 'nonsense', 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['of an unknown type', '{}', 'nonsense', 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['over 256 KiB', JSON.stringify({ ...body, extra: 'x'.repeat(262_144) }), 'application/json', 413, 'TOO_LARGE'],
-  ])('a body that is %s', async (_what, payload, type, status, code) => {
+  ])('refuses a body that is %s', async (_what, payload, type, status, code) => {
     const api = await openApi();
     for (const url of ['/sip/attach', '/sip/update', '/sip/detach']) {
       const headers = { authorization: api.key, 'content-type': type };
@@ -114,7 +114,7 @@ describe('failures of every route', () => {
     ['in UTF-16', Buffer.from('{}', 'utf16le'), { 'content-type': 'application/json;charset="utf-16"' }, 415, 'The body must be in UTF-8'],
     ['compressed', gzipSync('{}'), { 'content-encoding': 'gzip' }, 415, 'The body must have no Content-Encoding'],
     ['of invalid UTF-8', Buffer.from('{"a":"\u00fc"}', 'latin1'), {}, 400, 'The body is not valid UTF-8'],
-  ])('a body that is %s is refused for that reason', async (_what, payload, given: Readonly<Record<string, string>>, status, message) => {
+  ])('refuses a body that is %s for that reason', async (_what, payload, given: Readonly<Record<string, string>>, status, message) => {
     const api = await openApi();
     for (const url of ['/sip/attach', '/v1/tools', '/v2/batches']) {
       const headers = { authorization: api.key, 'content-type': 'application/json', ...given };
@@ -130,7 +130,7 @@ describe('failures of every route', () => {
     expect([answer.status, answer.failure.message]).toEqual([status, message]);
   });
 
-  it('may name UTF-8 in its type', async () => {
+  it('accepts UTF-8 in the content type', async () => {
     const api = await openApi();
     for (const charset of ['utf-8', 'UTF8', '"utf-8"']) {
       const headers = { authorization: api.key, 'content-type': `application/json; charset=${charset}` };
@@ -139,7 +139,7 @@ describe('failures of every route', () => {
     }
   });
 
-  it('a request without a body may have the type of JSON where none is needed; elsewhere it is told that there is none', async () => {
+  it('accepts the type of JSON without a body where none is needed, and reports a missing body elsewhere', async () => {
     const api = await openApi();
     const headers = { authorization: api.key, 'content-type': 'application/json' };
     const id = '0f8fad5b-d9cb-469f-a165-70867728950e';
@@ -154,12 +154,12 @@ describe('failures of every route', () => {
     expect(answer.failure.message).toContain('The body is missing');
   });
 
-  it('a POST without any body is 400', async () => {
+  it('answers 400 to a POST without any body', async () => {
     const api = await openApi();
     expectFailure(await api.send({ method: 'POST', url: '/sip/attach', headers: { authorization: api.key } }), 400, 'VALIDATION');
   });
 
-  it('500 names the request id, shows no stack and logs the cause', async () => {
+  it('answers 500 with the request id and without a stack, and logs the cause', async () => {
     const api = await openApi({
       replace: (stores) => ({ numbers: { ...stores.numbers, list: () => Promise.reject(new Error('secret detail')) } }),
     });
@@ -173,7 +173,7 @@ describe('failures of every route', () => {
     });
   });
 
-  it('503 with retry-after when the store is away', async () => {
+  it('answers 503 with retry-after when the store is away', async () => {
     const api = await openApi({
       replace: (stores) => ({ orgs: { ...stores.orgs, get: () => Promise.reject(new StoreUnavailableError('away')) } }),
     });
@@ -182,7 +182,7 @@ describe('failures of every route', () => {
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
   });
 
-  it('429 with retry-after, counted for each key', async () => {
+  it('answers 429 with retry-after, counted for each key', async () => {
     const api = await openApi({ rateLimits: { perKey: 2 } });
     const second = await api.stores.keys.create(api.orgId, 'second');
     expect((await api.get('/sip')).status).toBe(200);
@@ -193,7 +193,7 @@ describe('failures of every route', () => {
     expect((await api.get('/sip', second.key)).status).toBe(200);
   });
 
-  it('every answer behind a limit says how near the nearest one is', async () => {
+  it('has in every answer behind a limit how near the nearest one is', async () => {
     const api = await openApi({ rateLimits: { perKey: 3, perAddress: 5, total: 100 } });
     const limit = ({ headers }: Answer) => [headers['ratelimit-limit'], headers['ratelimit-remaining']];
     const first = await api.get('/sip');
@@ -209,7 +209,7 @@ describe('failures of every route', () => {
     expect(limit(await api.get('/healthz'))).toEqual([undefined, undefined]);
   });
 
-  it('429 for an address and in total, before authentication; probes are never limited', async () => {
+  it('answers 429 for an address and in total, before authentication, but never to probes', async () => {
     for (const rateLimits of [{ perAddress: 2 }, { total: 2 }]) {
       const api = await openApi({ rateLimits });
       expect((await api.get('/sip', 'wrong')).status).toBe(401);
@@ -220,8 +220,8 @@ describe('failures of every route', () => {
   });
 });
 
-describe('request id and log', () => {
-  it("keeps a caller's fit id and replaces any other", async () => {
+describe('the request id and the log of requests', () => {
+  it("keep a caller's valid id and replace any other", async () => {
     const api = await openApi();
     const withId = (id: string) => api.send({ method: 'GET', url: '/healthz', headers: { 'x-request-id': id } });
     expect((await withId('abc-123')).headers['x-request-id']).toBe('abc-123');
@@ -230,7 +230,7 @@ describe('request id and log', () => {
     }
   });
 
-  it('logs each request once, with its id and without key, number or URL', async () => {
+  it('have one line a request, with its id and without key, number or URL', async () => {
     const api = await openApi();
     const answer = await api.get('/sip?inbound_id=15551234567');
     await api.post('/sip/attach', body);
@@ -246,7 +246,7 @@ describe('request id and log', () => {
     expect(text).not.toContain(api.key);
   });
 
-  it('tells of each request by its pattern', async () => {
+  it('name each request by its pattern', async () => {
     const api = await openApi();
     await api.get('/sip?inbound_id=1');
     await api.get('/nothing');
@@ -257,14 +257,14 @@ describe('request id and log', () => {
   });
 });
 
-describe('health', () => {
-  it('healthz needs no key', async () => {
+describe('the health routes', () => {
+  it('answer healthz without a key', async () => {
     const api = await openApi();
     const answer = await api.send({ method: 'GET', url: '/healthz' });
     expect([answer.status, answer.body.data]).toEqual([200, { version: '0.0.0-test' }]);
   });
 
-  it('readyz is 200 with the parts, or 503 with the parts and what is missing', async () => {
+  it('answer readyz with 200 and the parts, or 503 with the parts and what is missing', async () => {
     const ready = await openApi();
     const parts = { redis: true };
     expect((await ready.send({ method: 'GET', url: '/readyz' })).body).toEqual({
@@ -286,7 +286,7 @@ describe('health', () => {
     });
   });
 
-  it('a check that fails is not ready', async () => {
+  it('answer readyz with 503 when a check fails', async () => {
     const api = await openApi({ readiness: () => Promise.reject(new Error('boom')) });
     expect((await api.send({ method: 'GET', url: '/readyz' })).status).toBe(503);
   });

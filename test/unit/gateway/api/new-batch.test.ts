@@ -6,7 +6,7 @@ import { newUuid } from '../../../../src/lib/ids.js';
 import { untilSo } from '../../../support/turn.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
-it('writes numbers in pieces, and after each rests for three times as long as that took: calls have thread and Redis meanwhile', async () => {
+it('the API writes numbers in pieces, and rests three times as long after each, so that calls have thread and Redis', async () => {
   const clock = new VirtualClock();
   const writtenMs: number[] = [];
   const add = (): Promise<number> => {

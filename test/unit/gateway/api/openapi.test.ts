@@ -23,7 +23,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('has no operation that ignores a parameter which it does not know', async () => {
+  it('has no operation that ignores an unknown parameter', async () => {
     const org = await api.stores.orgs.get(api.orgId);
     const sid = accountSidOf(api.orgId);
     const basic = `Basic ${Buffer.from(`${sid}:${org?.twilio_token ?? ''}`).toString('base64')}`;
@@ -45,7 +45,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('takes the organization of an operator in each GET behind a key', () => {
+  it('has the parameter org_id of an operator in each GET behind a key', () => {
     const keyed = operationsOf(document).filter((one) => one.method === 'GET' && !isTwilios(one) && one.security?.length !== 0);
     expect(keyed.length).toBeGreaterThan(15);
     const without = keyed.filter(({ parameters = [] }) => !parameters.some(({ name }) => name === 'org_id'));
@@ -105,7 +105,7 @@ describe('/openapi.json', () => {
     ]);
   });
 
-  it('says where it is served, names each operation once, and says of each whether it needs a key', () => {
+  it('names its server, names each operation once, and states for each whether it needs a key', () => {
     expect(document.servers).toEqual([{ url: '/', description: expect.any(String) as string }]);
     const operations = operationsOf(document);
     const names = operations.map(({ operationId }) => operationId);
@@ -116,7 +116,7 @@ describe('/openapi.json', () => {
     expect(operations.filter(({ security }) => security === undefined)).toEqual([]);
   });
 
-  it('names what every operation with a key may answer, and what every one with a body may', () => {
+  it('lists the answers that every operation with a key may have, and those with a body', () => {
     const keyed = operationsOf(document).filter(({ security = [] }) => security.some((scheme) => 'apiKey' in scheme));
     expect(keyed.length).toBeGreaterThan(25);
     for (const operation of keyed) {
@@ -125,7 +125,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('has Twilio’s way to change a call in Twilio’s form: HTTP Basic, a form, its failures', () => {
+  it('has Twilio’s request to change a call in Twilio’s form: HTTP Basic, a form, its failures', () => {
     const operation = document.paths['/2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json']?.['post'];
     expect(operation).toMatchObject({ tags: ['Calls'], security: [{ basic: [] }] });
     expect(operation?.parameters?.map(({ name, in: where }) => [name, where])).toEqual([
@@ -145,19 +145,19 @@ describe('/openapi.json', () => {
     expect(failures['401']?.headers?.['www-authenticate']?.description).toBe('Always `Basic realm="Trunkline"`');
   });
 
-  it('says which numbers and languages are taken', () => {
+  it('lists which numbers and languages are accepted', () => {
     expect(JSON.stringify(document.paths['/sip/attach'])).toContain('"pattern":"^\\\\+?[0-9().-]{7,32}$"');
     expect(JSON.stringify(document.paths['/v1/agents'])).toContain('"enum":["ENG","GER"]');
   });
 
-  it('every reference leads somewhere, and no named schema is without use', () => {
+  it('has only references that resolve, and no schema without use', () => {
     const text = JSON.stringify(document);
     const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map((match) => match[1]);
     expect([...new Set(references)].sort()).toEqual(Object.keys(document.components.schemas).sort());
     expect(text.match(/"\$ref":"(?!#\/components\/schemas\/)/)).toBeNull();
   });
 
-  it('the /sip routes name their failures and the key', () => {
+  it('lists the failures and the key of the /sip routes', () => {
     const failures = (path: string, method: string) => Object.keys(document.paths[path]?.[method]?.responses ?? {});
     expect(failures('/sip/attach', 'post')).toEqual(['200', '400', '401', '403', '409', '412', '413', '415', '429', '500', '503']);
     expect(failures('/sip/detach', 'post')).toEqual(['200', '400', '401', '403', '404', '412', '413', '415', '429', '500', '503']);
@@ -166,7 +166,7 @@ describe('/openapi.json', () => {
     expect(Object.keys(document.components.securitySchemes)).toEqual(['apiKey', 'basic']);
   });
 
-  it('every operation says what it is for, with an example of what goes in and of what comes out, and how it fails', () => {
+  it('has for every operation its purpose, an example of request and answer, and its failures', () => {
     for (const operation of operationsOf(document)) {
       const name = nameOf(operation);
       const { summary = '', description = '', tags = [], parameters = [], requestBody, responses } = operation;
@@ -190,7 +190,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('what it shows of an answer is what the schema says', () => {
+  it('has examples of answers that match their schemas', () => {
     const schemas = new AnswerSchemas(document);
     for (const operation of operationsOf(document)) {
       const success = successOf(operation);
@@ -217,7 +217,7 @@ describe('/openapi.json', () => {
       }
   });
 
-  it('versions: etag on what holds a record, if-match on what changes one', () => {
+  it('has etag on each answer with a record, and if-match on each request that changes one', () => {
     const named = (has: (operation: ReturnType<typeof operationsOf>[number]) => boolean) =>
       operationsOf(document).filter(has).map(nameOf).sort();
     expect(named(({ responses }) => responses['200']?.headers?.['etag'] !== undefined)).toEqual([

@@ -64,13 +64,13 @@ describe('an operator key', () => {
     ['/sip', 'data', 'phone_number', 'number'],
     ['/v2/batches', 'data', 'batch_id', 'batchId'],
     ['/v1/calls?state=live', 'calls', 'call_id', 'liveId'],
-  ] as const)('lists with %s what all organizations have, and with org_id what one has', async (path, list, id, field) => {
+  ] as const)('lists with %s the records of all organizations, and with org_id those of one', async (path, list, id, field) => {
     expect(await ids(path, list, id)).toEqual(both(field));
     const one = `${path}${path.includes('?') ? '&' : '?'}org_id=${otherId}`;
     expect(await ids(one, list, id)).toEqual([made[otherId]![field]]);
   });
 
-  it('sees calls of all organizations and those that belong to none, which it finds by Call-ID and reads', async () => {
+  it('reads calls of all organizations and those of none, which it finds by Call-ID', async () => {
     expect(await ids('/v1/calls', 'calls', 'call_id')).toEqual([...both('callId'), strayId].sort());
     expect(await ids('/v1/calls?sip_call_id=same%40carrier', 'calls', 'call_id')).toEqual([...both('callId'), strayId].sort());
     expect(await ids('/v1/calls?org_id=none', 'calls', 'call_id')).toEqual([strayId]);
@@ -82,7 +82,7 @@ describe('an operator key', () => {
     expect((await api.get(`/v1/calls/${strayId}`)).status).toBe(404);
   });
 
-  it('reads every single record, the audit log and the throughput of all', async () => {
+  it('reads every single record, and the audit log and the throughput of all', async () => {
     const { agentId, batchId, number } = made[otherId]!;
     for (const path of [`/v1/agents/${agentId}`, `/v2/batches/${batchId}/logs`, `/sip?inbound_id=${number}`, '/v1/webhooks/dead-letters'])
       expect((await api.get(path, operator)).status, path).toBe(200);
@@ -107,7 +107,7 @@ describe('an operator key', () => {
     expect(await ids(`/v1/calls?limit=2&before=${first.next}`, 'calls', 'call_id')).toHaveLength(1);
   });
 
-  it('changes nothing: each method but GET is 403 with a sentence, before the body is looked at', async () => {
+  it('changes nothing: each method but GET gets 403 with the cause, before the body is checked', async () => {
     const document = JSON.parse((await api.get('/openapi.json')).text) as { readonly paths: Readonly<Record<string, object>> };
     let asked = 0;
     for (const [path, methods] of Object.entries(document.paths)) {
@@ -127,14 +127,14 @@ describe('an operator key', () => {
     expect((await api.post('/sip/attach', {}, operator)).failure.message).toContain('changes nothing');
   });
 
-  it('is told of an organization that there is not; a key of an organization may name its own only', async () => {
+  it('gets 404 for an organization that does not exist; the key of an organization may name its own only', async () => {
     expect((await api.get(`/v1/agents?org_id=${newUuid()}`, operator)).status).toBe(404);
     expect((await api.get(`/v1/agents?org_id=${api.orgId}`)).status).toBe(200);
     const foreign = await api.get(`/v1/agents?org_id=${otherId}`);
     expect([foreign.status, foreign.failure.errors[0]?.path]).toEqual([400, 'org_id']);
   });
 
-  it('is kept as a digest, and refused once it is revoked', async () => {
+  it('is stored as a digest, and refused once it is revoked', async () => {
     const [record] = await api.stores.keys.list(null);
     expect([record?.org_id, record?.name]).toEqual([null, 'ops']);
     expect(await api.stores.keys.list(api.orgId)).toHaveLength(1);

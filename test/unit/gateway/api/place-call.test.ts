@@ -75,7 +75,7 @@ describe('POST /v1/calls', () => {
     expect(asked[1]?.agent).toMatchObject({ prompt: 'Be kind.', max_duration: 10, webhook: null });
   });
 
-  it('takes the settings of an agent for this call alone, and metadata for the default one', async () => {
+  it('takes inline settings of an agent for this call alone, and metadata for the default one', async () => {
     await place({ agent: { prompt: 'Ask for the order.', first_sentence: 'Hello.' }, metadata: { a: 1 } });
     expect(asked[0]?.agent).toMatchObject({ agent_id: '', org_id: api.orgId, prompt: 'Ask for the order.', metadata: { a: 1 } });
     await place({ metadata: { a: 1 } });
@@ -85,13 +85,13 @@ describe('POST /v1/calls', () => {
   it.each([
     ['no number', { phone_number: '112' }, ['phone_number']],
     ['a number that is not attached', { from: '+15550100556' }, ['from']],
-    ['an agent that is not there', { agent_id: '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c12' }, ['agent_id']],
+    ['an agent that does not exist', { agent_id: '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c12' }, ['agent_id']],
     ['an agent and settings of one', { agent_id: null, agent: { prompt: 'x' } }, ['agent']],
     ['settings without a prompt', { agent: { first_sentence: 'x' } }, ['agent.prompt']],
     ['settings with an unknown tool', { agent: { prompt: 'x', tools: ['TL-4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c12'] } }, ['agent.tools[0]']],
     ['a ring timeout that is too short', { ring_timeout: 4 }, ['ring_timeout']],
     ['a ring timeout that is too long', { ring_timeout: 181 }, ['ring_timeout']],
-    ['a field that is not known', { retries: 1 }, ['retries']],
+    ['an unknown field', { retries: 1 }, ['retries']],
   ])('refuses %s, and places nothing', async (_what, body, paths) => {
     const { status, json } = await place(body);
     expect(status).toBe(400);
@@ -99,7 +99,7 @@ describe('POST /v1/calls', () => {
     expect(asked).toEqual([]);
   });
 
-  it('refuses what may not be dialled with the sentence that says why, and what cannot be now', async () => {
+  it('answers 403 with the cause to what may not be dialled, and 503 to what cannot be dialled now', async () => {
     refusal = { code: 'DIAL_NOT_ALLOWED', message: 'Not dialled: no prefix' };
     expect(await place()).toMatchObject({ status: 403, json: { message: 'Not dialled: no prefix' } });
     refusal = { code: 'NOT_READY', message: 'Later' };
@@ -132,12 +132,12 @@ describe('POST /v1/calls', () => {
   });
 });
 
-describe('credentials of a trunk', () => {
+describe('the credentials of a trunk', () => {
   const outbound = async () => (await api.stores.numbers.get(api.orgId, parseE164(FROM)!))?.outbound;
   const update = (updates: object) =>
     post('/sip/update', { phone_number: FROM, updates: { type: 'outbound', sip_endpoint: 'b.example', ...updates } });
 
-  it('keep their values unless they are given, and null takes them away; the password is never shown', async () => {
+  it('keep their values unless new ones are given, and null removes them; the password is never shown', async () => {
     const answer = await update({ realm: 'r' });
     expect(answer.json['data']).toMatchObject({ outbound: { sip_endpoint: 'b.example', username: 'u', realm: 'r' } });
     expect(JSON.stringify(answer.json)).not.toContain('password');
@@ -146,7 +146,7 @@ describe('credentials of a trunk', () => {
     expect(await outbound()).toEqual({ sip_endpoint: 'b.example', username: 'v' });
   });
 
-  it('are for a direction of type outbound', async () => {
+  it('belong to a direction of type outbound only', async () => {
     const directions = [{ type: 'inbound', username: 'u' }];
     const { status, json } = await post('/sip/attach', { phone_number: FROM, directions, service: 'sip' });
     expect([status, json['errors']]).toEqual([400, [expect.objectContaining({ path: 'directions[0].username' })]]);

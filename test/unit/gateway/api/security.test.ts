@@ -80,8 +80,8 @@ const withoutIds = ({ status, text }: Answer, ...ids: readonly string[]) => [
   ids.reduce((one, id) => one.replaceAll(id, 'ID'), text),
 ];
 
-describe('keys', () => {
-  it('without a key, with what is none, and with a revoked one every route is the same 401', async () => {
+describe('a request', () => {
+  it('gets the same 401 on every route without a key, with an invalid key, and with a revoked one', async () => {
     const { key, record } = await api.stores.keys.create(api.orgId, 'old');
     await api.stores.keys.revoke(record.key_id);
     const changed = api.key.slice(0, -1) + (api.key.endsWith('A') ? 'B' : 'A');
@@ -120,7 +120,7 @@ describe('keys', () => {
     expect(await everythingOf(api.key)).toBe(before);
   });
 
-  it('a disabled organization is refused on every route, one without SIP on those of /sip, before anything is looked at', async () => {
+  it('is refused for a disabled organization on every route, and without SIP on those of /sip, before anything is checked', async () => {
     await api.stores.orgs.change(stranger.orgId, { sip_enabled: false });
     for (const operation of keyed) {
       const { status, failure } = await send(operation, pathOf(operation, owned), { any: 'thing' }, { authorization: stranger.key });
@@ -137,7 +137,7 @@ describe('keys', () => {
 });
 
 describe("another organization's key", () => {
-  it('by id: everything is as if it did not exist, and nothing changes', async () => {
+  it('gets by id an answer as if nothing existed, and changes nothing', async () => {
     const before = await everythingOf(api.key);
     const unknown = Object.fromEntries(Object.keys(owned).map((name) => [name, name === 'tool_id' ? `TL-${newUuid()}` : newUuid()]));
     const routes = keyed.filter(hasPathParameters);
@@ -151,7 +151,7 @@ describe("another organization's key", () => {
     expect(await everythingOf(api.key)).toBe(before);
   });
 
-  it('by number, and by ids in bodies and queries: the same', async () => {
+  it('gets by number, and by ids in bodies and queries, the same answer', async () => {
     const before = await everythingOf(api.key);
     const record = (await api.stores.numbers.get(api.orgId, parseE164(NUMBER)!))!;
     const { agent_id: agentId = '', tool_id: toolId = '' } = owned;
@@ -177,7 +177,7 @@ describe("another organization's key", () => {
     expect(await everythingOf(api.key)).toBe(before);
   });
 
-  it('its lists have nothing of the owner', async () => {
+  it('gets lists without anything of the owner', async () => {
     const seen = await everythingOf(stranger.key);
     for (const text of [api.orgId, NUMBER, ...Object.values(owned)]) expect(seen).not.toContain(text);
     expect((await api.get('/v1/audit', stranger.key)).text).not.toContain(api.orgId);
@@ -186,7 +186,7 @@ describe("another organization's key", () => {
   });
 });
 
-describe('bodies', () => {
+describe('a body', () => {
   const withBody = () => keyed.filter(({ requestBody }) => requestBody !== undefined);
   const raw = async (operation: Operation, payload: string) => {
     const answer = await api.send({
@@ -200,7 +200,7 @@ describe('bodies', () => {
     return answer;
   };
 
-  it('of 256 KiB are read, and one byte more is 413', async () => {
+  it('of 256 KiB is read, and one byte more gets 413', async () => {
     // A batch brings its numbers along.
     const limitOf = (operation: Operation): number => (nameOf(operation) === 'POST /v2/batches' ? 8_388_608 : 262_144);
     for (const operation of withBody()) {
@@ -212,7 +212,7 @@ describe('bodies', () => {
     }
   });
 
-  it('that are deep, have names that mean harm, or a hundred thousand members are 400, and change no object of ours', async () => {
+  it('gets 400 when it is deep, has harmful names or a hundred thousand members, and changes no object of ours', async () => {
     const bad = [
       '['.repeat(100_000) + ']'.repeat(100_000),
       '{"a":'.repeat(33) + '1' + '}'.repeat(33),
@@ -237,7 +237,7 @@ describe('bodies', () => {
     expect(await everythingOf(api.key)).toBe(before);
   });
 
-  it('a name that stands twice: the value that is checked is the value that is used', async () => {
+  it('that has a name twice has the checked value used', async () => {
     const attach = (first: string, second: string) =>
       raw(
         keyed.find(({ path }) => path === '/sip/attach')!,
@@ -250,7 +250,7 @@ describe('bodies', () => {
 
 describe('hostile text', () => {
   it.each(HOSTILE.map((hostile) => [JSON.stringify(hostile.slice(0, 40)), hostile]))(
-    '%s in paths, queries and bodies of every route is refused, or is the value of that field and nothing else',
+    'by %s in paths, queries and bodies of every route is refused, or is the value of that field and nothing else',
     async (_shown, hostile) => {
       await makeRecords(stranger.orgId, UNKNOWN);
       const strangers = await everythingOf(stranger.key);
@@ -284,7 +284,7 @@ describe('hostile text', () => {
   }
 });
 
-describe('secrets', () => {
+describe('the secrets', () => {
   it('are in no answer and no log line of any route, whether it succeeds or fails', async () => {
     const { webhook_secret: webhookSecret, twilio_token: twilioToken } = (await api.stores.orgs.get(api.orgId))!;
     const texts: string[] = [];

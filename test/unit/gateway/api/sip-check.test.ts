@@ -27,7 +27,7 @@ describe('POST /sip/check', () => {
     });
   });
 
-  it('asks under the organization of the key and answers with the decision', async () => {
+  it('checks under the organization of the key and answers with the decision', async () => {
     const answer = await api.post('/sip/check', {
       phone_number: '1 (555) 123-4567'.replaceAll(' ', ''),
       source_ip: '203.0.113.7',
@@ -37,7 +37,7 @@ describe('POST /sip/check', () => {
     expect(asked).toEqual([{ orgId: api.orgId, request: { number: '+15551234567', sourceIp: '203.0.113.7', sdp: 'v=0' } }]);
   });
 
-  it('leaves unjudged what is not given', async () => {
+  it('judges nothing that is not given', async () => {
     result = () => Promise.resolve({ ...REJECTED, outcome: 'accept', sip_status: 200, reason: null, codec: 'PCMA', crypto_tag: 1 });
     const answer = await api.post('/sip/check', { phone_number: '+15551234567' });
     expect(answer.body.data).toMatchObject({ outcome: 'accept', reason: null, codec: 'PCMA', crypto_tag: 1 });
@@ -51,17 +51,17 @@ describe('POST /sip/check', () => {
     [{ phone_number: '+15551234567', sdp: 'x'.repeat(32_769) }, 'sdp'],
     [{ phone_number: '+15551234567', sdp: 1 }, 'sdp'],
     [{ phone_number: '+15551234567', source: '203.0.113.7' }, 'source'],
-  ])('%j is a bad request, and nothing is asked', async (body, path) => {
+  ])('answers %j with 400, and checks nothing', async (body, path) => {
     const answer = await api.post('/sip/check', body);
     expect([answer.status, answer.failure.errors.map((entry) => [entry.error, entry.path])]).toEqual([400, [['VALIDATION', path]]]);
     expect(asked).toEqual([]);
   });
 
-  it('takes an SDP of 32768 characters', async () => {
+  it('accepts an SDP of 32768 characters', async () => {
     expect((await api.post('/sip/check', { phone_number: '+15551234567', sdp: 'x'.repeat(32_768) })).status).toBe(200);
   });
 
-  it('needs the SIP entitlement, and says when the store is away', async () => {
+  it('needs the SIP entitlement, and answers 503 when the store is away', async () => {
     result = () => Promise.reject(new StoreUnavailableError('away'));
     const away = await api.post('/sip/check', { phone_number: '+15551234567' });
     expect([away.status, away.failure.errors[0]?.error]).toEqual([503, 'STORE_UNAVAILABLE']);

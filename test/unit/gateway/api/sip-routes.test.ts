@@ -7,7 +7,7 @@ import { openApi, type ApiFixture } from './api-fixture.js';
 const NUMBER = '+15551234567';
 const inbound = { phone_number: NUMBER, directions: ['inbound'], service: 'sip' };
 
-describe('/sip routes', () => {
+describe('the /sip routes', () => {
   let api: ApiFixture;
   beforeEach(async () => {
     api = await openApi();
@@ -18,7 +18,7 @@ describe('/sip routes', () => {
     return (await api.stores.keys.create(org.org_id, 'k')).key;
   }
 
-  it('attach answers with the record and its defaults', async () => {
+  it('answer attach with the record and its defaults', async () => {
     const answer = await api.post('/sip/attach', inbound);
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
@@ -36,7 +36,7 @@ describe('/sip routes', () => {
     });
   });
 
-  it('if-match: attach, update and detach change the version that is meant, and no other', async () => {
+  it('change by attach, update and detach only the version that if-match names', async () => {
     const send = (path: string, body: object, tag: string) =>
       api.send({
         method: 'POST',
@@ -73,11 +73,11 @@ describe('/sip routes', () => {
     ['without plus', '15551234567'],
     ['with separators', '+1(555)123-4567'],
     ['with dots', '+1.555.123.4567'],
-  ])('takes a number %s and stores it with the plus', async (_how, phone_number) => {
+  ])('accept a number %s and store it with the plus', async (_how, phone_number) => {
     expect((await api.post('/sip/attach', { ...inbound, phone_number })).record.phone_number).toBe(NUMBER);
   });
 
-  it('takes the endpoint of an outbound direction at the top, in its object, and prefers the object', async () => {
+  it('accept the endpoint of an outbound direction at the top or in its object, and prefer the object', async () => {
     const attach = async (body: object) =>
       (await api.post('/sip/attach', { phone_number: NUMBER, service: 'sip', ...body })).record.outbound;
     expect(await attach({ directions: ['outbound'], sip_endpoint: 'sip:a.example' })).toEqual({ sip_endpoint: 'sip:a.example' });
@@ -87,20 +87,20 @@ describe('/sip routes', () => {
     ).toEqual({ sip_endpoint: 'c.example' });
   });
 
-  it('takes an endpoint with an inbound direction and does nothing with it', async () => {
+  it('accept an endpoint with an inbound direction and ignore it', async () => {
     const answer = await api.post('/sip/attach', { ...inbound, sip_endpoint: 'sips:pbx.example.com:5061' });
     expect(answer.status).toBe(200);
     expect(answer.record.outbound).toBeNull();
   });
 
-  it('attach with an agent of the organization, in either case of its id', async () => {
+  it('attach a number with an agent of the organization, in either case of its id', async () => {
     const agent = agentOf(api.orgId);
     await api.stores.agents.put(agent);
     const answer = await api.post('/sip/attach', { ...inbound, agent_id: agent.agent_id.toUpperCase() });
     expect(answer.record.inbound?.agent_id).toBe(agent.agent_id);
   });
 
-  it('an unknown or foreign agent is 400 at agent_id, beside the other bad fields', async () => {
+  it('answer 400 at agent_id to an unknown or foreign agent, beside the other bad fields', async () => {
     const foreign = agentOf(newUuid());
     await api.stores.agents.put(foreign);
     for (const agent_id of [newUuid(), foreign.agent_id]) {
@@ -114,7 +114,7 @@ describe('/sip routes', () => {
     expect((await api.stores.numbers.get(api.orgId, '+15551234567' as never))?.inbound?.agent_id).toBeNull();
   });
 
-  it('options are replaced whole by attach', async () => {
+  it('replace the options whole by attach', async () => {
     await api.post('/sip/attach', {
       ...inbound,
       options: { allowed_sources: ['203.0.113.0/24', '2001:db8::/32'], max_concurrent_calls: 0 },
@@ -123,7 +123,7 @@ describe('/sip routes', () => {
     expect(answer.record.inbound?.options).toEqual({ ...DEFAULT_INBOUND_OPTIONS, max_calls_per_second: 5 });
   });
 
-  it('media_encryption "optional" is refused, unless the operator allows it', async () => {
+  it('refuse media_encryption "optional", unless the operator allows it', async () => {
     const body = { ...inbound, options: { media_encryption: 'optional' } };
     const refused = await api.post('/sip/attach', body);
     expect([refused.status, refused.failure.errors[0]?.path]).toEqual([400, 'options.media_encryption']);
@@ -131,7 +131,7 @@ describe('/sip routes', () => {
     expect((await plain.post('/sip/attach', body)).record.inbound?.options.media_encryption).toBe('optional');
   });
 
-  it('a number of another organization: 409 on attach without its owner, unknown everywhere else', async () => {
+  it('answer 409 to attach a number of another organization, without its owner, and hide it everywhere else', async () => {
     const attached = await api.post('/sip/attach', inbound);
     const key = await otherKey();
     const taken = await api.post('/sip/attach', inbound, key);
@@ -146,7 +146,7 @@ describe('/sip routes', () => {
     expect((await api.get(`/sip?inbound_id=${attached.record.inbound_id}`)).record).toEqual(attached.record);
   });
 
-  it('update sets one direction and leaves the other; without a configuration it is 404', async () => {
+  it('update one direction and leave the other; without a configuration they answer 404', async () => {
     const outbound = { phone_number: NUMBER, updates: { type: 'outbound', sip_endpoint: 'pbx.example.com:5061' } };
     const missing = await api.post('/sip/update', outbound);
     expect([missing.status, missing.failure.errors]).toEqual([
@@ -161,40 +161,37 @@ describe('/sip routes', () => {
     });
   });
 
-  it.each([['inbound'], [['inbound']], [[{ type: 'inbound' }]]])('detach takes directions as %j', async (directions) => {
+  it.each([['inbound'], [['inbound']], [[{ type: 'inbound' }]]])('detach directions given as %j', async (directions) => {
     await api.post('/sip/attach', inbound);
     const answer = await api.post('/sip/detach', { phone_number: NUMBER, directions, service: 'sip' });
     expect([answer.status, answer.body]).toEqual([200, { status: 'success', data: null, errors: null }]);
     expect((await api.get(`/sip?inbound_id=${NUMBER}`)).body.data).toBeNull();
   });
 
-  it('detach of two directions of which one is attached: 404 and nothing changed', async () => {
+  it('answer 404 to detach two directions when only one is attached, and change nothing', async () => {
     const attached = await api.post('/sip/attach', inbound);
     const answer = await api.post('/sip/detach', { phone_number: NUMBER, directions: ['inbound', 'outbound'], service: 'sip' });
     expect([answer.status, answer.failure.errors[0]?.error]).toEqual([404, 'NOT_FOUND']);
     expect((await api.get('/sip?inbound_id=15551234567')).record).toEqual(attached.record);
   });
 
-  it('detach of one of two answers with what is left', async () => {
+  it('answer detach of one of two with what is left', async () => {
     await api.post('/sip/attach', { ...inbound, directions: ['inbound', 'outbound'], sip_endpoint: 'h.example' });
     const answer = await api.post('/sip/detach', { phone_number: NUMBER, directions: ['inbound'], service: 'sip' });
     expect(answer.record).toMatchObject({ inbound: null, outbound: { sip_endpoint: 'h.example' } });
   });
 
-  it.each(['+15551234567', '%2B15551234567', '%2015551234567', '15551234567'])('GET finds the number written as %s', async (written) => {
+  it.each(['+15551234567', '%2B15551234567', '%2015551234567', '15551234567'])('find the number written as %s', async (written) => {
     const attached = await api.post('/sip/attach', inbound);
     expect((await api.get(`/sip?inbound_id=${written}`)).record).toEqual(attached.record);
   });
 
-  it.each(['IN-00000000-0000-4000-8000-000000000000', 'IN-nobody', 'nobody', '15550000000'])(
-    'GET of %s finds nothing: null, 200',
-    async (id) => {
-      const answer = await api.get(`/sip?inbound_id=${id}`);
-      expect([answer.status, answer.body]).toEqual([200, { status: 'success', data: null, errors: null }]);
-    },
-  );
+  it.each(['IN-00000000-0000-4000-8000-000000000000', 'IN-nobody', 'nobody', '15550000000'])('answer 200 with null for %s', async (id) => {
+    const answer = await api.get(`/sip?inbound_id=${id}`);
+    expect([answer.status, answer.body]).toEqual([200, { status: 'success', data: null, errors: null }]);
+  });
 
-  it('GET without inbound_id lists with take and skip', async () => {
+  it('list with take and skip without inbound_id', async () => {
     for (const last of [3, 1, 2]) await api.post('/sip/attach', { ...inbound, phone_number: `+1555123456${last}` });
     const numbers = async (query: string) =>
       ((await api.get(`/sip${query}`)).body.data as { phone_number: string }[]).map((r) => r.phone_number);
@@ -213,7 +210,7 @@ describe('/sip routes', () => {
     ['?limit=1', 'limit'],
     ['?inbound_id=', 'inbound_id'],
     [`?inbound_id=${'1'.repeat(65)}`, 'inbound_id'],
-  ])('GET /sip%s is 400 at %s', async (query, path) => {
+  ])('answer /sip%s with 400 at %s', async (query, path) => {
     const answer = await api.get(`/sip${query}`);
     expect([answer.status, answer.failure.errors.map((entry) => entry.path)]).toEqual([400, [path]]);
   });

@@ -13,7 +13,7 @@ interface Answer {
 }
 
 describe('GET /v1/throughput', () => {
-  it('has 15 minutes in stretches of 10 s, of the own organization only', async () => {
+  it('has 15 minutes in intervals of 10 s, of the own organization only', async () => {
     const api = await openApi();
     const { stores, clock, orgId } = api;
     const number = freshNumber();
@@ -33,7 +33,7 @@ describe('GET /v1/throughput', () => {
 });
 
 describe('GET /v1/reasons', () => {
-  it('has every code with its sentence and what to do', async () => {
+  it('has every code with its explanation and advice', async () => {
     const api = await openApi();
     const { reasons } = JSON.parse((await api.get('/v1/reasons')).text) as {
       reasons: { code: Reason; explanation: string; advice: string }[];

@@ -8,8 +8,8 @@ import { toolOf } from '../../../support/tool.js';
 import { openApi } from './api-fixture.js';
 import { untilSo } from '../../../support/turn.js';
 
-describe('turns of organizations', () => {
-  it('four at a time of each: the fifth waits for one of them, and another organization for none', async () => {
+describe('the turns of organizations', () => {
+  it('are four at a time: the fifth of an organization waits for one of them, and another organization for none', async () => {
     const turns = new Turns(new VirtualClock());
     const held = await Promise.all(Array.from({ length: 4 }, () => turns.take('a')));
     let isTaken = false;
@@ -27,7 +27,7 @@ describe('turns of organizations', () => {
     (await sixth)();
   });
 
-  it('one that waits too long is told to come back, and takes no turn from those behind it', async () => {
+  it('end with a retry for a request that waits too long, which takes no turn from those behind it', async () => {
     const clock = new VirtualClock();
     const turns = new Turns(clock);
     const [first] = await Promise.all(Array.from({ length: 4 }, () => turns.take('a')));
@@ -39,7 +39,7 @@ describe('turns of organizations', () => {
     (await next)();
   });
 
-  it('one with a large answer rests before it is given on', async () => {
+  it('rest after a large answer before they pass on', async () => {
     const clock = new VirtualClock();
     const turns = new Turns(clock);
     const held = await Promise.all(Array.from({ length: 4 }, () => turns.take('a')));
@@ -53,7 +53,7 @@ describe('turns of organizations', () => {
     await fifth;
   });
 
-  it('a request holds one until it is answered, a tool that hangs none', async () => {
+  it('last until the answer of a request, but never hold a tool that hangs', async () => {
     const hanging: ToolRunner = { run: () => new Promise(() => undefined) };
     let release = (): void => undefined;
     const blocked = new Promise<void>((resolve) => (release = resolve));
@@ -79,7 +79,7 @@ describe('turns of organizations', () => {
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(10).fill(200));
   });
 
-  it('rest after a large body, also of a request that is refused, while other organizations go on', async () => {
+  it('rest after a large body, also of a request that is refused, while other organizations continue', async () => {
     const api = await openApi();
     const other = await api.stores.orgs.create({ name: 'Other', sip_enabled: true });
     const large = { tool: { nonsense: 'x'.repeat(200_000) } };
@@ -96,7 +96,7 @@ describe('turns of organizations', () => {
     expect((await fifth).status).toBe(200);
   });
 
-  it('are the same for Twilio’s routes: four requests of an organization run, whichever routes they are for', async () => {
+  it('are shared with Twilio’s routes: four requests of an organization run, whichever routes they are for', async () => {
     let release = (): void => undefined;
     const blocked = new Promise<void>((resolve) => (release = resolve));
     let reading = 0;

@@ -63,18 +63,18 @@ function refusal({ status, text }: Answer): [number, number, boolean] {
   return [status, body.code, hungUp.length > 0];
 }
 
-describe('a request of Twilio’s libraries that no route takes', () => {
+describe('a request of Twilio’s libraries without a route', () => {
   it.each([
     ['GET', '/2010-04-01/Accounts/AC0/Messages.json', 404, 20_404],
     ['DELETE', '/2010-04-01/Accounts/AC0/Calls.json', 405, 20_004],
     ['GET', '/2010-04-01/Accounts/%zz/Calls.json', 400, 20_001],
-  ] as const)('%s %s gets an error of Twilio’s form', async (method, target, status, code) => {
+  ] as const)('by %s %s gets an error of Twilio’s form', async (method, target, status, code) => {
     const answer = await api.send({ method, url: target, headers: { authorization: basic(accountSidOf(api.orgId), token) } });
     expect(refusal(answer)).toEqual([status, code, false]);
   });
 });
 
-describe('Twilio’s way to end a call', () => {
+describe('Twilio’s request to change a call', () => {
   it('hangs up and answers with the call', async () => {
     const answer = await post();
     expect([answer.status, hungUp]).toEqual([200, [CALL_ID]]);
@@ -94,7 +94,7 @@ describe('Twilio’s way to end a call', () => {
   it.each([
     ['another account', () => url('AC00000000000000000000000000000000')],
     ['an unknown call', () => url(undefined, 'CA00000000000000000000000000000000')],
-    ['what is no call', () => url(undefined, 'CA1')],
+    ['an id in a wrong form', () => url(undefined, 'CA1')],
   ])('does not find %s', async (_what, target) => {
     expect(refusal(await post(undefined, target()))).toEqual([404, 20_404, false]);
   });
@@ -138,7 +138,7 @@ describe('Twilio’s way to end a call', () => {
   });
 
   it.each(['<Response><Say>Hello</Response>', '{"a":1}', ''])(
-    'refuses a document that cannot be read, and the call goes on: %j',
+    'refuses a document that cannot be read, and the call continues: %j',
     async (twiml) => {
       const answer = await post(`Twiml=${encodeURIComponent(twiml)}`);
       expect([...refusal(answer), redirected]).toEqual([400, 12_100, false, []]);
@@ -155,13 +155,13 @@ describe('Twilio’s way to end a call', () => {
     ['Url=https://x.example/voice&Method=GET', { url: 'https://x.example/voice', method: 'GET' }],
     ['Url=https://x.example/voice', { url: 'https://x.example/voice', method: 'POST' }],
     ['Twiml=%3CResponse/%3E', { twiml: '<Response/>' }],
-  ])('sends the call elsewhere: %s', async (payload, to) => {
+  ])('redirects the call: %s', async (payload, to) => {
     const answer = await post(payload);
     expect([answer.status, redirected, hungUp]).toEqual([200, [[CALL_ID, to]], []]);
     expect(await api.stores.audit.list(api.orgId, { take: 1 })).toMatchObject([{ action: 'call.redirect', record: CALL_ID }]);
   });
 
-  it('takes forms here only, and nothing else here', async () => {
+  it('accepts forms, which no other route does, and nothing else', async () => {
     expect(refusal(await post('{"Status":"completed"}', url(), undefined, 'application/json'))).toEqual([415, 20_001, false]);
     const attach = await api.send({
       method: 'POST',
@@ -188,7 +188,7 @@ describe('Twilio’s way to end a call', () => {
   });
 });
 
-describe('Twilio’s way to read calls', () => {
+describe('Twilio’s requests to read calls', () => {
   const get = async (path: string): Promise<Answer> =>
     api.send({
       method: 'GET',
@@ -198,7 +198,7 @@ describe('Twilio’s way to read calls', () => {
   const store = (callId: string, startedAt: string, fields: Partial<CallRecord> = {}): Promise<void> =>
     api.stores.calls.write(endedCall(callOf(api.orgId, Date.parse(startedAt), { call_id: callId, ...fields })));
 
-  it('shows an ended call in the forms that its libraries read', async () => {
+  it('show an ended call in the form that its libraries read', async () => {
     const ended = '153ee546-05b9-4d95-bd6d-f899f082d48b';
     await store(ended, '2026-01-01T00:00:00.000Z', { answered_at: '2026-01-01T00:00:01.000Z', ended_at: '2026-01-01T00:00:09.000Z' });
     const answer = await get(`/Calls/${callSidOf(ended)}.json`);
@@ -208,13 +208,13 @@ describe('Twilio’s way to read calls', () => {
     ]);
   });
 
-  it('names the parent of a call in progress, too', async () => {
+  it('name the parent of a call in progress, too', async () => {
     const parent = '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11';
     call = { ...call!, direction: 'outbound', parentCallId: parent };
     expect(JSON.parse((await get(`/Calls/${callSidOf(CALL_ID)}.json`)).text)).toMatchObject({ parent_call_sid: callSidOf(parent) });
   });
 
-  it('lists page by page, each call once', async () => {
+  it('list page by page, each call once', async () => {
     const ids = Array.from({ length: 5 }, (_, at) => `153ee546-05b9-4d95-bd6d-f899f082d48${String(at)}`);
     for (const [at, id] of ids.entries()) {
       await store(id, `2026-01-0${String(at + 1)}T00:00:00.000Z`);
@@ -267,13 +267,13 @@ describe('Twilio’s way to read calls', () => {
       ['Status', { Status: 'busy' }, [BUSY]],
       ['To', { To: '+15550100300' }, [CHILD]],
       ['From', { From: '+15550100200', StartTime: '2026-01-02', To: '+15550100100' }, [PARENT]],
-    ])('lists by %s what Twilio lists', async (_what, filters, expected) => {
+    ])('list by %s what Twilio lists', async (_what, filters, expected) => {
       const { status, text } = await get(`/Calls.json?${new URLSearchParams(filters as Record<string, string>).toString()}`);
       expect(status).toBe(200);
       expect((JSON.parse(text) as { calls: { sid: string }[] }).calls.map(({ sid }) => sid)).toEqual(expected.map(callSidOf));
     });
 
-    it('keeps them from page to page, and tells each call its parent', async () => {
+    it('keep them from page to page, and have the parent of each call', async () => {
       const first = JSON.parse((await get(`/Calls.json?PageSize=1&EndTime%3E=2026-01-02&EndTime%3C=2026-01-03`)).text) as {
         calls: { sid: string; parent_call_sid: string | null }[];
         next_page_uri: string;
@@ -284,19 +284,19 @@ describe('Twilio’s way to read calls', () => {
     });
 
     it.each(['Nonsense=1', 'ParentCallSid=x', 'EndTime=never', 'EndTime%3C=2026-13-01', 'StartTime=01/02/2026', 'parentCallSid=CA1'])(
-      'refuses %s',
+      'refuse %s',
       async (query) => {
         expect(refusal(await get(`/Calls.json?${query}`))).toEqual([400, 20_001, false]);
       },
     );
   });
 
-  it.each(['/Calls.json?PageToken=x', '/Calls.json?PageSize=0', '/Calls.json?StartTime%3E=never'])('refuses %s', async (path) => {
+  it.each(['/Calls.json?PageToken=x', '/Calls.json?PageSize=0', '/Calls.json?StartTime%3E=never'])('refuse %s', async (path) => {
     expect(refusal(await get(path))).toEqual([400, 20_001, false]);
   });
 });
 
-it('the ids of calls are told both ways', () => {
+it('the ids of calls convert both ways', () => {
   expect(callIdOf(callSidOf(CALL_ID))).toBe(CALL_ID);
   for (const text of ['', 'CA1', CALL_ID, `AC${'0'.repeat(32)}`, `CA${'g'.repeat(32)}`]) expect(callIdOf(text)).toBeUndefined();
 });

@@ -56,7 +56,7 @@ describe(PATH, () => {
     expect((await api.post(`${PATH}/${ids[0]!}/resend`, {})).failure.errors[0]!.error).toBe('NOT_FOUND');
   });
 
-  it("shows nobody another organization's, and sends none of them", async () => {
+  it('shows and sends nothing of another organization', async () => {
     const { org_id: otherId } = await api.stores.orgs.create({ name: 'other', sip_enabled: true });
     const { key } = await api.stores.keys.create(otherId, 'other');
     expect((await api.get(PATH, key)).body).toMatchObject({ dead_letters: [] });
@@ -76,7 +76,7 @@ describe('trunkline webhook', () => {
     return errors;
   };
 
-  it('shows what was given up', async () => {
+  it('lists what was given up', async () => {
     expect(await run('dead', 'acme', '--limit', '2')).toBe('');
     expect(printed.slice(1).map((line) => line.split(' ')[0])).toEqual(ids.slice(0, 2));
     await run('dead', 'acme', '--json');
@@ -84,7 +84,7 @@ describe('trunkline webhook', () => {
     expect(await run('dead', 'acme', '--limit', '0')).toContain('--limit must be 1 to 500');
   });
 
-  it('sends some again, and says which are not there', async () => {
+  it('sends some again, and reports which do not exist', async () => {
     const unknown = newUuid();
     expect(await run('resend', 'acme', ids[0]!, unknown, ids[1]!)).toContain(`no such dead letter: ${unknown}`);
     expect(printed).toEqual([`Delivery ${ids[0]!} is sent again.`, `Delivery ${ids[1]!} is sent again.`]);

@@ -57,8 +57,8 @@ const ask = (to: AgentRequests, name: string, requestId = 'r'): Promise<void> =>
 const codes = (): (string | undefined)[] => told.map((answer) => (answer.type === 'refused' ? answer.code : answer.type));
 const said = (text: string): TranscriptEntry => ({ speaker: 'caller', text, at_ms: 0 });
 
-describe('who wants no more calls', () => {
-  it('goes on the do-not-call list, and the agent that gave an id gets an answer', async () => {
+describe('a caller who wants no more calls', () => {
+  it('is added to the do-not-call list, and an agent that gave an id gets an answer', async () => {
     const call = requests();
     call.take({ type: 'do_not_call', requestId: null });
     await turn();
@@ -69,13 +69,13 @@ describe('who wants no more calls', () => {
     expect(listed).toEqual(Array.from({ length: 2 }, () => [ROUTE.org.org_id, '+15550100999']));
   });
 
-  it('is not known by national digits: no country code is guessed', async () => {
+  it('is not added by national digits, since the gateway guesses no country code', async () => {
     requests({}, '2125551234').take({ type: 'do_not_call', requestId: 'r' });
     await turn();
     expect([codes(), listed]).toEqual([['NO_NUMBER'], []]);
   });
 
-  it('is not told so while the store is away', async () => {
+  it('stays off the list while the store is away, and the agent gets STORE_UNAVAILABLE', async () => {
     isAway = true;
     requests().take({ type: 'do_not_call', requestId: 'r' });
     await turn();
@@ -83,8 +83,8 @@ describe('who wants no more calls', () => {
   });
 });
 
-describe('what the record gets', () => {
-  it('is kept at each change, and goes on in another process, in which something may be missing', () => {
+describe('the notes of a call', () => {
+  it('are kept at each change, and continue in another process, with a gap possible', () => {
     const before = requests({ analysis_schema: { guests: 'number' } });
     before.transcript.begin(1_000);
     before.take({ type: 'transcript', entries: [said('Hello?')] });
@@ -109,8 +109,8 @@ describe('what the record gets', () => {
   });
 });
 
-describe('what was said', () => {
-  it('is kept in order', () => {
+describe('the transcript of a call', () => {
+  it('keeps its order', () => {
     const call = requests();
     call.take({ type: 'transcript', entries: [said('Hello?'), said('Anybody?')] });
     call.take({ type: 'transcript', entries: [said('Bye.')] });
@@ -118,7 +118,7 @@ describe('what was said', () => {
     expect(call.notes.said).toMatchObject({ state: 'complete', cause: null });
   });
 
-  it('is kept up to 2000 pieces and 200000 characters', () => {
+  it('holds 2000 entries and 200000 characters', () => {
     const many = requests();
     for (let index = 0; index < 2_100; index += 1) many.take({ type: 'transcript', entries: [said('x')] });
     expect(many.notes.said.transcript).toHaveLength(2_000);
@@ -128,7 +128,7 @@ describe('what was said', () => {
     expect(long.notes.said).toMatchObject({ state: 'partial', cause: 'the transcript is full' });
   });
 
-  it('is stored with each message that changes it, the first that finds it full too, and not again for the others', () => {
+  it('is stored with each message that changes it and the first that finds it full, and not again', () => {
     const call = requests();
     const before = changes;
     for (let index = 0; index < 30; index += 1) call.take({ type: 'transcript', entries: [said('x'.repeat(9_999))] });
@@ -136,11 +136,11 @@ describe('what was said', () => {
   });
 });
 
-describe('what the agent found out', () => {
+describe('the analysis of a call', () => {
   const found = (call: AgentRequests, analysis: object): void =>
     call.take({ type: 'analysis', requestId: 'r', analysis: analysis as Readonly<Record<string, unknown>> });
 
-  it('is put together, and what the schema does not know is refused by name', () => {
+  it('is merged from all messages, and names the fields that the schema refuses', () => {
     const call = requests({ analysis_schema: { name: 'string', age: 'integer' } });
     found(call, { name: 'Ann', age: 'old', shoes: 40 });
     found(call, { age: 40 });
@@ -150,7 +150,7 @@ describe('what the agent found out', () => {
     expect(told[0]).toMatchObject({ requestId: 'r', request: 'analysis', message: expect.stringMatching(/: age, shoes\.$/) as unknown });
   });
 
-  it('that does not fit is kept apart as it came, within the same bound, until it fits', () => {
+  it('keeps values that do not fit apart, within the same bound, until they fit', () => {
     const call = requests({
       analysis_schema: { mail: 'email', when: 'YYYY-MM-DD HH:mm', ok: 'boolean', n: 'number', i: 'integer', s: 'string' },
     });
@@ -163,7 +163,7 @@ describe('what the agent found out', () => {
     expect([call.notes.rejected, codes().at(-1)]).toEqual([null, 'ANALYSIS_TOO_LARGE']);
   });
 
-  it('is at most 64 KiB in all', () => {
+  it('holds 64 KiB in all', () => {
     const call = requests();
     found(call, { a: 'x'.repeat(40_000) });
     found(call, { b: 'x'.repeat(40_000) });
@@ -173,12 +173,12 @@ describe('what the agent found out', () => {
 });
 
 describe('the tools of an agent', () => {
-  it('are those of the store that it names and those that it has in full, in its order', async () => {
+  it('are those of the store that it names and its inline ones, in its order', async () => {
     const call = requests({ tools: [STORED.tool_id, INLINE, 'TL-gone'] });
     expect((await call.tools()).map(({ name }) => name)).toEqual(['book', 'inline']);
   });
 
-  it('without the store are those that it has in full, until it is back', async () => {
+  it('are only the inline ones without the store, until it is back', async () => {
     isAway = true;
     const call = requests({ tools: [STORED.tool_id, INLINE] });
     expect((await call.tools()).map(({ name }) => name)).toEqual(['inline']);
@@ -186,7 +186,7 @@ describe('the tools of an agent', () => {
     expect((await call.tools()).map(({ name }) => name)).toEqual(['book', 'inline']);
   });
 
-  it('are run, and their results told', async () => {
+  it('run and return their results', async () => {
     const call = requests({ tools: [STORED.tool_id] });
     await ask(call, 'book');
     running[0]?.settle(ok({ result: { id: 7 }, httpStatus: 200 }));
@@ -194,7 +194,7 @@ describe('the tools of an agent', () => {
     expect(told).toEqual([{ type: 'tool-result', requestId: 'r', result: { id: 7 }, httpStatus: 200 }]);
   });
 
-  it('are refused when there is none of that name, and when one fails', async () => {
+  it('are refused by an unknown name, and report a failure', async () => {
     const call = requests({ tools: [INLINE] });
     await ask(call, 'book');
     await ask(call, 'inline');
@@ -213,7 +213,7 @@ describe('the tools of an agent', () => {
     expect(running).toHaveLength(9);
   });
 
-  it('are left at the end of the call, and nobody is told', async () => {
+  it('are aborted at the end of the call, and the agent gets nothing', async () => {
     const call = requests({ tools: [INLINE] });
     await ask(call, 'inline');
     call.close();

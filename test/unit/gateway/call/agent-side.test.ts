@@ -38,8 +38,8 @@ const joining = (change: Partial<CallState> = {}): CallState => at({ facts: { ..
 const held = (isHeld: boolean): CallState['session'] =>
   TALKING.session && { ...TALKING.session, media: { ...TALKING.session.media, isHeld } };
 
-describe('a call whose media we do not watch', () => {
-  it('is one on hold, or joined with another', () => {
+describe('a call whose media the gateway does not watch', () => {
+  it('is on hold or joined with another', () => {
     expect([at({ session: held(false) }), at({ session: held(true) }), at({ second: second('joined') })].map(isUnwatched)).toEqual([
       false,
       true,
@@ -49,10 +49,10 @@ describe('a call whose media we do not watch', () => {
     expect(isUnwatched(at({ name: 'Ended', session: held(true) }))).toBe(false);
   });
 
-  it('is asked each minute whether it is there', () => expect(HELD_PING_MS).toBe(60_000));
+  it('gets a ping each minute', () => expect(HELD_PING_MS).toBe(60_000));
 });
 
-describe('two sides', () => {
+describe('two agent sides', () => {
   it('are the same by address, both ports and key', () => {
     expect(isSameSide(HOME, { local: { ...HOME.local }, key: { ...KEYED, tag: '9' } })).toBe(true);
     for (const change of [{ address: '127.0.0.2' }, { rtpPort: 1 }, { rtcpPort: 1 }])
@@ -61,7 +61,7 @@ describe('two sides', () => {
     expect([isSameSide(HOME, { ...HOME, key: null }), isSameSide({ ...HOME, key: null }, { ...HOME, key: null })]).toEqual([false, true]);
   });
 
-  it('of rtpengine, too; none is the same as any', () => {
+  it('are compared for rtpengine, too; a missing one equals none', () => {
     const crypto = { tag: 1, inline: 'inline:one' } as unknown as NonNullable<RelaySide['crypto']>;
     expect([isSameRelaySide(THERE, { ...THERE }), isSameRelaySide(null, THERE)]).toEqual([true, false]);
     expect([isSameRelaySide(THERE, { ...THERE, crypto }), isSameRelaySide({ ...THERE, crypto }, THERE)]).toEqual([false, false]);
@@ -70,19 +70,19 @@ describe('two sides', () => {
   });
 });
 
-describe("a call's agent side", () => {
-  it('is its leg, where it has one', () => {
+describe('the agent side of a call', () => {
+  it('is that of its leg, where it has one', () => {
     expect(agentSideOf(at({}))).toEqual(HOME);
     expect(agentSideOf(at({ local: null }))).toBeNull();
   });
 
-  it("is made of another call's side of rtpengine, with its key", () => {
+  it('is built from another call’s side of rtpengine, with its key', () => {
     expect(asAgentSide(THERE, '2')).toEqual(AWAY);
     const crypto = { inline: 'inline:one' } as NonNullable<RelaySide['crypto']>;
     expect(asAgentSide({ ...THERE, crypto }, '2').key).toEqual({ tag: '2', inline: 'inline:one', mki: null });
   });
 
-  it('is due to change only when another is wanted', () => {
+  it('has to change only when another is wanted', () => {
     expect(sideDue(at({ wantedSide: null }))).toBeNull();
     expect(sideDue(at({ wantedSide: { ...HOME } }))).toBeNull();
     expect(sideDue(at({ wantedSide: AWAY }))).toBe(AWAY);
@@ -90,35 +90,35 @@ describe("a call's agent side", () => {
   });
 });
 
-describe('our side of rtpengine that changed', () => {
+describe('a changed side of rtpengine', () => {
   const event = (callId: string): object => ({ type: 'side-changed', callId, side: THERE });
 
-  it('is told to the other call: the second leg, or the first one', () => {
+  it('is sent to the other call: the second leg, or the first one', () => {
     expect(notifySide(at({ second: second('joined') }), THERE)).toEqual([{ do: 'notify-call', callId: 'leg', event: event('leg') }]);
     expect(notifySide(joining(), THERE)).toEqual([{ do: 'notify-call', callId: 'first', event: event('leg') }]);
   });
 
-  it('is told to nobody where there is no other', () => expect(notifySide(at({}), THERE)).toEqual([]));
+  it('is sent to no call when there is no other', () => expect(notifySide(at({}), THERE)).toEqual([]));
 });
 
-describe('a change of sides that is through', () => {
+describe('a completed change of sides', () => {
   const TOLD = [{ do: 'start-timer', timer: 'ringing', delayMs: 1 }] as const;
   const PING = { do: 'start-timer', timer: 'held', delayMs: 60_000 };
   const agentFacing: RelaySide = { ...THERE, rtpPort: 36_000 };
 
-  it('leaves a call as it is while another is wanted by now', () => {
+  it('leaves a call as it is when another is wanted by then', () => {
     const state = at({ wantedSide: AWAY, second: second('joining'), agentFacing });
     expect(sideTaken(state, TOLD)).toEqual({ state, effects: TOLD });
   });
 
-  it('tells the endpoint of a call that is joined with none', () => {
+  it('notifies the endpoint of a call that is joined with none', () => {
     const state = at({ wantedSide: { ...HOME }, agentFacing });
     expect(sideTaken(state, TOLD)).toEqual({ state: { ...state, wantedSide: null }, effects: TOLD });
     const consulting = at({ second: second('consulting'), agentFacing });
     expect(sideTaken(consulting, TOLD)).toEqual({ state: { ...consulting, wantedSide: null }, effects: TOLD });
   });
 
-  it('joins the two calls: the leg goes, the other one is told, and the carrier is asked each minute', () => {
+  it('joins the two calls: the leg is closed, the other call is notified, and the carrier gets a ping each minute', () => {
     const there = at({ local: AWAY.local, agentSideKey: null, wantedSide: AWAY, second: second('joining'), agentFacing, isLegDue: true });
     const { state, effects } = sideTaken(there, TOLD);
     expect(state).toEqual({
@@ -136,17 +136,17 @@ describe('a change of sides that is through', () => {
     expect(sideTaken({ ...there, second: second('joining', 'go-on') }, TOLD).state.agent.isConnected).toBe(true);
   });
 
-  it('joins none before rtpengine has a side for it', () => {
+  it('joins no calls before rtpengine has a side for them', () => {
     const there = at({ second: second('joining'), agentFacing: null });
     expect(sideTaken(there, TOLD)).toEqual({ state: { ...there, wantedSide: null }, effects: TOLD });
   });
 
-  it('ends the second leg of a call that is back', () => {
+  it('ends the second leg of a call that has returned', () => {
     const state = at({ second: second('leaving'), agentFacing });
     expect(sideTaken(state, TOLD)).toEqual({ state: { ...state, wantedSide: null, second: null }, effects: TOLD });
   });
 
-  it('ends a briefing: the first call gets the answerer', () => {
+  it('ends a briefing: the first call gets the callee', () => {
     const briefed = joining({ isBriefing: true, local: AWAY.local, agentSideKey: null, agentFacing, isLegDue: true });
     const { state, effects } = sideTaken(briefed, TOLD);
     expect(state).toEqual({
@@ -166,7 +166,7 @@ describe('a change of sides that is through', () => {
 
   it.each([
     ['there is none', { isBriefing: false, local: AWAY.local }],
-    ['the media is not there yet', { isBriefing: true, local: HOME.local }],
+    ['the media has not moved yet', { isBriefing: true, local: HOME.local }],
     ['rtpengine has no side for it', { isBriefing: true, local: AWAY.local, agentFacing: null }],
   ])('ends no briefing when %s', (_what, change) => {
     const state = joining({ agentFacing, ...change });
@@ -175,7 +175,7 @@ describe('a change of sides that is through', () => {
 });
 
 describe('a call whose other one ended', () => {
-  it('before the media changed over has never left', () => {
+  it('before the media moved stays at home', () => {
     const leaving = at({ second: second('leaving'), wantedSide: AWAY, isLegDue: false });
     expect(atHome(leaving)).toEqual({ ...leaving, second: null, wantedSide: null });
     for (const change of [{ second: second('joining') }, { second: null }, { wantedSide: null }, { isLegDue: true }])

@@ -51,15 +51,15 @@ function stream(agent: AgentDescription): Extract<AgentDescription, { kind: 'str
   return agent;
 }
 
-describe('who talks to the caller', () => {
+describe('the agent of a call', () => {
   it.each([
-    ['no agent, no default of the operator', NO_OPERATOR, null, 'test-line'],
-    ['no agent', OPERATOR, null, OPERATOR.url],
-    ['an agent that says nothing', OPERATOR, { stream: null }, OPERATOR.url],
-    ['an agent that says nothing, no default', NO_OPERATOR, { stream: null }, 'test-line'],
-    ['an agent that wants the test line', OPERATOR, { stream: 'test-line' }, 'test-line'],
-    ['an agent with an address of its own', OPERATOR, { stream: STREAM }, STREAM.url],
-  ] as const)('%s', (_what, operator, settings, expected) => {
+    ['without agent and default it is the test line', NO_OPERATOR, null, 'test-line'],
+    ['without agent it is the operator’s default', OPERATOR, null, OPERATOR.url],
+    ['an agent without a stream leaves it to the default', OPERATOR, { stream: null }, OPERATOR.url],
+    ['an agent without a stream and no default is the test line', NO_OPERATOR, { stream: null }, 'test-line'],
+    ['an agent may choose the test line', OPERATOR, { stream: 'test-line' }, 'test-line'],
+    ['an agent may have an address of its own', OPERATOR, { stream: STREAM }, STREAM.url],
+  ] as const)('follows the settings: %s', (_what, operator, settings, expected) => {
     const { agent } = describeAgent(operator, call(settings), 'own');
     expect(agent.kind === 'stream' ? agent.url : agent.kind).toBe(expected);
   });
@@ -70,14 +70,14 @@ describe('who talks to the caller', () => {
     expect(agent).toEqual({ kind: 'test-line', accountSid: ACCOUNT, ...line });
   });
 
-  it('never sends the operator’s token to a customer’s address', () => {
+  it('never gets the operator’s token at a customer’s address', () => {
     expect(stream(describeAgent(OPERATOR, call(null), 'own').agent).bearerToken).toBe('operator-token');
     expect(stream(describeAgent(OPERATOR, call({ stream: STREAM }), 'own').agent).bearerToken).toBeNull();
     const own = { ...STREAM, bearer_token: 'own' };
     expect(stream(describeAgent(OPERATOR, call({ stream: own }), 'own').agent).bearerToken).toBe('own');
   });
 
-  it('has the ids in the form of Twilio’s, the key of the organization and the patience of the agent', () => {
+  it('gets ids in the form of Twilio’s, the key of the organization and the interruption threshold', () => {
     const { agent } = describeAgent(OPERATOR, call({ stream: STREAM, interruption_threshold: 180 }), 'own');
     expect(agent).toEqual({
       kind: 'stream',
@@ -94,7 +94,7 @@ describe('who talks to the caller', () => {
     });
   });
 
-  it('may not press keys, transfer or use tools with the model turbo', () => {
+  it('may send no digits, transfer or use tools with the model turbo', () => {
     const agent = stream(describeAgent(OPERATOR, call({ model: 'turbo', transfer_list: ['+15550100300'] }, HEADERS, [TOOL]), 'own').agent);
     expect(agent.mayPress).toBe(false);
     expect(Object.keys(agent.customParameters)).not.toContain('tools');
@@ -111,7 +111,7 @@ describe('who talks to the caller', () => {
   });
 });
 
-describe('what stands in for an agent', () => {
+describe('a stand-in for an agent', () => {
   const OWN = { name: 'openai-realtime', model: 'own-model', url: null, audio: 'pcm-24000', api_key: 'own' } as const;
   const APPLICATION = { ...OWN, name: 'conversation-relay', url: 'wss://app.example/' } as const;
   const standing = (standIns: Partial<OperatorAgent['standIns']>): OperatorAgent => ({
@@ -122,7 +122,7 @@ describe('what stands in for an agent', () => {
   it.each([
     ['sentence', null],
     ['transfer', '+15550100400'],
-  ] as const)('a %s says the operator’s sentence, then waits until it is heard: transfers to %s', (choice, transferTo) => {
+  ] as const)('of the kind %s speaks the operator’s sentence to its end and then transfers to %s', (choice, transferTo) => {
     const operator = standing({ sentence: 'Pardon.', language: 'FRE', transferTo: '+15550100400' });
     expect(describeAgent(operator, call({ provider: OWN }), choice)).toEqual({
       agent: {
@@ -140,7 +140,7 @@ describe('what stands in for an agent', () => {
     });
   });
 
-  it('the second provider has the agent’s settings, and models, voice and key of its own', () => {
+  it('at the second provider has the agent’s settings, but models, voice and key of its own', () => {
     const settings = { prompt: 'Be kind.', voice: 'marin', provider: OWN };
     const { agent } = describeAgent(standing({ secondProvider: 'deepgram' }), call(settings), 'second-provider');
     expect(agent).toMatchObject({ provider: 'deepgram', model: 'm', prompt: 'Be kind.', voice: null, apiKey: null, audio: 'g711' });
@@ -148,22 +148,22 @@ describe('what stands in for an agent', () => {
     expect(first).toMatchObject({ provider: 'openai-realtime', model: 'own-model', voice: 'marin', apiKey: 'own', audio: 'pcm-24000' });
   });
 
-  it('the second provider answers for a number without an agent too', () => {
+  it('at the second provider answers for a number without an agent too', () => {
     const { agent } = describeAgent(standing({ secondProvider: 'deepgram' }), call(null), 'second-provider');
     expect(agent).toMatchObject({ kind: 'provider', provider: 'deepgram', prompt: '', language: 'ENG' });
   });
 
-  it('without a second provider the agent has its own', () => {
+  it('without a second provider is the agent itself', () => {
     const { agent } = describeAgent(standing({ secondProvider: null }), call({ provider: OWN }), 'second-provider');
     expect(agent).toMatchObject({ provider: 'openai-realtime', model: 'own-model' });
   });
 
-  it.each([OWN, APPLICATION])('the test line stands in for $name', (provider) => {
+  it.each([OWN, APPLICATION])('on the test line replaces $name', (provider) => {
     expect(describeAgent(OPERATOR, call({ provider }), 'test-line').agent.kind).toBe('test-line');
   });
 });
 
-it('says a briefing once, to whoever answers', () => {
+it('with a briefing speaks it once, to the callee', () => {
   expect(briefingAgent({ text: 'A caller waits.', language: 'GER' }, call(null))).toEqual({
     kind: 'player',
     accountSid: ACCOUNT,
@@ -188,7 +188,7 @@ describe('an agent at a provider', () => {
   const conversation = [{ speaker: 'caller', text: 'Hello?' }] as const;
   const guide = [{ word: 'ETA', pronunciation: 'E T A', case_sensitive: false, spaced: true }];
 
-  it('has the operator’s settings where it has none itself', () => {
+  it('takes the operator’s settings where it has none itself', () => {
     expect(describeAgent(operator, { ...call({ provider }, HEADERS, [TOOL]), conversation }, 'own')).toEqual({
       agent: {
         kind: 'provider',
@@ -215,7 +215,7 @@ describe('an agent at a provider', () => {
     });
   });
 
-  it('has its own settings, and the call’s codec', () => {
+  it('uses its own settings, and the call’s codec', () => {
     const own = { ...provider, model: 'mine', url: 'wss://mine.example/', audio: 'pcm-24000', api_key: 'key' } as const;
     const texts = { prompt: 'Be kind.', first_sentence: 'Hello.', wait_for_greeting: true, voice: 'marin', language: 'GER' };
     const settings = { ...texts, pronunciation_guide: guide, interruption_threshold: 50, provider: own };
@@ -235,7 +235,7 @@ describe('an agent at a provider', () => {
     });
   });
 
-  it('has a faster model, no tools and no transfers with turbo', () => {
+  it('gets a faster model, no tools and no transfers with turbo', () => {
     const { agent } = describeAgent(operator, call({ provider, model: 'turbo' }, HEADERS, [TOOL]), 'own');
     expect(agent).toMatchObject({ model: 'small', tools: [], mayTransfer: false });
   });
@@ -326,7 +326,7 @@ describe('an application that exchanges text', () => {
     return agent;
   };
 
-  it('is told of the call, and speaks by the services of the organization', () => {
+  it('gets the call, and speaks by the services of the organization', () => {
     const headers = { ...HEADERS, Diversion: '<sip:+15550100777@carrier>;reason=no-answer, <sip:+15550100778@carrier>' };
     const voice = 'ElevenLabs.Rachel';
     expect(described({ first_sentence: 'Hello.', language: 'GER', voice }, headers)).toEqual({
@@ -356,13 +356,13 @@ describe('an application that exchanges text', () => {
     });
   });
 
-  it('greets nobody where it has no first sentence, or waits for the caller’s', () => {
+  it('sends no greeting without a first sentence, or when it waits for the caller’s', () => {
     const none = described({ provider: { ...provider, url: null } });
     expect(none).toMatchObject({ url: '', forwardedFrom: null, rules: { greeting: null, voice: null } });
     expect(described({ first_sentence: 'Hello.', wait_for_greeting: true }).rules.greeting).toBeNull();
   });
 
-  it('says which parameters were too long for it', () => {
+  it('reports which parameters were too long for it', () => {
     const long = call({ provider, prompt: 'p'.repeat(70_000) });
     expect(describeAgent(OPERATOR, long, 'own').dropped).toEqual(['prompt']);
   });
@@ -378,7 +378,7 @@ describe('the voice application of a call', () => {
     return voiceApplicationOf({ direction: 'inbound', voice: PLACED }, { ...route!, number: { ...ROUTE.number, inbound } });
   };
 
-  it('that we placed is the one it was placed with, or none', () => {
+  it('is the one that an outbound call was placed with, or none', () => {
     const { route } = call(null);
     expect(voiceApplicationOf({ direction: 'outbound', voice: PLACED }, route)).toBe(PLACED);
     expect(voiceApplicationOf({ direction: 'outbound' }, route)).toBeNull();
@@ -394,27 +394,27 @@ describe('the voice application of a call', () => {
       { status_callback: 'https://a/', status_callback_events: ['ringing'] },
       { ...NONE, statusCallback: { ...VOICE, events: ['ringing'] } },
     ],
-    ['no calls that come in', null, NONE],
-  ] as const)('that came in is the called number’s, which has %s', (_what, options, expected) => {
+    ['no inbound calls', null, NONE],
+  ] as const)('is that of the called number, which has %s', (_what, options, expected) => {
     expect(called(options)).toEqual(expected);
   });
 
-  it('to a number that nobody has is none', () => {
+  it('is null for a number that nobody has', () => {
     expect(voiceApplicationOf({ direction: 'inbound', voice: PLACED }, null)).toBeNull();
   });
 });
 
-describe('what an agent is told', () => {
+describe('the custom parameters of an agent', () => {
   const told = (facts: CallFactsForAgent): Readonly<Record<string, string>> =>
     stream(describeAgent(OPERATOR, facts, 'own').agent).customParameters;
 
-  it('is what the signature over the caller is worth, where one was verified', () => {
+  it('have the verdict over the caller’s signature, where one was verified', () => {
     const identity = { verdict: 'valid', detail: null, attestation: 'A', origid: null, signer: null } as const;
     expect(told({ ...call(null), identity })).toMatchObject({ stir_verdict: 'valid', stir_attestation: 'A' });
     expect(Object.keys(told(call(null))).filter((name) => name.startsWith('stir'))).toEqual([]);
   });
 
-  it('is the call and the settings, as texts, without what is not set', () => {
+  it('have the call and the settings as strings, without unset ones', () => {
     expect(told(call({ prompt: 'Be kind.', metadata: { a: 1 }, transfer_list: ['+15550100300'] }))).toEqual({
       from: '+15550100200',
       to: NUMBER,
@@ -436,13 +436,13 @@ describe('what an agent is told', () => {
     expect(told(call(null))['agent_id']).toBe('');
   });
 
-  it('knows that an earlier process of the gateway had the call', () => {
+  it('have the number of earlier processes that had the call', () => {
     const before = { resumed: 2, marks: ['a'], unheardSinceMs: 1_000 };
     const { agent } = describeAgent(OPERATOR, { ...call({}), ...before }, 'own');
     expect(stream(agent)).toMatchObject({ marks: ['a'], unheardSinceMs: 1_000, customParameters: { reconnects: '2' } });
   });
 
-  it('has the texts of the metadata under their own names, where those are free: 50 of 500 bytes', () => {
+  it('have the strings of the metadata under their own names, where those are free: 50 of 500 bytes', () => {
     const metadata = {
       FirstName: 'Ann',
       empty: '',
@@ -465,19 +465,19 @@ describe('what an agent is told', () => {
     expect(Object.keys(many).filter((name) => /^n\d+$/.test(name))).toHaveLength(50);
   });
 
-  it('has of the tools what the agent needs to choose one, and neither address nor keys', () => {
+  it('have name, description and schema of the tools, but neither address nor keys', () => {
     const { tools } = told(call({}, HEADERS, [TOOL]));
     expect(JSON.parse(tools ?? '')).toEqual([{ name: 'book', description: 'Books a table.', input_schema: TOOL.input_schema }]);
   });
 
-  it('[3323] has nothing of a caller who wants to stay unknown', () => {
+  it('[3323] have nothing of a caller who wants to stay anonymous', () => {
     const all = JSON.stringify(told(call({}, { ...HEADERS, Privacy: 'user;id' })));
     expect(all).toContain('anonymous');
     expect(all).not.toContain('15550100200');
     expect(all).not.toContain('Ann');
   });
 
-  it('leaves out the largest of what it may, until 64 KiB are enough', () => {
+  it('leave out the largest optional values until 64 KiB are enough', () => {
     const facts = call({ prompt: 'p'.repeat(40_000), metadata: { long: 'é'.repeat(20_000) }, dynamic_data: { short: 'd'.repeat(20_000) } });
     const { agent, dropped } = describeAgent(OPERATOR, facts, 'own');
     const { customParameters } = stream(agent);
@@ -486,7 +486,7 @@ describe('what an agent is told', () => {
     expect(Buffer.byteLength(JSON.stringify(customParameters))).toBeLessThan(65_536);
   });
 
-  it('fits with 64 KiB of names and texts, and not with a byte more', () => {
+  it('fit with 64 KiB of names and values, and not with a byte more', () => {
     const sizeOf = (prompt: string): number =>
       Object.entries(told(call({ prompt }))).reduce((bytes, [name, text]) => bytes + name.length + text.length, 0);
     const prompt = 'p'.repeat(1 + 65_536 - sizeOf('p'));
@@ -494,7 +494,7 @@ describe('what an agent is told', () => {
     expect(describeAgent(OPERATOR, call({ prompt: `${prompt}p` }), 'own').dropped).toEqual(['prompt']);
   });
 
-  it('always is who called whom, however long', () => {
+  it('always have caller and called number, however long', () => {
     const { agent, dropped } = describeAgent(OPERATOR, { ...call({ prompt: 'Be kind.' }), to: '5'.repeat(70_000) }, 'own');
     expect(Object.keys(stream(agent).customParameters)).toEqual([
       'from',
@@ -509,7 +509,7 @@ describe('what an agent is told', () => {
   });
 });
 
-describe('who says what a provider cannot say word for word', () => {
+describe('the speech service for sentences that a provider cannot speak word for word', () => {
   const own = { model: null, url: null, audio: 'g711', api_key: 'own' } as const;
   const ALL = { deepgram: 'dg', elevenlabs: 'el', 'openai-realtime': 'sk' };
   const speaker = (provider: Partial<AgentRecord['provider']>, keys: ProviderKeys) => {
@@ -527,11 +527,11 @@ describe('who says what a provider cannot say word for word', () => {
     ['gemini-live', { 'openai-realtime': 'sk' }, [{ provider: 'openai', voice: null }, 'sk']],
     ['gemini-live', {}, null],
     ['deepgram', ALL, null],
-  ] as const)('%s with the keys %j: %j', (name, keys, expected) => {
+  ] as const)('for %s with the keys %j is %j', (name, keys, expected) => {
     expect(speaker({ name }, keys)).toEqual(expected);
   });
 
-  it.each(['openai-realtime', 'elevenlabs', 'gemini-live'] as const)('nobody for an agent at another address (%s)', (name) => {
+  it.each(['openai-realtime', 'elevenlabs', 'gemini-live'] as const)('is null for an agent at another address (%s)', (name) => {
     expect(speaker({ name, url: 'wss://own.example/' }, ALL)).toBeNull();
   });
 });

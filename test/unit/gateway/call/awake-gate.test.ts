@@ -15,8 +15,8 @@ beforeEach(() => {
   gate = new AwakeGate(clock, () => (isRedisThere ? Promise.resolve() : Promise.reject(new Error('away'))));
 });
 
-describe('events of calls in a process that stood still', () => {
-  it('wait until Redis has answered and the SIP server could say who has the calls', async () => {
+describe('the events of calls in a process that was suspended', () => {
+  it('wait until Redis has answered and the SIP server has had time to name the owner of the calls', async () => {
     await clock.advanceAsync(10_000);
     expect(hold('before')).toBe(false);
     clock.standStill(30_000);
@@ -38,7 +38,7 @@ describe('events of calls in a process that stood still', () => {
     expect(done).toEqual(['one']);
   });
 
-  it('do not wait after a standstill that is shorter than the lease', () => {
+  it('do not wait after a suspension shorter than the lease', () => {
     clock.standStill(1_200);
     expect(hold('one')).toBe(false);
   });

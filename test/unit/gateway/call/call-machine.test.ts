@@ -47,12 +47,12 @@ describe('the call machine', () => {
     ]);
   });
 
-  it('may wait to keep what the ACK of its 200 changes, unless the session changes with it', () => {
+  it('may delay the write after the ACK of its 200, unless the session changes with it', () => {
     expect(effect(play(CALL), 'keep')).toEqual({ do: 'keep', mayWait: true });
     expect(effect(play(LATE_CALL, LATE_FACTS), 'keep')).toEqual({ do: 'keep' });
   });
 
-  it('opens the leg while rtpengine gets its answer, as soon as it has the offer and the leg a port, whichever is first', () => {
+  it('opens the leg while rtpengine answers, once it has both the offer and a port, whichever comes first', () => {
     const [invited, routed, reserved, offered] = CALL;
     const first = play([invited!, routed!, offered!]);
     expect([first.state.name, first.effects]).toEqual(['Reserving', []]);
@@ -63,7 +63,7 @@ describe('the call machine', () => {
     expect(playOn(both.state, [{ type: 'leg-opened' }])).toMatchObject({ state: { name: 'Answering' }, effects: [] });
   });
 
-  it('encrypts the agent side with its own key and the tag that rtpengine offered; not where that offered none', () => {
+  it('encrypts the agent side with its own key and the tag that rtpengine offered, if any', () => {
     const own = { tag: '1', inline: OTHER_KEY, mki: null };
     const withKey: CallEvent = { type: 'leg-reserved', local: LOCAL, agentSideKey: own };
     const offered = offerSdp({ port: 31_000, payloads: '0 101', crypto: [`7 ${SUITE} inline:${KEY}`] });
@@ -111,7 +111,7 @@ describe('the call machine', () => {
     expect(play([...CALL.slice(0, 4), { type: 'relay-answered', sdp: none, attempt: 0 }]).state.name).toBe('Ended');
   });
 
-  it('rings only after rtpengine has taken the call and the agent is there, so that a refusal never follows an 18x', () => {
+  it('rings only after rtpengine has accepted the call and the agent is connected, so no refusal follows an 18x', () => {
     const due = { type: 'timer', timer: 'ringing' } as const;
     const standIn = { ...FACTS, standIn: 'test-line' as const };
     const [invited, routed, reserved, offered, connected] = CALL;
@@ -129,11 +129,11 @@ describe('the call machine', () => {
     expect(kinds(play([...CALL.slice(0, 6), due]).effects)).toEqual([]);
   });
 
-  it('[3262 §3] never rings for a caller that requires reliable provisional answers', () => {
+  it('[3262 §3] never rings for a caller that requires reliable provisional responses', () => {
     expect(kinds(play([CALL[0]!], { ...FACTS, ringingAfterMs: null }).effects)).toEqual(['route']);
   });
 
-  it('ends without a word to anybody when the SIP server has forgotten the call', () => {
+  it('ends silently when the SIP server has lost the call', () => {
     for (let length = 1; length <= CALL.length; length += 1) {
       const { state, effects } = play([...CALL.slice(0, length), { type: 'server-lost', reason: 'INTERNAL_ERROR' }]);
       expect(state).toMatchObject({ name: 'Ended', reason: 'INTERNAL_ERROR' });
@@ -141,7 +141,7 @@ describe('the call machine', () => {
     }
   });
 
-  it('takes an INVITE once', () => {
+  it('accepts an INVITE once', () => {
     for (const event of [{ type: 'invited' }, { type: 'inadmissible', reason: 'BAD_BODY', detail: null }] as const) {
       expect(kinds(play([...CALL, event]).effects)).toEqual([]);
     }
@@ -156,7 +156,7 @@ describe('the call machine', () => {
     }
   });
 
-  it('[3261 §9.2] lets a CANCEL that crosses the 200 change nothing', () => {
+  it('[3261 §9.2] ignores a CANCEL that crosses the 200', () => {
     expect(play([...CALL.slice(0, 6), { type: 'cancelled' }]).state.name).toBe('AwaitingAck');
   });
 
@@ -195,11 +195,11 @@ describe('the call machine', () => {
     }
   });
 
-  describe('whose media thread died', () => {
+  describe('for a call whose media thread died', () => {
     const LEG_LOST = { type: 'leg-lost' } as const;
     const OPENED: CallEvent = { type: 'leg-opened' };
 
-    it('gets a leg at the same port, then its agent', () => {
+    it('opens a leg at the same port, then connects its agent', () => {
       const talking = play(CALL).state;
       const lost = playOn(talking, [LEG_LOST]);
       expect(lost.effects).toEqual([
@@ -217,41 +217,41 @@ describe('the call machine', () => {
       expect(connected.state).toMatchObject({ name: 'Talking', isLegDue: false, agent: { choice: 'own', isConnected: true } });
     });
 
-    it('ends when no leg can be opened, and when the agent does not come back', () => {
+    it('ends the call when no leg can be opened, and when the agent does not come back', () => {
       const lost = play([...CALL, LEG_LOST]).state;
       expect(playOn(lost, [{ type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: null }]).state.reason).toBe('MEDIA_LOST');
       const unavailable = playOn(lost, [OPENED, { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null }]);
       expect(unavailable.state.reason).toBe('AGENT_LOST');
     });
 
-    it('ends at the fourth time', () => {
+    it('ends the call at the fourth death', () => {
       const round = (state: CallState): CallState => playOn(state, [LEG_LOST, OPENED, { type: 'agent-connected' }]).state;
       const thrice = round(round(round(play(CALL).state)));
       expect(thrice.name).toBe('Talking');
       expect(round(thrice)).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });
     });
 
-    it.each([1, 2, 3, 4, 5, 6])('is refused or ended before the ACK: after %i events', (length) => {
+    it.each([1, 2, 3, 4, 5, 6])('refuses the call, or ends it before the ACK, after %i events', (length) => {
       const { state, effects } = play([...CALL.slice(0, length), LEG_LOST]);
       if (length < 6) expect(effects).toContainEqual({ do: 'refuse', reason: 'MEDIA_UNAVAILABLE', detail: null });
       else expect(state).toMatchObject({ name: 'HangingUp', reason: 'MEDIA_LOST' });
     });
   });
 
-  it('counts the shorter of the agent’s and the gateway’s longest duration', () => {
+  it('ends a call at the shorter of the agent’s and the gateway’s maximum duration', () => {
     const agent = { ...DEFAULT_AGENT_SETTINGS, agent_id: 'a', org_id: 'o', name: '', max_duration: 2, created_at: '', updated_at: '' };
     const routed = { type: 'routed', route: { ...ROUTE, agent }, load: NO_USAGE, isStale: false, identity: null } as const;
     const { effects } = play([CALL[0]!, routed, ...CALL.slice(2, 6)]);
     expect(effects).toContainEqual({ do: 'start-timer', timer: 'max-duration', delayMs: 120_000 });
   });
 
-  it('starts a call that begins on hold without audio', () => {
+  it('starts a call without audio that begins on hold', () => {
     const held = play(CALL, { ...FACTS, sdp: offerSdp({ direction: 'sendonly' }) });
     expect(kinds(held.effects)).toEqual(['start-leg', 'direct-leg', 'start-timer', 'keep']);
   });
 });
 
-describe('the agent of a call', () => {
+describe('the agent of a call in the machine', () => {
   const unconnected = (call: readonly CallEvent[]): CallEvent[] => call.filter((event) => event !== AGENT_CONNECTED);
   const READY = unconnected(CALL).slice(0, 5);
   const LATE_READY = unconnected(LATE_CALL).slice(0, 4);
@@ -261,8 +261,8 @@ describe('the agent of a call', () => {
 
   it.each([
     ['with an offer', READY, FACTS],
-    ['without one', LATE_READY, LATE_FACTS],
-  ])('is connected while the media of an INVITE %s gets ready, and the 200 waits for it', (_what, events, facts) => {
+    ['without an offer', LATE_READY, LATE_FACTS],
+  ])('connects while the media of an INVITE %s gets ready, and the 200 waits for it', (_what, events, facts) => {
     expect(play(events.slice(0, 2), facts).effects[0]).toEqual(OWN);
     const waiting = play(events, facts);
     expect(waiting.state.name).toBe('AwaitingAgent');
@@ -272,7 +272,7 @@ describe('the agent of a call', () => {
     expect(kinds(connected.effects)).toEqual(['stop-timer', 'answer', 'start-timer']);
   });
 
-  it('refuses the call with 480 when it cannot be reached, at every moment before the answer', () => {
+  it('refuses the call with 480 at any time before the answer when it cannot be reached', () => {
     for (let length = 2; length <= READY.length; length += 1) {
       const { state, effects } = play([...READY.slice(0, length), AGENT_FAILED]);
       expect(state).toMatchObject({ name: 'Ended', reason: 'AGENT_UNAVAILABLE' });
@@ -280,7 +280,7 @@ describe('the agent of a call', () => {
     }
   });
 
-  it('is the test line once, where the operator set that, and then nobody', () => {
+  it('gives way to the test line once, where the operator set that', () => {
     for (let length = 2; length <= READY.length; length += 1) {
       const replaced = play([...READY.slice(0, length), AGENT_FAILED], FALLING_BACK);
       expect(replaced.effects).toEqual([TEST_LINE]);
@@ -290,7 +290,7 @@ describe('the agent of a call', () => {
     }
   });
 
-  it('holds the 180 back while it is waited for, unless the test line would stand in for it', () => {
+  it('delays the 180 until it is connected, unless the test line would stand in for it', () => {
     const due = { type: 'timer', timer: 'ringing' } as const;
     const early = (events: readonly CallEvent[]): readonly CallEvent[] => [events[0]!, due, ...events.slice(1)];
     for (const [events, facts] of [
@@ -304,13 +304,13 @@ describe('the agent of a call', () => {
     }
   });
 
-  it('is waited for no longer by a caller that gives up, or without a relay', () => {
+  it('is awaited no longer after a CANCEL or the loss of the relay', () => {
     expect(play([...READY, { type: 'cancelled' }]).state.reason).toBe('CALLER_CANCELLED');
     expect(play([...READY, RELAY_LOST]).state.reason).toBe('MEDIA_UNAVAILABLE');
     expect(kinds(play([...READY, { type: 'cancelled' }, AGENT_CONNECTED]).effects)).toEqual([]);
   });
 
-  it.each(['second-provider', 'sentence', 'transfer'] as const)('lost in the call, %s stands in once', (standIn) => {
+  it.each(['second-provider', 'sentence', 'transfer'] as const)('gives way to %s once when it is lost in the call', (standIn) => {
     const lost: CallEvent = { type: 'hangup', reason: 'AGENT_LOST' };
     const facts = { ...FACTS, standIn };
     const first = play([...CALL, lost], facts);
@@ -323,7 +323,7 @@ describe('the agent of a call', () => {
     expect(play([...CALL, lost], { ...FACTS, standIn: 'test-line' }).state).toMatchObject({ name: 'Ended', reason: 'AGENT_LOST' });
   });
 
-  it('a transfer that stands in is bound neither by transfer_list nor by the model', () => {
+  it('may transfer as a stand-in regardless of transfer_list and model', () => {
     const asked: CallEvent = { type: 'transfer-asked', requestId: 'x', to: '+15550100300' };
     const lost: CallEvent[] = [{ type: 'hangup', reason: 'AGENT_LOST' }, { type: 'agent-connected' }];
     const route = { ...ROUTE, agent: agentOf('o', { transfer_list: ['+15550100301'], model: 'turbo' }) };
@@ -333,7 +333,7 @@ describe('the agent of a call', () => {
   });
 
   it.each(['second-provider', 'sentence', 'transfer'] as const)(
-    'lost between the 200 and the ACK, %s stands in, connected before or after it',
+    'gives way to %s when it is lost between the 200 and the ACK, before or after which that connects',
     (standIn) => {
       const facts = { ...FACTS, standIn };
       const lost: CallEvent = { type: 'hangup', reason: 'AGENT_LOST' };
@@ -350,7 +350,7 @@ describe('the agent of a call', () => {
     },
   );
 
-  it('whose connection broke before the 200 is not waited for: another one stands in, or the call is refused', () => {
+  it('is not awaited after its connection broke before the 200: a stand-in connects, or the call is refused', () => {
     const away: CallEvent = { type: 'agent-away' };
     for (let length = 3; length <= 5; length += 1) {
       for (const gone of [away, { type: 'hangup', reason: 'AGENT_LOST' }] as const) {
@@ -371,8 +371,8 @@ describe('the agent of a call', () => {
   });
 });
 
-describe('late offer', () => {
-  it('[3261 §13.2.1] offers in the 200, takes the answer from the ACK, and only then opens the leg', () => {
+describe('a late offer', () => {
+  it('[3261 §13.2.1] goes out in the 200; the answer comes in the ACK, and only then the leg is opened', () => {
     const states = LATE_CALL.map((_event, index) => play(LATE_CALL.slice(0, index + 1), LATE_FACTS).state.name);
     expect(states).toEqual([
       'Routing',
@@ -400,7 +400,7 @@ describe('late offer', () => {
     ]);
   });
 
-  it('offers both codecs, digits, and one key of rtpengine’s under a tag of its own', () => {
+  it('has both codecs, telephone-event, and one key of rtpengine’s under a tag of its own', () => {
     const offer = effect(play(LATE_CALL.slice(0, 5), LATE_FACTS), 'answer');
     expect(offer?.sdp.split('\r\n').slice(5)).toEqual([
       'm=audio 30000 RTP/SAVP 0 8 101',
@@ -418,32 +418,32 @@ describe('late offer', () => {
 
   it.each([
     ['is missing', ''],
-    ['is no SDP', 'hello'],
+    ['is not SDP', 'hello'],
     ['has another tag', ANSWER.replace('a=crypto:1 ', 'a=crypto:2 ')],
     ['has no key', ANSWER.replace(/a=crypto:.*\r\n/, '')],
     ['has another profile', ANSWER.replace('RTP/SAVP', 'RTP/AVP')],
     ['has another codec', ANSWER.replace('RTP/SAVP 0 101', 'RTP/SAVP 18')],
     ['has one m-line more', `${ANSWER}m=audio 0 RTP/SAVP 0\r\n`],
     ['refuses the line', ANSWER.replace('m=audio 40000', 'm=audio 0')],
-  ])('[3264 §6] ends with BYE and BAD_ANSWER when the answer in the ACK %s', (_what, sdp) => {
+  ])('[3264 §6] ends in BYE with BAD_ANSWER when the answer in the ACK %s', (_what, sdp) => {
     const { state, effects } = play([...LATE_CALL.slice(0, 5), { type: 'acknowledged', sdp }], LATE_FACTS);
     expect(state).toMatchObject({ name: 'Ended', reason: 'BAD_ANSWER' });
     expect(kinds(effects)).toEqual([...END, 'bye', 'finish']);
   });
 
-  it('takes PCMA when the carrier answers with it', () => {
+  it('becomes PCMA when the carrier answers with it', () => {
     const sdp = ANSWER.replace('RTP/SAVP 0 101', 'RTP/SAVP 8 101');
     const { state } = play([...LATE_CALL.slice(0, 5), { type: 'acknowledged', sdp }, ...LATE_CALL.slice(6)], LATE_FACTS);
     expect(state).toMatchObject({ name: 'Talking', session: { media: { codec: { name: 'PCMA', payloadType: 8 } } } });
   });
 
-  it('hangs up at once when media is lost after the ACK', () => {
+  it('ends at once when media is lost after the ACK', () => {
     const lost = play([...LATE_CALL.slice(0, 6), { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 0 }], LATE_FACTS);
     expect(lost.state).toMatchObject({ name: 'Ended', reason: 'MEDIA_LOST' });
     expect(kinds(lost.effects)).toContain('bye');
   });
 
-  it('[5407 §3.1.4] answers a change before the ACK with 491, since its own offer is not answered', () => {
+  it('[5407 §3.1.4] makes a change before the ACK get 491, since it is not answered yet', () => {
     const { effects } = play(
       [...LATE_CALL.slice(0, 5), { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: offerSdp() }],
       LATE_FACTS,
@@ -452,7 +452,7 @@ describe('late offer', () => {
   });
 });
 
-it('what is kept of a call is plain data', () => {
+it('the stored state of a call is plain data', () => {
   const { state } = play(CALL);
   expect(JSON.parse(JSON.stringify(state))).toEqual(state);
 });

@@ -24,12 +24,12 @@ function dying(tellsOfIt: boolean): { readonly media: CallMedia; readonly events
   return { media, events };
 }
 
-it('leaves an agent whose media thread dies as it connects to the next thread', async () => {
+it('a call lets its agent connect to the next media thread when the first dies in the attempt', async () => {
   const { media, events } = dying(true);
   expect(await media.connectAgent(TEST_LINE)).toBeNull();
   expect(events).toEqual(['media-lost']);
 });
 
-it('fails when the thread of a call dies that has no leg yet', async () => {
+it('a call without a leg fails when its media thread dies', async () => {
   await expect(dying(false).media.connectAgent(TEST_LINE)).rejects.toThrow(MediaUnavailableError);
 });

@@ -16,7 +16,7 @@ const PROGRESS = {
   answeredBy: null,
 };
 
-it('[4568 §5] tells codec and suite of a call whose late answer has come, before both sides of its media are connected', () => {
+it('[4568 §5] the record has codec and suite of a call whose late answer has come, before its media is connected', () => {
   const { state } = play(LATE_CALL.slice(0, 6), LATE_FACTS);
   expect([state.name, state.session]).toEqual(['Connecting', null]);
   const media = { codec: 'PCMU', crypto_suite: 'AES_CM_128_HMAC_SHA1_80' };
@@ -25,7 +25,7 @@ it('[4568 §5] tells codec and suite of a call whose late answer has come, befor
   expect(answerOf(play(LATE_CALL.slice(0, 5), LATE_FACTS).state, PROGRESS)).toMatchObject({ codec: null, crypto_suite: null });
 });
 
-it('keeps a transcript as long as its organization says, or not at all', () => {
+it('the record keeps a transcript as long as its organization says, or not at all', () => {
   const record = callOf('o', 0, { transcript: [{ speaker: 'agent', text: 'Hello.', at_ms: 0 }], transcript_state: 'complete' });
   const kept = (days: number | null) => withRetention(record, { ...ROUTE, org: { ...ROUTE.org, transcript_days: days } });
   expect(kept(null)).toEqual({ record });
@@ -34,7 +34,7 @@ it('keeps a transcript as long as its organization says, or not at all', () => {
   expect(withRetention(record, null)).toEqual({ record });
 });
 
-it('tells the delay of each turn, and of the agent’s first audio after the ACK; p50 and p95 by the nearest rank', () => {
+it('the record has the delay of each turn and of the agent’s first audio; p50 and p95 are by nearest rank', () => {
   const { state } = play(CALL);
   const turns = (turnDelaysMs: readonly number[]) => {
     const endpoint = { agentAudioMs: 321.4, turnDelaysMs, firstAudioMs: 12, samples: [], jitterMs: 0, roundTripMs: null } as never;
@@ -57,7 +57,7 @@ it('tells the delay of each turn, and of the agent’s first audio after the ACK
   expect(turns(many)).toMatchObject({ p50_ms: 200, p95_ms: 380 });
 });
 
-it('keeps no transcript for the next process when its organization keeps none, but the analysis', () => {
+it('the snapshot keeps the analysis but no transcript when the organization keeps none', () => {
   const { state } = play(CALL);
   const said = { transcript: [{ speaker: 'caller', text: 'My card number is…', at_ms: 0 }], state: 'complete', cause: null } as const;
   const parts = {

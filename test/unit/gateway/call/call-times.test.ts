@@ -6,7 +6,7 @@ const HOUR_MS = 3_600_000;
 it.each([
   ['forwards', HOUR_MS],
   ['back', -HOUR_MS],
-])('a wall clock that is set an hour %s during a call does not change how long it lasted', async (_how, byMs) => {
+])('a wall clock that is set an hour %s during a call leaves its measured length unchanged', async (_how, byMs) => {
   const bench = new RunnerBench(false);
   await bench.connect('');
   bench.clock.advance(2_000);

@@ -11,7 +11,7 @@ function responding(): { response: SrfResponse; settle: (raw?: string) => void }
   };
 }
 
-it('has a request, and its answer with the text that the SIP server sent', async () => {
+it('the trace has a request, and its answer with the text that the SIP server sent', async () => {
   const trace = new CallTrace(new VirtualClock(), true);
   const { response, settle } = responding();
   trace.received({ method: 'INVITE', uri: 'sip:1@gw', msg: { raw: 'INVITE sip:1@gw SIP/2.0\r\nTo: x\r\n\r\n', headers: {} } }, response);
@@ -29,7 +29,7 @@ it('has a request, and its answer with the text that the SIP server sent', async
   ]);
 });
 
-it('has a command to rtpengine with both descriptions and how long it took, also one that failed', async () => {
+it('the trace has a command to rtpengine with both descriptions and its duration, also one that failed', async () => {
   const clock = new VirtualClock();
   const trace = new CallTrace(clock, true);
   let answer: (value: { sdp: string }) => void = () => undefined;
@@ -46,7 +46,7 @@ it('has a command to rtpengine with both descriptions and how long it took, also
   ]);
 });
 
-it('keeps the first and the last of too many entries, and says how many it left out', () => {
+it('the trace keeps the first and the last of too many entries, and the number left out', () => {
   const trace = new CallTrace(new VirtualClock(), true);
   for (let index = 0; index < 1_000; index += 1) trace.add('gateway', null, String(index));
   const summaries = trace.read().map(({ summary }) => summary);
@@ -60,7 +60,7 @@ it('keeps the first and the last of too many entries, and says how many it left 
   ]);
 });
 
-it('keeps at most 64 KiB of texts, the last among them', () => {
+it('the trace keeps at most 64 KiB of texts, including the last', () => {
   const trace = new CallTrace(new VirtualClock(), true);
   for (let index = 0; index < 100; index += 1) trace.add('sip', 'in', String(index), 'x'.repeat(index === 50 ? 100_000 : 2_000));
   const entries = trace.read();
@@ -71,7 +71,7 @@ it('keeps at most 64 KiB of texts, the last among them', () => {
   expect(entries.filter(({ summary }) => summary.includes('omitted'))).toHaveLength(1);
 });
 
-it('keeps nothing when it is off', () => {
+it('the trace keeps nothing when it is off', () => {
   const trace = new CallTrace(new VirtualClock(), false);
   const { response } = responding();
   trace.received({ msg: { raw: 'x', headers: {} } }, response);

@@ -6,7 +6,7 @@ import { agentOf, callOf } from '../store/store-contract.js';
 const agent: AgentRecord = { ...agentOf('org'), webhook: 'https://example.com/hook', metadata: { campaign: 7 } };
 
 describe('completionOf', () => {
-  it('tells of an answered call, in exactly the fields of the interface', () => {
+  it('reports an answered call, in exactly the fields of the interface', () => {
     const record = callOf('org', 0, { transcript: [{ speaker: 'agent', text: 'Hello.', at_ms: 0 }], analysis: { name: 'Ann' } });
     expect(completionOf(record, agent)).toEqual({
       url: 'https://example.com/hook',
@@ -27,7 +27,7 @@ describe('completionOf', () => {
     });
   });
 
-  it('tells of a placed call whether it was answered or not, and that it was placed', () => {
+  it('reports a placed call whether or not it was answered, with its direction', () => {
     const record = callOf('org', 0, { direction: 'outbound', answered_at: null, reason: 'NO_ANSWER' });
     expect(completionOf(record, agent)?.payload).toMatchObject({
       direction: 'outbound',
@@ -37,7 +37,7 @@ describe('completionOf', () => {
     });
   });
 
-  it('has the schema of an analysis that is due, with a webhook or without', () => {
+  it('has the schema of a pending analysis, with or without a webhook', () => {
     const record = callOf('org', 0, { analysis_error: 'A text model reads the transcript.' });
     const analysed = { ...agent, analysis_schema: { guests: 'integer' } };
     expect(completionOf(record, analysed)).toMatchObject({ url: agent.webhook, analysisSchema: { guests: 'integer' } });
@@ -48,8 +48,8 @@ describe('completionOf', () => {
   it.each([
     ['a call that was not answered', callOf('org', 0, { answered_at: null }), agent],
     ['an agent without a webhook', callOf('org', 0), { ...agent, webhook: null }],
-    ['no agent', callOf('org', 0), null],
-  ])('tells nothing of %s', (_what, record, of) => {
+    ['a number without an agent', callOf('org', 0), null],
+  ])('is null for %s', (_what, record, of) => {
     expect(completionOf(record, of)).toBeNull();
   });
 });

@@ -25,7 +25,7 @@ const HEAD: InviteHead = {
   contentEncoding: undefined,
 };
 
-describe('what an INVITE accepts', () => {
+describe('the Accept header of an INVITE', () => {
   it.each([
     'application/sdp',
     'text/plain,Application/SDP',
@@ -34,7 +34,7 @@ describe('what an INVITE accepts', () => {
     'application/sdp ; level=1 ;q=0.05',
     'application/sdp;level=1;seq=0',
     'application/sdp;q=0.0, application/*',
-  ])('can be a session description: %j', (accept) => {
+  ])('admits a session description: %j', (accept) => {
     expect(admit({ ...HEAD, accept }).ok).toBe(true);
   });
 
@@ -46,12 +46,12 @@ describe('what an INVITE accepts', () => {
     'application/sdp;q=0.000',
     'application/sdp ; level=1 ; Q = 0',
     '*/*;q=0, text/plain',
-  ])('can be none: %j', (accept) => {
+  ])('excludes a session description: %j', (accept) => {
     expect(admit({ ...HEAD, accept })).toEqual({ ok: false, error: 'NOT_ACCEPTABLE' });
   });
 });
 
-it('refuses an INVITE for the first of its faults', () => {
+it('an INVITE is refused for the first of its faults', () => {
   const faults: readonly [string, Partial<InviteHead>][] = [
     ['MALFORMED_REQUEST', { contactUri: undefined }],
     ['BAD_EXTENSION', { require: 'precondition' }],
@@ -71,7 +71,7 @@ it.each([
   ['', []],
   [' Timer , 100REL,,', []],
   ['timer, Precondition ,foo', ['Precondition', 'foo']],
-])('of the required options %j we lack %j', (require, lacking) => {
+])('of the required options %j the gateway lacks %j', (require, lacking) => {
   expect(unsupportedOptions(require)).toEqual(lacking);
 });
 
@@ -94,7 +94,7 @@ describe('the session timer', () => {
     ['x1800', undefined],
     ['1800x', undefined],
     ['1800 x;refresher=uas', undefined],
-  ])('of %j is %j', (asked, answered) => {
+  ])('asked as %j is agreed as %j', (asked, answered) => {
     expect(agreed(asked)).toBe(answered);
   });
 
@@ -105,11 +105,11 @@ describe('the session timer', () => {
     ['xtimer', '90;refresher=uas'],
     ['timers', '90;refresher=uas'],
     ['', '90;refresher=uas'],
-  ])('that is too short is refused to who can read the refusal alone: supported %j, %s', (supported, answer) => {
+  ])('below 90 s, with Supported %j, gets %s', (supported, answer) => {
     expect(agreed('60', supported)).toBe(answer);
   });
 
-  it('has its header by the long and the short name', () => {
+  it('is read from the long and the short header name', () => {
     const request = (headers: Readonly<Record<string, string>>) => ({ get: (name: string) => headers[name] });
     expect(sessionExpiresOf(request({ 'Session-Expires': '1800', x: '90' }))).toBe('1800');
     expect(sessionExpiresOf(request({ x: '90' }))).toBe('90');
@@ -118,7 +118,7 @@ describe('the session timer', () => {
 });
 
 describe('a re-INVITE or UPDATE', () => {
-  it('asks for a session description and a session timer, or for neither', () => {
+  it('may have a session description and a session timer, or neither', () => {
     const timer = { sessionExpires: '1800', supported: 'timer' };
     expect(readReoffer({ ...HEAD, ...timer })).toEqual({
       ok: true,
@@ -148,7 +148,7 @@ describe('the session description of a body', () => {
     ['  identity  ', 'v=0'],
     ['xidentity', 'BAD_BODY'],
     ['identity, gzip', 'BAD_BODY'],
-  ])('with the encoding %j: %s', (contentEncoding, expected) => {
+  ])('has the result for the encoding %j: %s', (contentEncoding, expected) => {
     expect(of({ contentEncoding })).toBe(expected);
   });
 
@@ -157,7 +157,7 @@ describe('the session description of a body', () => {
     [' Application/SDP  ;charset=utf-8', 'v=0'],
     ['application/sdpx', 'BAD_BODY'],
     ['x-application/sdp', 'BAD_BODY'],
-  ])('with the type %j: %s', (contentType, expected) => {
+  ])('has the result for the type %j: %s', (contentType, expected) => {
     expect(of({ contentType })).toBe(expected);
   });
 
@@ -166,11 +166,11 @@ describe('the session description of a body', () => {
     ['session;handling="optional";x', ''],
     ['session;handling=optionally', 'BAD_BODY'],
     ['session;xhandling=optional', 'BAD_BODY'],
-  ])('that we do not know, with the disposition %j: %j', (contentDisposition, expected) => {
+  ])('of an unknown type has the result for the disposition %j: %j', (contentDisposition, expected) => {
     expect(of({ contentType: 'application/json', contentDisposition })).toBe(expected);
   });
 
-  it('is none in white space alone, whatever its type', () => {
+  it('is empty for white space alone, whatever its type', () => {
     expect(of({ contentType: 'text/plain', body: ' \r\n' })).toBe('');
   });
 
@@ -184,7 +184,7 @@ describe('the session description of a body', () => {
     expect(of({ contentType, body })).toBe('v=0\r\n');
   });
 
-  it('is none of what comes before the first boundary, or after the last', () => {
+  it('is never found before the first boundary, or after the last', () => {
     const sdp = '\r\nContent-Type: application/sdp\r\n\r\nv=0\r\n';
     for (const body of [`${sdp}--b1--\r\n`, `--b1--${sdp}`, `--b2${sdp}--b2--\r\n`])
       expect(of({ contentType: 'multipart/mixed;boundary=b1', body })).toBe('BAD_BODY');
@@ -206,7 +206,7 @@ describe('the session description of a body', () => {
     ['X-Content-Type: application/sdp\r\n\r\nv=0\r\n', 'BAD_BODY'],
     ['X: y\r\n\r\nContent-Type: application/sdp\r\n', 'BAD_BODY'],
     ['Content-Type: application/sdp\r\n', 'BAD_BODY'],
-  ])('is the part %j: %j', (part, expected) => {
+  ])('is read from the part %j as %j', (part, expected) => {
     expect(of({ contentType: 'multipart/mixed;boundary=b1', body: `--b1\r\n${part}--b1--\r\n` })).toBe(expected);
   });
 
@@ -215,7 +215,7 @@ describe('the session description of a body', () => {
     [' Handling = "required"', 'BAD_BODY'],
     ['handling=requiredly', 'v=0\r\n'],
     ['xhandling=required', 'v=0\r\n'],
-  ])('beside a part with %s: %j', (handling, expected) => {
+  ])('is read beside a part with %s as %j', (handling, expected) => {
     const parts = [
       `Content-Type: application/isup\r\nContent-Disposition: signal;${handling}\r\n\r\nx`,
       'Content-Type: application/sdp\r\n\r\nv=0',
@@ -239,7 +239,7 @@ describe('our Contact', () => {
     [{ ...own, port: null }, PLAIN, '<sip:gw.example.com;transport=tls>'],
     [{ ...own, host: '2001:db8::1' }, PLAIN, '<sip:[2001:db8::1]:5061;transport=tls>'],
     [{ ...own, host: '2001:db8::1', port: null }, PLAIN, '<sip:[2001:db8::1];transport=tls>'],
-  ])('of %j in answer to %j is %s', (address, head, contact) => {
+  ])('is built from %j in answer to %j as %s', (address, head, contact) => {
     expect(ownContact(address, head)).toBe(contact);
   });
 
@@ -247,7 +247,7 @@ describe('our Contact', () => {
     ['<sip:other:5061;transport=tls>', '<sip:gw.example.com:5061;transport=tls>'],
     ['<SIPS:other:5061;transport=tls>', '<sips:gw.example.com:5061;transport=tls>'],
     ['<sip:other;x=<sips:>', '<sip:gw.example.com:5061;transport=tls>'],
-  ])('in place of another host’s %s is %s', (contact, moved) => {
+  ])('replaces another host’s %s by %s', (contact, moved) => {
     expect(movedContact(own, contact)).toBe(moved);
   });
 });

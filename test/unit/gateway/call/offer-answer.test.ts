@@ -49,7 +49,7 @@ const MOVING: readonly CallEvent[] = [
 ];
 
 describe('a change of the session by the carrier', () => {
-  it('[3264 §8] is relayed and answered with o= one version higher when our side changed', () => {
+  it('[3264 §8] goes to rtpengine and gets an answer with the next o= version when our side changed', () => {
     const held = change(HELD);
     expect(effect(held, 'accept')?.sdp).toMatch(/^o=trunkline 7 2 /m);
     expect(effect(held, 'accept')?.sdp).toContain('a=recvonly\r\n');
@@ -64,14 +64,14 @@ describe('a change of the session by the carrier', () => {
     );
   });
 
-  it('repeats the last answer to the letter for an unchanged offer, without rtpengine', () => {
+  it('gets the same answer, byte by byte, when the offer is unchanged, without rtpengine', () => {
     const again = playOn(talking, [NEXT(offerSdp())]);
     expect(again.effects).toEqual([{ do: 'accept', requestId: 1, sdp: talking.session?.sentSdp }]);
     const held = change(HELD).state;
     expect(playOn(held, [NEXT(HELD, 2)]).effects).toEqual([{ do: 'accept', requestId: 2, sdp: held.session?.sentSdp }]);
   });
 
-  it('takes the call back from hold, with another version', () => {
+  it('resumes a call from hold, with another version', () => {
     const resumed = playOn(change(HELD).state, [
       NEXT(offerSdp(), 2),
       { type: 'relay-offered', sdp: INSIDE, attempt: 2 },
@@ -81,7 +81,7 @@ describe('a change of the session by the carrier', () => {
     expect(effect(resumed, 'accept')?.sdp).toMatch(/^o=trunkline 7 3 /m);
   });
 
-  it('[3311 §5.2] takes an UPDATE with an offer the same way, and one without touches nothing', () => {
+  it('[3311 §5.2] may be an UPDATE with an offer; one without an offer changes nothing', () => {
     expect(kinds(playOn(talking, [NEXT(HELD, 1, 'UPDATE'), ...RELAYED]).effects)).toContain('accept');
     const refresh = playOn(talking, [NEXT('', 1, 'UPDATE')]);
     expect(refresh.effects).toEqual([{ do: 'accept', requestId: 1, sdp: null }]);
@@ -93,33 +93,33 @@ describe('a change of the session by the carrier', () => {
   it.each([
     ['a codec that is not ours', offerSdp({ payloads: '9 101' }), 'NO_COMMON_CODEC'],
     ['no SRTP', offerSdp({ profile: 'RTP/AVP', crypto: [] }), 'SRTP_REQUIRED'],
-    ['an address of IPv6', offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 2001:db8::7'), 'ADDRESS_FAMILY_UNSUPPORTED'],
+    ['an IPv6 address', offerSdp().replaceAll('IN IP4 127.0.0.1', 'IN IP6 2001:db8::7'), 'ADDRESS_FAMILY_UNSUPPORTED'],
     ['T.38', 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=image 5000 udptl t38\r\n', 'BAD_SDP'],
-  ])('refuses %s, and the call goes on as it was', (_what, sdp, reason) => {
+  ])('to %s is refused, and the call continues as it was', (_what, sdp, reason) => {
     const refused = playOn(talking, [NEXT(sdp)]);
     expect(refused.effects).toEqual([{ do: 'reject', requestId: 1, reason }]);
     expect(refused.state).toEqual(talking);
   });
 
-  it('[3261 §14.2] answers a second one before the first is answered with 500 and Retry-After', () => {
+  it('[3261 §14.2] gets 500 with Retry-After when it comes before the first is answered', () => {
     const second = playOn(talking, [NEXT(HELD), NEXT(MOVED, 2)]);
     expect(second.effects).toEqual([{ do: 'reject', requestId: 2, reason: 'EXCHANGE_PENDING' }]);
     const third = playOn(talking, [NEXT(HELD), RELAYED[0]!, NEXT(MOVED, 2, 'UPDATE')]);
     expect(third.effects).toEqual([{ do: 'reject', requestId: 2, reason: 'EXCHANGE_PENDING' }]);
   });
 
-  it('is answered 500 when rtpengine fails, and the call goes on as it was', () => {
+  it('gets 500 when rtpengine fails, and the call continues as it was', () => {
     const failed = playOn(talking, [NEXT(HELD), { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 1 }]);
     expect(failed.effects).toEqual([{ do: 'reject', requestId: 1, reason: 'INTERNAL_ERROR' }, { do: 'keep' }]);
     expect(failed.state).toEqual({ ...talking, attempt: 1 });
   });
 
-  it('never is answered with a key that rtpengine did not give', () => {
+  it('never gets a key that rtpengine did not give', () => {
     const failed = playOn(talking, [NEXT(HELD), RELAYED[0]!, { type: 'relay-answered', sdp: INSIDE, attempt: 1 }]);
     expect(failed.effects).toContainEqual({ do: 'reject', requestId: 1, reason: 'SRTP_SUITE_UNSUPPORTED' });
   });
 
-  it('before the ACK of the 200 is taken too: the session is agreed', () => {
+  it('is accepted before the ACK of the 200 too, since the session is agreed', () => {
     const awaiting = play(CALL.slice(0, 6)).state;
     const held = change(HELD, awaiting);
     expect(kinds(held.effects)).toContain('accept');
@@ -127,7 +127,7 @@ describe('a change of the session by the carrier', () => {
     expect(kinds(playOn(held.state, [ACK()]).effects)).toEqual(['start-leg', 'direct-leg', 'start-timer', 'keep']);
   });
 
-  it('that waits for rtpengine when the call ends gets an answer, once', () => {
+  it('gets an answer, once, when the call ends while it waits for rtpengine', () => {
     for (const end of [
       { type: 'bye', reason: 'CALLER_HANGUP' },
       { type: 'hangup', reason: 'AGENT_HANGUP' },
@@ -152,7 +152,7 @@ describe('a carrier that holds the call', () => {
   const tick: CallEvent = { type: 'timer', timer: 'held' };
   const probed = (isAnswered: boolean): CallEvent => ({ type: 'pinged', isAnswered });
 
-  it('is asked each 60 s whether it is still there, as long as it holds', () => {
+  it('gets a ping each 60 s as long as it holds', () => {
     expect(change(HELD).effects).toContainEqual({ do: 'start-timer', timer: 'held', delayMs: 60_000 });
     expect(playOn(held, [tick]).effects).toEqual([{ do: 'ping', isHeld: true }]);
     expect(playOn(held, [tick, probed(true)]).effects).toEqual([{ do: 'start-timer', timer: 'held', delayMs: 60_000 }]);
@@ -160,7 +160,7 @@ describe('a carrier that holds the call', () => {
     expect(playOn(talking, [probed(false), probed(false)]).state).toEqual(talking);
   });
 
-  it('gets BYE when it did not answer twice in a row', () => {
+  it('gets BYE when it did not answer two pings in a row', () => {
     const silent = playOn(held, [tick, probed(false), tick, probed(false)]);
     expect(silent.state).toMatchObject({ name: 'Ended', reason: 'SESSION_EXPIRED' });
     expect(silent.effects).toContainEqual({ do: 'bye', reason: 'SESSION_EXPIRED' });
@@ -173,9 +173,9 @@ describe('a change of what the packets carry', () => {
     ['the codec', '8 101', ['8 PCMA/8000', '101 telephone-event/8000'], { codec: { name: 'PCMA', payloadType: 8 }, telephoneEvent: 101 }],
     ['the payload type', '97 101', ['97 PCMU/8000', '101 telephone-event/8000'], { codec: { name: 'PCMU', payloadType: 97 } }],
     ['the type of events', '0 96', ['0 PCMU/8000', '96 telephone-event/8000'], { telephoneEvent: 96 }],
-    ['no events any more', '0', ['0 PCMU/8000'], { telephoneEvent: null }],
+    ['no telephone-event', '0', ['0 PCMU/8000'], { telephoneEvent: null }],
   ] as const;
-  it.each(changes)('[3264 §8.3.2] %s: rtpengine, the endpoint and the answer have it', (_what, payloads, rtpmap, media) => {
+  it.each(changes)('[3264 §8.3.2] to %s reaches rtpengine, the endpoint and the answer', (_what, payloads, rtpmap, media) => {
     const next = change(offerSdp({ payloads, rtpmap }));
     expect(effect(next, 'change-leg')?.media).toMatchObject(media);
     expect(effect(next, 'accept')?.sdp).toContain(`RTP/SAVP ${payloads}\r\n`);
@@ -184,7 +184,7 @@ describe('a change of what the packets carry', () => {
     expect(next.all).toContainEqual({ do: 'answer-relay', attempt: 1, sdp: answer });
   });
 
-  it('[3264 §6.1] a caller that only listens: the endpoint is told, and it is no hold', () => {
+  it('[3264 §6.1] to recvonly reaches the endpoint, and counts as no hold', () => {
     const listens = change(offerSdp({ direction: 'recvonly' }));
     expect(listens.effects).toContainEqual({ do: 'direct-leg', direction: 'recvonly', isHeld: null });
     const first = play(CALL, { ...FACTS, sdp: offerSdp({ direction: 'recvonly' }) });
@@ -198,7 +198,7 @@ describe('a re-INVITE without an offer', () => {
   /** As before, but for the description that we sent. */
   const unchanged = { ...talking, session: { ...talking.session, sentSdp, version } };
 
-  it('[3261 §14.2] gets the offer of a new call with the codec of this one first, and the same again in the ACK changes nothing', () => {
+  it('[3261 §14.2] gets the offer of a new call with the current codec first; the same in the ACK changes nothing', () => {
     expect(effect(offered, 'accept')).toEqual({ do: 'accept', requestId: 1, sdp: sentSdp });
     expect(sentSdp).toMatch(/^o=trunkline 7 2 .*\r\n[\s\S]*m=audio 30000 RTP\/SAVP 0 8 101\r\n/m);
     const same = playOn(offered.state, [ACK(offerSdp())]);
@@ -206,7 +206,7 @@ describe('a re-INVITE without an offer', () => {
     expect(same.state).toEqual(unchanged);
   });
 
-  it('[3261 §14.2] answered with the other codec, and with telephone-event, goes on with them', () => {
+  it('[3261 §14.2] changes codec and telephone-event to those of its answer', () => {
     const plain = play(CALL, { ...FACTS, sdp: offerSdp({ payloads: '8', rtpmap: ['8 PCMA/8000'] }) }).state;
     const again = playOn(plain, [NEXT('')]);
     expect(effect(again, 'accept')?.sdp).toContain('m=audio 30000 RTP/SAVP 8 0 101\r\n');
@@ -243,29 +243,29 @@ describe('a re-INVITE without an offer', () => {
     expect(back.state.session).toMatchObject({ version: 3, media: { isHeld: false } });
   });
 
-  it('takes a changed address from the answer in the ACK to rtpengine', () => {
+  it('passes a changed address in the ACK to rtpengine', () => {
     const moved = playOn(offered.state, [ACK(ANSWER.replace('m=audio 40000', 'm=audio 46000'))]);
     expect(effect(moved, 'offer-relay')?.media.port).toBe(46_000);
     expect(playOn(moved.state, RELAYED).effects).toEqual([{ do: 'keep' }]);
   });
 
-  it('whose ACK has no answer leaves the session as it was', () => {
+  it('leaves the session as it was when its ACK has no answer', () => {
     expect(playOn(offered.state, [ACK()]).state).toEqual(unchanged);
   });
 
-  it('whose ACK has an answer that is none ends the call with BAD_ANSWER', () => {
+  it('ends the call with BAD_ANSWER when its ACK has an invalid answer', () => {
     expect(playOn(offered.state, [ACK(ANSWER.replace('a=crypto:1 ', 'a=crypto:9 '))]).state).toMatchObject({
       name: 'Ended',
       reason: 'BAD_ANSWER',
     });
   });
 
-  it('makes another change wait for the ACK: 491', () => {
+  it('makes another change before the ACK get 491', () => {
     expect(playOn(offered.state, [NEXT(HELD, 2)]).effects).toEqual([{ do: 'reject', requestId: 2, reason: 'REQUEST_PENDING' }]);
     expect(playOn(offered.state, [NEXT('', 2, 'UPDATE')]).effects).toEqual([{ do: 'accept', requestId: 2, sdp: null }]);
   });
 
-  it('in a call whose first INVITE had none either', () => {
+  it('also works in a call whose first INVITE had no offer', () => {
     const late = play(LATE_CALL, LATE_FACTS).state;
     const again = playOn(late, [NEXT('')]);
     expect(effect(again, 'accept')?.sdp).toContain('m=audio 30000 RTP/SAVP 0 8 101\r\n');
@@ -283,7 +283,7 @@ describe('[4028 §7.4] a re-INVITE that refreshes the session', () => {
     attempt,
   });
 
-  it('offers what is agreed, and touches nothing when the answer is the same', () => {
+  it('sends the agreed offer, and changes nothing when the answer is the same', () => {
     const out = playOn(talking, [DUE]);
     expect(out.effects).toEqual([{ do: 'reinvite', sdp: talking.session?.sentSdp, attempt: 1 }]);
     const done = playOn(out.state, [answered(200, talking.session?.carrierSdp)]);
@@ -296,7 +296,7 @@ describe('[4028 §7.4] a re-INVITE that refreshes the session', () => {
     expect([kinds(effects), state.name, state.exchange.name]).toEqual([['keep'], 'Talking', 'Idle']);
   });
 
-  it('takes another address of the carrier from the answer to rtpengine', () => {
+  it('passes another address of the carrier in the answer to rtpengine', () => {
     const { state, effects } = playOn(talking, [DUE, answered(200, MOVED)]);
     expect([kinds(effects), state.exchange.name]).toEqual([['stop-timer', 'offer-relay'], 'Offering']);
   });
@@ -322,7 +322,7 @@ describe('a call of another host', () => {
   const attempt = 2;
   const invited = playOn(resumable(talking), [RESERVED, { type: 'relay-offered-to-carrier', sdp: OTHER_OUTSIDE, attempt }]);
 
-  it('gets a relay and a leg here: re-INVITE with an o= above any version that its last owner may have used', () => {
+  it('gets a relay and a leg here, by a re-INVITE with an o= above any version of its last owner', () => {
     expect(kinds(invited.all)).toEqual(['leave-relay', 'offer-to-carrier', 'reinvite']);
     const [, offer] = invited.all;
     expect(offer).toMatchObject({ sdp: expect.stringContaining('m=audio 61000 ') as unknown });
@@ -337,7 +337,7 @@ describe('a call of another host', () => {
     expect(opened.state).toMatchObject({ name: 'Talking', isLegDue: false, exchange: { name: 'Idle' } });
   });
 
-  it('whose carrier cannot be reached yet is tried 15 times, every 2 s', () => {
+  it('gets 15 attempts, one each 2 s, when its carrier cannot be reached yet', () => {
     const unreached: CallEvent = { type: 'reinvite-answered', status: 503, sdp: '', retryAfterMs: 0, attempt };
     const tried = playOn(
       invited.state,
@@ -362,7 +362,7 @@ const reinviteAnswered = (status: number, sdp: string): CallEvent => ({
 });
 
 describe('a relay that is lost', () => {
-  it('makes the call go on by another one: re-INVITE with its address and key, the old tag, o= one version higher', () => {
+  it('moves the call to another one by a re-INVITE with its address and key, the old tag and the next o= version', () => {
     const invited = playOn(talking, MOVING.slice(0, 2));
     expect(kinds(playOn(talking, [RELAY_LOST]).effects)).toEqual(['leave-relay', 'offer-to-carrier']);
     const sdp = effect(invited, 'reinvite')?.sdp ?? '';
@@ -390,7 +390,7 @@ describe('a relay that is lost', () => {
     expect(kinds(effects)).toContain('bye');
   });
 
-  it('whose successor fails, too, is replaced by another for 2 s, at its offer or its answer', () => {
+  it('is replaced by another for 2 s when its successor fails, too, at its offer or its answer', () => {
     for (const begun of [1, 3]) {
       let state = playOn(talking, MOVING.slice(0, begun)).state;
       let waitedMs = 0;
@@ -407,7 +407,7 @@ describe('a relay that is lost', () => {
     }
   });
 
-  it('whose successor failed once is moved away from, and another loss has all its tries again', () => {
+  it('is left although the successor failed once, and another loss gets all attempts again', () => {
     const failed = playOn(talking, [RELAY_LOST, { type: 'failed', reason: 'INTERNAL_ERROR', attempt: 1 }]);
     const moved = playOn(failed.state, [
       { type: 'timer', timer: 'reinvite' },
@@ -416,7 +416,7 @@ describe('a relay that is lost', () => {
     expect(moved.state).toMatchObject({ name: 'Talking', exchange: { name: 'Idle' }, agentFacing: { rtpPort: 51_000 }, moves: 0 });
   });
 
-  it('with its successor, which is lost before the call is there: the call moves on, after the answer to its re-INVITE', () => {
+  it('with its successor moves the call on, after the answer to its re-INVITE', () => {
     for (const begun of [1, 3])
       expect(kinds(playOn(talking, [...MOVING.slice(0, begun), RELAY_LOST]).effects)).toEqual(['leave-relay', 'offer-to-carrier']);
     const inviting = playOn(talking, [...MOVING.slice(0, 2), RELAY_LOST]);
@@ -429,7 +429,7 @@ describe('a relay that is lost', () => {
     expect(kinds(waited.effects)).toEqual(['leave-relay', 'offer-to-carrier']);
   });
 
-  it('[3261 §14.1] tries again after 491, or moves with the carrier’s own re-INVITE', () => {
+  it('[3261 §14.1] makes the re-INVITE go again after 491, or the call move with the carrier’s own', () => {
     const glare = playOn(talking, [
       ...MOVING.slice(0, 2),
       { type: 'reinvite-answered', status: 491, sdp: '', retryAfterMs: 730, attempt: 1 },
@@ -449,14 +449,14 @@ describe('a relay that is lost', () => {
     expect(kinds(offerless.effects)).toEqual(['answer-from-carrier']);
   });
 
-  it('[3261 §14.2] answers the carrier’s change with 491 while its own re-INVITE is out', () => {
+  it('[3261 §14.2] makes the carrier’s change get 491 while the re-INVITE is pending', () => {
     for (const method of ['INVITE', 'UPDATE'] as const)
       expect(playOn(talking, [...MOVING.slice(0, 2), NEXT(HELD, 5, method)]).effects).toEqual([
         { do: 'reject', requestId: 5, reason: 'REQUEST_PENDING' },
       ]);
   });
 
-  it('waits for the ACK before the re-INVITE goes out', () => {
+  it('delays the re-INVITE until the ACK', () => {
     const awaiting = playOn(play(CALL.slice(0, 6)).state, [RELAY_LOST]);
     expect(awaiting.effects).toEqual([]);
     expect(kinds(playOn(awaiting.state, [ACK()]).effects)).toEqual(['start-leg', 'leave-relay', 'offer-to-carrier']);
@@ -465,14 +465,14 @@ describe('a relay that is lost', () => {
     expect(kinds(playOn(offered.state, [ACK()]).effects)).toEqual(['leave-relay', 'offer-to-carrier']);
   });
 
-  it('answers a change that was under way with 500 first', () => {
+  it('makes a change in progress get 500 first', () => {
     expect(playOn(talking, [NEXT(HELD), RELAY_LOST]).effects.slice(0, 2)).toEqual([
       { do: 'reject', requestId: 1, reason: 'INTERNAL_ERROR' },
       { do: 'leave-relay' },
     ]);
   });
 
-  it('refuses a call that is not answered yet, with 503', () => {
+  it('refuses a call that is not answered yet with 503', () => {
     const [invited, routed, reserved, offered] = CALL;
     for (const before of [
       [invited!, routed!, offered!],
@@ -482,14 +482,14 @@ describe('a relay that is lost', () => {
     expect(play([invited!, routed!, reserved!, RELAY_LOST]).effects).toEqual([]);
   });
 
-  it('ends a late offer’s call, whose relay alone has its half of the session', () => {
+  it('ends a late offer’s call, half of whose session only its relay had', () => {
     const waiting = play([...LATE_CALL.slice(0, 5), RELAY_LOST], LATE_FACTS);
     expect(waiting.state).toMatchObject({ name: 'HangingUp', reason: 'MEDIA_LOST' });
     expect(play([...LATE_CALL.slice(0, 6), RELAY_LOST], LATE_FACTS).state.name).toBe('Ended');
   });
 });
 
-it('with SRTP inside, a new key of the carrier’s goes to the endpoint, which rtpengine hands it through to', () => {
+it('a new key of the carrier reaches the endpoint with SRTP inside, since rtpengine passes it through', () => {
   const key = (inline: string) => ({ tag: '1', inline, mki: null });
   const agentFacing = (inline: string) =>
     offerSdp({ port: 31_000, payloads: '0 101', crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${inline}`] });

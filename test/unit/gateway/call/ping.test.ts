@@ -15,8 +15,8 @@ beforeEach(async () => {
   bench.runner.serverBack(0);
 });
 
-describe('the question whether the carrier still has the call, after a time without the SIP server', () => {
-  it('is repeated until it goes out: another host may have had the call, or the carrier could not be reached', async () => {
+describe('the ping to the carrier after a time without the SIP server', () => {
+  it('is repeated until it is sent: another host may have had the call, or the carrier was unreachable', async () => {
     const delays: number[] = [];
     for (let attempt = 0; attempt < 7; attempt += 1) {
       bench.answersWith = 503;
@@ -40,7 +40,7 @@ describe('the question whether the carrier still has the call, after a time with
     expect([asked(), bench.records.length]).toEqual([0, 1]);
   });
 
-  it.each([408, 481])('ends the call when the carrier says %d', async (status) => {
+  it.each([408, 481])('ends the call when the carrier answers %d', async (status) => {
     bench.answersWith = status;
     await settle(true);
     bench.answersWith = 200;

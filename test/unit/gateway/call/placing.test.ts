@@ -27,7 +27,7 @@ const DIALLED = PLACED.slice(0, 4);
 const CONNECTING = PLACED.slice(0, 6);
 
 describe('a call that is placed', () => {
-  it('asks for permission, offers, dials, and only then connects the agent', () => {
+  it('is permitted, offered and dialled, and only then connects the agent', () => {
     const played = place(PLACED);
     expect(played.state.name).toBe('Talking');
     expect(kinds(played.all)).toEqual([
@@ -48,14 +48,14 @@ describe('a call that is placed', () => {
     }
   });
 
-  it('that is not permitted dials nothing', () => {
+  it('is not dialled without permission', () => {
     const played = place([PLACED[0]!, { type: 'not-permitted', reason: 'DIAL_NOT_ALLOWED', detail: 'no' }]);
     expect(kinds(played.effects)).toEqual([...END, 'finish']);
     expect(played.state).toMatchObject({ name: 'Ended', reason: 'DIAL_NOT_ALLOWED' });
   });
 
   it.each(['DIAL_NOT_ALLOWED', 'STORE_UNAVAILABLE'] as const)(
-    'whose turn was not confirmed before its INVITE ends with %s, and counts as not dialled',
+    'ends with %s, and counts as not dialled, when its turn was not confirmed before its INVITE',
     (reason) => {
       const refusal = { type: 'not-permitted', reason, detail: 'it came too late' } as const;
       const played = place([...DIALLED, refusal]);
@@ -66,13 +66,13 @@ describe('a call that is placed', () => {
     },
   );
 
-  it('dials nothing while the store is away', () => {
+  it('is not dialled while the store is away', () => {
     const played = place([PLACED[0]!, { type: 'failed', reason: 'STORE_UNAVAILABLE', attempt: null }]);
     expect(played.state).toMatchObject({ name: 'Ended', reason: 'STORE_UNAVAILABLE' });
     expect(kinds(played.all)).not.toContain('dial');
   });
 
-  it.each([1, 2, 3])('that is stopped after %i events, before its INVITE, ends at once', (count) => {
+  it.each([1, 2, 3])('ends at once when it is stopped after %i events, before its INVITE', (count) => {
     const played = place([...PLACED.slice(0, count), STOP]);
     expect(kinds(played.effects)).toEqual([...END, 'finish']);
     const late = playOn(played.state, PLACED.slice(count));
@@ -97,7 +97,7 @@ describe('a call that is placed', () => {
     expect(local.state).toMatchObject({ name: 'Ended', reason: unheard });
   });
 
-  it('that nobody answers is NO_ANSWER by the trunk’s own 408 to its CANCEL, and was certainly not placed without a connection', () => {
+  it('ends unanswered as NO_ANSWER by the trunk’s 408 to its CANCEL, and as TRUNK_UNREACHABLE without a connection', () => {
     const cancelled = place([...DIALLED, { type: 'timer', timer: 'unanswered' }]);
     const ended = (status: number, isLocal: boolean) => playOn(cancelled.state, [{ type: 'dial-refused', status, isLocal }]).state.reason;
     expect(ended(408, false)).toBe('NO_ANSWER');
@@ -105,7 +105,7 @@ describe('a call that is placed', () => {
     expect(ended(503, true)).toBe('TRUNK_UNREACHABLE');
   });
 
-  it('[3261 §13.2.2.4] that is answered after it was given up is acknowledged and ended', () => {
+  it('[3261 §13.2.2.4] gets ACK and BYE when it is answered after it was cancelled', () => {
     const crossed = place([...DIALLED, STOP, ANSWERED]);
     expect(kinds(crossed.effects)).toEqual([...END, 'acknowledge', 'bye', 'finish']);
     const late = place([...DIALLED, STOP, { type: 'timer', timer: 'cancelling' }, ANSWERED]);
@@ -116,13 +116,13 @@ describe('a call that is placed', () => {
     ['no description', ''],
     ['another key tag', ANSWER.replace('a=crypto:1', 'a=crypto:2')],
     ['an address of another family', ANSWER.replaceAll('IN IP4 127.0.0.1', 'IN IP6 ::1')],
-  ])('[3264 §6] that is answered with %s is acknowledged and ended', (_what, sdp) => {
+  ])('[3264 §6] gets ACK and BYE when it is answered with %s', (_what, sdp) => {
     const played = place([...DIALLED, { type: 'dial-answered', sdp }]);
     expect(kinds(played.effects)).toEqual([...END, 'acknowledge', 'bye', 'finish']);
     expect(played.state.reason).toBe('BAD_ANSWER');
   });
 
-  it('whose agent cannot be reached gets what stands in, or is ended', () => {
+  it('gets a stand-in, or ends, when its agent cannot be reached', () => {
     const alone = place([...CONNECTING, AGENT_FAILED]);
     expect(kinds(alone.effects)).toEqual([...END, 'acknowledge', 'bye', 'finish']);
     expect(alone.state.reason).toBe('AGENT_UNAVAILABLE');
@@ -131,7 +131,7 @@ describe('a call that is placed', () => {
     expect(playOn(helped.state, [AGENT_FAILED]).state).toMatchObject({ name: 'Ended', reason: 'AGENT_UNAVAILABLE' });
   });
 
-  it('whose leg cannot be opened, or whose callee hangs up before the ACK, is acknowledged', () => {
+  it('gets its ACK when its leg cannot be opened, or its callee hangs up before', () => {
     const lost = place([...CONNECTING, { type: 'relay-answered-from-carrier', sdp: 'garbage', attempt: 0 }]);
     expect(kinds(lost.effects)).toEqual([...END, 'acknowledge', 'bye', 'finish']);
     const gone = place([...CONNECTING, { type: 'bye', reason: 'CALLER_HANGUP' }]);
@@ -139,7 +139,7 @@ describe('a call that is placed', () => {
     expect(gone.state.reason).toBe('CALLEE_HANGUP');
   });
 
-  it('whose callee hangs up ends with CALLEE_HANGUP; a session that expires is nobody’s hang-up', () => {
+  it('ends as CALLEE_HANGUP when its callee hangs up, but not when its session expires', () => {
     const { state } = place(PLACED);
     expect(playOn(state, [{ type: 'bye', reason: 'CALLER_HANGUP' }]).state.reason).toBe('CALLEE_HANGUP');
     expect(playOn(state, [{ type: 'bye', reason: 'SESSION_EXPIRED' }]).state.reason).toBe('SESSION_EXPIRED');
@@ -150,7 +150,7 @@ describe('a call that is placed', () => {
     expect(effect(played, 'reject')).toEqual({ do: 'reject', requestId: 1, reason: 'REQUEST_PENDING' });
   });
 
-  it('lasts as long as its agent says, from the answer on', () => {
+  it('lasts for its agent’s maximum duration, from the answer on', () => {
     expect(effect(place(CONNECTING), 'start-timer')).toMatchObject({ timer: 'max-duration', delayMs: LATE_FACTS.maxDurationMs });
     expect(place([...PLACED, { type: 'timer', timer: 'max-duration' }]).state).toMatchObject({ name: 'Ended', reason: 'MAX_DURATION' });
   });

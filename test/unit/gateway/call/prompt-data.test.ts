@@ -30,7 +30,7 @@ function open(settings: Partial<AgentSettings>, org: Partial<OrgRecord> = {}) {
   return { clock, asked, data: withPromptData(route, agent, FACTS, runner, clock) };
 }
 
-it('asks for all at once, and waits two seconds at most', async () => {
+it('dynamic data is requested all at once, and awaited for two seconds at most', async () => {
   const { clock, asked, data } = open({
     prompt: 'Guest {{guest}}, room {{ room }}, {{unknown}}.',
     first_sentence: 'Hello {{guest}}!',
@@ -50,14 +50,14 @@ it('asks for all at once, and waits two seconds at most', async () => {
   expect(warnings).toEqual(['dynamic_data without a value: room']);
 });
 
-it('takes no value from an answer that refuses, and values that are no texts as JSON', async () => {
+it('dynamic data takes no value from a refusal, and inserts values that are not strings as JSON', async () => {
   const { asked, data } = open({ prompt: '{{guest}} {{room}}', dynamic_data: [request('guest'), request('room')] });
   asked[0]!.answer(ok({ result: { guest: 'a secret' }, httpStatus: 500 }));
   asked[1]!.answer(ok({ result: { room: { floor: 2 } }, httpStatus: 200 }));
   expect((await data).route.agent?.prompt).toBe(' {"floor":2}');
 });
 
-it('has the text of the pathway as the prompt, and does without a call rather than without it', async () => {
+it('the text of the pathway is the prompt, and a call continues when it is missing', async () => {
   const org = { pathway_url: 'https://x.example/{pathway_id}', pathway_token: 'token' };
   const first = open({ prompt: null, pathway_id: 'p1' }, org);
   expect(first.asked.map(({ tool, input }) => [tool.url, tool.headers, input])).toEqual([
@@ -82,11 +82,11 @@ it.each([
   [{ url: 'https://x.example/', response_data: { a: '$.a' }, timeout: 2_001 }, null],
   [{ anything: 1 }, null],
   [[], null],
-])('the form %j', (dynamicData, requests) => {
+])('dynamic data in the form %j is read', (dynamicData, requests) => {
   expect(dynamicRequests(dynamicData)?.length ?? null).toBe(requests);
 });
 
-it('shows no headers', () => {
+it('dynamic data is shown without headers', () => {
   const withHeaders = { ...request('guest'), headers: { authorization: 'secret' } };
   expect(shownDynamicData(withHeaders)).toEqual(request('guest'));
   expect(shownDynamicData([withHeaders])).toEqual([request('guest')]);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { requestFailure } from '../../../../src/gateway/call/request-failure.js';
 import { RunnerBench } from '../../../support/runner-bench.js';
 
-describe('a request of ours within the dialog', () => {
+describe('a request of the gateway within the dialog', () => {
   it.each([
     ['BYE', 481, 'BYE: answered with 481'],
     ['BYE', 200, null],
@@ -15,16 +15,16 @@ describe('a request of ours within the dialog', () => {
     // Says nothing of the call.
     ['OPTIONS', 405, null],
     ['OPTIONS', 501, null],
-  ])('%s, answered with %d', (method, status, told) => {
+  ])('has the right failure in the record when it is %s, answered with %d', (method, status, told) => {
     expect(requestFailure(method, null, { status, unanswered: null })).toBe(told);
   });
 
-  it('that nobody answered says why', () => {
+  it('says why nobody answered it', () => {
     const unanswered = '192.0.2.1:5061 refused the connection (ECONNREFUSED)';
     expect(requestFailure('BYE', null, { status: 503, unanswered })).toBe(`BYE: ${unanswered}`);
   });
 
-  it('that was not sent', () => {
+  it('has its error in the record when it was not sent', () => {
     expect(requestFailure('BYE', new Error('no route'), undefined)).toBe('BYE: no route');
   });
 });
@@ -52,7 +52,7 @@ describe('the record of a call', () => {
     bench.runner.serverBack(0);
   });
 
-  it('has the request that failed last, also over a restart', async () => {
+  it('has the last request that failed, also after a restart', async () => {
     await settle('OPTIONS', false);
     const successor = bench.restart();
     await bench.settle(0, true);
@@ -68,7 +68,7 @@ describe('the record of a call', () => {
     expect(bench.records.map(({ signalling_error: text }) => text)).toEqual(['BYE: not sent']);
   });
 
-  it('has none of a call in which nothing failed', async () => {
+  it('has no failure when nothing failed', async () => {
     await settle('OPTIONS', true);
     bench.say('destroy');
     await bench.drain();

@@ -67,7 +67,7 @@ const joined = (): CallState => playOn(dialling(), [ANSWERED, offered(OUTSIDE, 1
 const done = ({ effects }: Played): readonly CallEffect[] => effects.filter((one) => one.do !== 'keep');
 
 describe('a transfer that the carrier refuses', () => {
-  it.each([405, 501, 603])('with %i is dialled by us, from the number of the call', (status) => {
+  it.each([405, 501, 603])('with %i becomes a call of ours, from the number of the call', (status) => {
     const played = playOn(talking(MAY_DIAL), [asked(), refused(status)]);
     expect(effect(played, 'dial-leg')).toMatchObject({
       leg: { callId: LEG, to: TO, from: null },
@@ -77,10 +77,10 @@ describe('a transfer that the carrier refuses', () => {
   });
 
   it.each([
-    ['nothing may be dialled', ROUTE, TO, 603],
-    ['this number may not be dialled', MAY_DIAL, '+819012345678', 603],
-    ['it is no number', MAY_DIAL, 'sip:sales@pbx.example', 603],
-    ['the carrier may not know the call any more', MAY_DIAL, TO, 481],
+    ['the organization may dial nothing', ROUTE, TO, 603],
+    ['it may not dial this number', MAY_DIAL, '+819012345678', 603],
+    ['the target is not a number', MAY_DIAL, 'sip:sales@pbx.example', 603],
+    ['the carrier may have lost the call', MAY_DIAL, TO, 481],
   ] as const)('fails as before when %s', (_what, route, to, status) => {
     const played = playOn(talking(route), [asked({}, to), refused(status)]);
     expect(kinds(played.all)).not.toContain('dial-leg');
@@ -90,7 +90,7 @@ describe('a transfer that the carrier refuses', () => {
     });
   });
 
-  it('is no REFER where the number says that its carrier takes none, or with a briefing', () => {
+  it('sends no REFER where the number says that its carrier refuses it, or with a briefing', () => {
     expect(kinds(playOn(talking(REFERLESS), [asked()]).effects)).toEqual(['dial-leg', 'notify-agent']);
     const briefing = { text: 'Kim', language: 'ENG' };
     expect(kinds(playOn(talking(MAY_DIAL), [asked({ briefing })]).effects)).toEqual(['dial-leg', 'notify-agent']);
@@ -104,15 +104,15 @@ describe('a transfer that the carrier refuses', () => {
   });
 });
 
-describe('the change of media', () => {
-  it('gives the carrier nothing while rtpengine keeps its side, and ends the agent', () => {
+describe('the change of media to a second leg', () => {
+  it('sends the carrier nothing while rtpengine keeps its side, and ends the agent', () => {
     const played = playOn(dialling(), [ANSWERED, offered(OUTSIDE, 1), over(1)]);
     expect(kinds(played.all)).not.toContain('reinvite');
     expect(kinds(played.effects)).toEqual(['close-leg', 'start-timer', 'notify-call', 'keep']);
     expect(played.state).toMatchObject({ local: { rtpPort: 35_000 }, second: { phase: 'joined' }, agent: { isConnected: false } });
   });
 
-  it('[3264 §8] is a re-INVITE where rtpengine has another key for the carrier', () => {
+  it('[3264 §8] sends a re-INVITE where rtpengine has another key for the carrier', () => {
     const played = playOn(dialling(), [ANSWERED, offered(OTHER_OUTSIDE, 1)]);
     expect(effect(played, 'reinvite')?.sdp).toContain('m=audio 50000 RTP/SAVP');
     const answered: CallEvent = { type: 'reinvite-answered', status: 200, sdp: ANSWER, retryAfterMs: 0, attempt: 1 };
@@ -131,7 +131,7 @@ describe('the change of media', () => {
     expect(effect(refresh, 'accept')?.sdp).toContain('m=audio 30000 RTP/SAVP');
   });
 
-  it('refuses another codec in a joined call: the other carrier gets these packets', () => {
+  it('makes another codec in a joined call refused, since the other carrier gets these packets', () => {
     const sdp = offerSdp({ payloads: '8', rtpmap: ['8 PCMA/8000'] });
     const played = playOn(joined(), [{ type: 'reoffered', requestId: 1, method: 'INVITE', sdp }]);
     expect(played.effects).toEqual([{ do: 'reject', requestId: 1, reason: 'NO_COMMON_CODEC' }]);
@@ -139,7 +139,7 @@ describe('the change of media', () => {
     expect(effect(offered, 'accept')?.sdp).toContain('RTP/SAVP 0 101\r\n');
   });
 
-  it('asks a carrier whose media nobody watches whether it is there', () => {
+  it('sends pings to a carrier whose media nobody watches', () => {
     const silent = playOn(joined(), [
       { type: 'timer', timer: 'held' },
       { type: 'pinged', isAnswered: false },
@@ -149,13 +149,13 @@ describe('the change of media', () => {
     expect(silent.state).toMatchObject({ name: 'Ended', reason: 'SESSION_EXPIRED' });
   });
 
-  it('drops what the agent says when it is gone', () => {
+  it('ignores events of the agent once it is gone', () => {
     for (const reason of ['AGENT_HANGUP', 'AGENT_LOST', 'MEDIA_TIMEOUT'] as const)
       expect(playOn(joined(), [{ type: 'hangup', reason }]).effects).toEqual([]);
   });
 });
 
-describe('what becomes of the other call', () => {
+describe('the second leg', () => {
   const CONSULTING: CallEvent = { type: 'leg-consulting', callId: LEG };
   const LEFT: CallEvent = { type: 'leg-left' };
   const RINGS: CallEvent = { type: 'leg-ringing', callId: LEG };
@@ -178,14 +178,14 @@ describe('what becomes of the other call', () => {
   const joinedUntil = (afterwards: LegRules['afterwards']) => playOn(begun(afterwards), [ANSWERED, offered(OUTSIDE, 1), over(1)]).state;
   const leaving = () => playOn(joinedUntil('go-on'), [ended()]).state;
 
-  it('plays the ringing tone to the caller while it rings, and no longer', () => {
+  it('makes the caller hear ringback while it rings, and no longer', () => {
     expect(done(playOn(begun(), [RINGS]))).toEqual([ringBack(true)]);
     for (const state of [TALKING, consulting(), joining(), joined()]) expect(done(playOn(state, [RINGS]))).toEqual([]);
     expect(done(playOn(begun(), [{ type: 'leg-ringing', callId: 'another' }]))).toEqual([]);
     expect(playOn(begun(), [ANSWERED]).all).toContainEqual(ringBack(false));
   });
 
-  it('lets the agent talk with the answerer, once', () => {
+  it('lets the agent talk with the callee, once', () => {
     const played = playOn(begun(), [CONSULTING]);
     expect(done(played)).toEqual([ringBack(false), toldOf('t', 'answered')]);
     expect(played.state.second).toMatchObject({ phase: 'consulting', callId: LEG });
@@ -195,7 +195,7 @@ describe('what becomes of the other call', () => {
   it.each([
     ['consulting', CONSULTING],
     ['answered', ANSWERED],
-  ])('hangs up one that nobody waits for any more when it says that it is %s', (_what, event) => {
+  ])('is hung up when nobody waits for it any more and it is %s', (_what, event) => {
     for (const state of [TALKING, leaving()]) expect(done(playOn(state, [event]))).toEqual([hangUp()]);
     const played = playOn(begun(), [{ ...event, callId: 'another' }]);
     expect(done(played)).toEqual([hangUp('another')]);
@@ -206,7 +206,7 @@ describe('what becomes of the other call', () => {
     ['conference', [{ do: 'three-way' }, toldOf('s', 'accepted')], { phase: 'consulting' }],
     ['complete', [{ do: 'notify-call', callId: LEG, event: { type: 'briefed' } }, toldOf('s', 'accepted')], { phase: 'consulting' }],
     ['cancel', [hangUp(), toldOf('s', 'accepted')], null],
-  ] as const)('takes the step %s while the agent talks with the answerer', (which, effects, second) => {
+  ] as const)('takes the step %s while the agent talks with the callee', (which, effects, second) => {
     const played = playOn(consulting(), [step(which)]);
     expect(done(played)).toEqual(effects);
     expect(played.state).toMatchObject({ name: 'Talking', second });
@@ -239,7 +239,7 @@ describe('what becomes of the other call', () => {
     expect(played.state).toMatchObject({ name: 'Talking', second: null });
   });
 
-  it('brings the media back when it ends while the media changes over', () => {
+  it('returns the media when it ends while the media moves', () => {
     const played = playOn(playOn(joining(), [offered(OUTSIDE, 1)]).state, [ended()]);
     expect(played.all).toContainEqual(failed);
     expect(played.state).toMatchObject({ name: 'Talking', second: { phase: 'leaving' }, wantedSide: { local: { rtpPort: 20_000 } } });
@@ -252,7 +252,7 @@ describe('what becomes of the other call', () => {
     expect(played.effects).not.toContainEqual(hangUp());
   });
 
-  it('or gives the caller back to the document, with a port pair again and without the pings', () => {
+  it('may instead return the caller to the document, with a port pair again and without pings', () => {
     const played = playOn(joinedUntil('go-on'), [ended()]);
     expect(done(played)).toEqual([
       { do: 'reserve-leg' },
@@ -265,7 +265,7 @@ describe('what becomes of the other call', () => {
     expect(kinds(back.effects)).toEqual(['offer-to-carrier']);
   });
 
-  it('does nothing when another call ends, or one that was left', () => {
+  it('has no effect when another call ends, or one that was left', () => {
     for (const state of [TALKING, joined(), leaving()]) {
       const played = playOn(state, [ended(state.second?.phase === 'leaving' ? LEG : 'another')]);
       expect(done(played)).toEqual([]);
@@ -277,14 +277,14 @@ describe('what becomes of the other call', () => {
     ['rings', begun, [ringBack(false), hangUp()], null],
     ['talks with the agent', consulting, [ringBack(false), hangUp()], null],
     ['is joined', joined, [hangUp(), { do: 'reserve-leg' }, { do: 'stop-timer', timer: 'held' }], { phase: 'leaving' }],
-  ] as const)('hangs it up for a new document while it %s', (_what, state, effects, second) => {
+  ] as const)('is hung up for a new document while it %s', (_what, state, effects, second) => {
     const played = playOn(state(), [LEFT]);
     expect(done(played)).toEqual(effects);
     expect(played.state).toMatchObject({ name: 'Talking', second });
     expect(done(playOn(played.state, [LEFT]))).toEqual([]);
   });
 
-  it('hangs it up for a new document while the media changes over, and takes the media back', () => {
+  it('is hung up for a new document while the media moves, which returns', () => {
     const played = playOn(joining(), [LEFT]);
     expect(played.effects).toContainEqual(hangUp());
     expect(played.state).toMatchObject({ second: { phase: 'leaving' }, wantedSide: { local: { rtpPort: 20_000 } } });
@@ -293,20 +293,20 @@ describe('what becomes of the other call', () => {
 
   it.each([
     ['is joined', joined],
-    ['changes over', joining],
-  ])('follows it to another relay while it %s', (_what, state) => {
+    ['is being joined', joining],
+  ])('is followed to another relay while it %s', (_what, state) => {
     expect(playOn(state(), [moved(LEG)]).state.wantedSide).toMatchObject({ local: { rtpPort: 36_000 } });
     expect(playOn(state(), [moved('another')]).state.wantedSide?.local.rtpPort).not.toBe(36_000);
   });
 
-  it('follows it when it says once more where its media is, without another word', () => {
+  it('is followed when it reports its media again, without another message', () => {
     const again: CallEvent = { type: 'leg-answered', callId: LEG, side: { ...SIDE, rtpPort: 36_000 } };
     const played = playOn(joined(), [again]);
     expect(played.state).toMatchObject({ second: { phase: 'joined' }, wantedSide: { local: { rtpPort: 36_000 } } });
     expect(kinds(done(played))).toEqual(['offer-to-carrier']);
   });
 
-  it('sends to it with the key of its relay, under the tag of its own', () => {
+  it('gets packets with the key of its relay, under the tag of its own', () => {
     const crypto = { tag: '7', suite: 'AES_CM_128_HMAC_SHA1_80', inline: OTHER_KEY, mki: null };
     const side = { ...SIDE, crypto };
     const keyOf = (state: CallState) => playOn(state, [{ type: 'leg-answered', callId: LEG, side }]).state.wantedSide?.key;
@@ -315,13 +315,13 @@ describe('what becomes of the other call', () => {
     expect(keyOf({ ...begun(), agentFacing: own })).toEqual({ tag: '4', inline: OTHER_KEY, mki: null });
   });
 
-  it('is not dialled where the call has no media that it could join', () => {
+  it('is not dialled where the call has no media to join', () => {
     const played = playOn({ ...talking(REFERLESS), agentFacing: null }, [asked()]);
     expect(done(played)).toEqual([toldOf('t', 'failed')]);
     expect(played.state.second).toBeNull();
   });
 
-  it('goes on asking a carrier that holds the call whether it is there when it ends', () => {
+  it('leaves a carrier that holds the call with its pings when it ends', () => {
     const held = offerSdp({ payloads: '0 101', direction: 'sendonly' });
     const holding = playOn(joinedUntil('go-on'), [
       { type: 'reoffered', requestId: 1, method: 'INVITE', sdp: held },
@@ -332,7 +332,7 @@ describe('what becomes of the other call', () => {
     expect(kinds(done(playOn(holding.state, [ended()])))).toEqual(['reserve-leg', 'notify-agent']);
   });
 
-  it('is spoken of once when it ends before the carrier refuses its media', () => {
+  it('is reported once when it ends before the carrier refuses its media', () => {
     const over = playOn(joining(), [offered(OTHER_OUTSIDE, 1), ended()]);
     const no: CallEvent = { type: 'reinvite-answered', status: 488, sdp: '', retryAfterMs: 0, attempt: 1 };
     const played = playOn(over.state, [no]);
@@ -341,11 +341,11 @@ describe('what becomes of the other call', () => {
     expect(kinds(played.all)).not.toContain('notify-call');
   });
 
-  it('does not keep the API from ending a joined call', () => {
+  it('does not prevent the API from ending a joined call', () => {
     expect(playOn(joined(), [{ type: 'hangup', reason: 'API_STOPPED' }]).state).toMatchObject({ name: 'Ended', reason: 'API_STOPPED' });
   });
 
-  it('does not follow one that rings, or that it has left', () => {
+  it('is not followed when it rings, or was left', () => {
     for (const state of [begun(), consulting(), leaving()]) expect(playOn(state, [moved(LEG)]).state.wantedSide).toEqual(state.wantedSide);
   });
 
@@ -355,7 +355,7 @@ describe('what becomes of the other call', () => {
     for (const state of [TALKING, leaving()]) expect(done(playOn(state, [bye]))).not.toContainEqual(hangUp());
   });
 
-  it('goes on in another process only when it was joined', () => {
+  it('continues in another process only when it was joined', () => {
     expect(resumable(joined()).second).toMatchObject({ phase: 'joined', callId: LEG });
     for (const state of [begun(), consulting(), joining(), leaving()]) expect(resumable(state).second).toBeNull();
   });
@@ -367,7 +367,7 @@ describe('what becomes of the other call', () => {
   });
 });
 
-describe('a second leg', () => {
+describe('a second leg by itself', () => {
   const joins = { callId: 'c', legId: LEG, side: SIDE, briefing: null };
   const reserved: CallEvent = { type: 'leg-reserved', local: LOCAL, agentSideKey: null };
   const leg = (events: readonly CallEvent[], briefing: Briefing | null = null) =>
@@ -403,7 +403,7 @@ describe('a second leg', () => {
     const CONNECTED: CallEvent = { type: 'agent-connected' };
     const answered = (port: number): CallEvent => ({ type: 'dial-answered', sdp: sdp.replace(/m=audio \d+/, `m=audio ${String(port)}`) });
 
-    it('hands it to the caller, and sends nothing to whoever rings', () => {
+    it('passes it to the caller, and sends nothing to the callee', () => {
       const played = ringing([over(0), OPENED, CONNECTED]);
       expect(kinds(played.all).slice(-4)).toEqual(['notify-call', 'answer-from-carrier', 'open-leg', 'connect-agent']);
       expect(played.all.at(-1)).toEqual({ do: 'connect-agent', choice: 'early-media' });
@@ -425,17 +425,17 @@ describe('a second leg', () => {
     });
 
     it.each([
-      ['what is no answer', leg([offered(OUTSIDE, 0), rings('garbage')])],
-      ['what rtpengine refuses', ringing([{ type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 0 }])],
-      ['what the media thread refuses', ringing([over(0), { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null }])],
-      ['what its thread dies of', ringing([over(0), OPENED, { type: 'leg-lost' }])],
-    ])('goes on ringing without %s', (_what, played) => {
+      ['an invalid answer', leg([offered(OUTSIDE, 0), rings('garbage')])],
+      ['a refusal of rtpengine', ringing([{ type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 0 }])],
+      ['a refusal of the media thread', ringing([over(0), { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null }])],
+      ['the death of its thread', ringing([over(0), OPENED, { type: 'leg-lost' }])],
+    ])('keeps ringing when early media fails by %s', (_what, played) => {
       expect(played.state.name).toBe('Dialling');
       const { attempt } = playOn(played.state, [answered(41_000)]).state;
       expect(kinds(playOn(played.state, [answered(41_000), over(attempt)]).effects)).toEqual(['acknowledge', 'offer-to-carrier']);
     });
 
-    it('changes the leg that it opened to what was answered, before the briefing', () => {
+    it('changes the leg that it opened to the answer, before the briefing', () => {
       const early = ringing([over(0), OPENED, CONNECTED], { text: 'Kim', language: 'ENG' });
       const played = playOn(early.state, [answered(42_000), CONNECTED]);
       expect(kinds(played.all)).toEqual(['stop-timer', 'start-timer', 'connect-agent', 'answer-from-carrier']);
@@ -450,7 +450,7 @@ describe('a second leg', () => {
       expect(kinds(playOn(played.state, [OPENED]).effects)).toEqual(['change-leg', 'acknowledge', 'start-leg', 'keep']);
     });
 
-    it('is nobody’s in a call that an agent talks in', () => {
+    it('passes none on in a call that an agent talks in', () => {
       const played = playOn(startCall(LATE_FACTS, 60_000), [
         { type: 'placed' },
         PERMITTED,
@@ -474,7 +474,7 @@ describe('a second leg', () => {
     const moved: CallEvent = { type: 'side-changed', callId: LEG, side: { ...SIDE, rtpPort: 36_000 } };
     const portOf = ({ state }: Played) => state.wantedSide?.local.rtpPort;
 
-    it('says to the first call that the agent may talk, where the agent briefs', () => {
+    it('notifies the first call that the agent may talk, where the agent briefs', () => {
       const introduced = { do: 'notify-call', callId: 'c', event: { type: 'leg-consulting', callId: LEG } };
       expect(briefed('by-agent').all).toContainEqual(introduced);
       expect(kinds(briefed().all)).not.toContain('notify-call');
@@ -483,7 +483,7 @@ describe('a second leg', () => {
 
     it.each<readonly [string, CallEvent]>([
       ['the first call says so', { type: 'briefed' }],
-      ['the speaker is done', { type: 'hangup', reason: 'AGENT_HANGUP' }],
+      ['the speech has ended', { type: 'hangup', reason: 'AGENT_HANGUP' }],
     ])('joins the caller once %s, and not before', (_what, event) => {
       expect(portOf(briefed())).toBeUndefined();
       const played = playOn(briefed().state, [event]);
@@ -500,7 +500,7 @@ describe('a second leg', () => {
       expect(portOf(joined)).toBe(36_000);
     });
 
-    it('does not follow another call, and has nothing to join in a call of its own', () => {
+    it('does not follow another call, and joins nothing in a call of its own', () => {
       expect(portOf(playOn(briefed().state, [{ ...moved, callId: 'another' }, { type: 'briefed' }]))).toBe(35_000);
       for (const state of [TALKING, leg(TALKS.slice(0, 1), 'by-agent').state]) {
         const played = playOn(state, [{ type: 'briefed' }]);
@@ -512,12 +512,12 @@ describe('a second leg', () => {
   it.each<readonly [string, CallEvent, string, number | null]>([
     ['its trunk refused it', { type: 'dial-refused', status: 486, isLocal: false }, 'BUSY', 486],
     ['its relay is gone', { type: 'failed', reason: 'MEDIA_UNAVAILABLE', attempt: 0 }, 'MEDIA_UNAVAILABLE', null],
-  ])('says to the first call that %s', (_what, event, reason, status) => {
+  ])('notifies the first call that %s', (_what, event, reason, status) => {
     const told = { do: 'notify-call', callId: 'c', event: { type: 'leg-ended', callId: LEG, reason, status } };
     expect(leg([...(status === null ? [] : [offered(OUTSIDE, 0)]), event]).all).toContainEqual(told);
   });
 
-  it('[3264 §6] that answers in another format is ended, and the first call is told', () => {
+  it('[3264 §6] ends when it answers in another format, and notifies the first call', () => {
     const played = playOn(leg([offered(OUTSIDE, 0)]).state, [{ type: 'dial-answered', sdp: ANSWER }]);
     expect(kinds(played.effects).slice(-4)).toEqual(['acknowledge', 'bye', 'notify-call', 'finish']);
     expect(effect(played, 'notify-call')?.event).toMatchObject({ type: 'leg-ended', callId: LEG, reason: 'BAD_ANSWER' });

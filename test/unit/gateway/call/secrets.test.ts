@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { maskSecrets } from '../../../../src/gateway/call/secrets.js';
 
-describe('a text of a trace', () => {
+describe('the text of a trace', () => {
   it.each([
     ['Authorization: Digest username="a", response="s3cret"\r\nTo: x', 'Authorization: ***\r\nTo: x'],
     ['Proxy-Authorization : Digest response="s3cret",\r\n nonce="s3cret"\r\nTo: x', 'Proxy-Authorization : ***\r\nTo: x'],
@@ -22,7 +22,7 @@ describe('a text of a trace', () => {
     // No secrets.
     ['To: y\r\nX-Identity: a', 'To: y\r\nX-Identity: a'],
     ['say inline or crypto', 'say inline or crypto'],
-  ])('%j', (text, shown) => {
+  ])('hides the secrets of %j', (text, shown) => {
     expect(maskSecrets(text)).toBe(shown);
   });
 });

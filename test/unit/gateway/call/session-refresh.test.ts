@@ -36,7 +36,7 @@ const answered = (status: number, ...headers: string[]): void =>
   answer({ status, body: '', unanswered: null, raw: [`SIP/2.0 ${String(status)} X`, ...headers, '', ''].join('\r\n') });
 
 describe('a session of a placed call', () => {
-  it('[4028 §7.4] that we refresh gets an UPDATE before half the interval, each time', () => {
+  it('[4028 §7.4] gets an UPDATE before half the interval, each time, when we refresh it', () => {
     refresh.settled('100;refresher=uac', ALLOW, true);
     clock.advance(39_999);
     expect(sent).toEqual([]);
@@ -52,17 +52,17 @@ describe('a session of a placed call', () => {
   it.each([
     ['the peer refreshes', '100;refresher=uas', ALLOW, true],
     ['the peer asked, and refreshes', '100;refresher=uac', ALLOW, false],
-    ['nobody is named', '100', ALLOW, true],
+    ['the header names no refresher', '100', ALLOW, true],
     ['there is no timer', undefined, ALLOW, true],
-  ])('is left to others when %s', (_what, sessionExpires, allow, isOwnRequest) => {
+  ])('gets no UPDATE of ours when %s', (_what, sessionExpires, allow, isOwnRequest) => {
     refresh.settled(sessionExpires, allow, isOwnRequest);
     clock.advance(200_000);
     expect(sent).toEqual([]);
   });
 
   it.each([
-    ['takes none', 'INVITE, ACK'],
-    ['does not say what it takes', undefined],
+    ['accepts none', 'INVITE, ACK'],
+    ['does not list its methods', undefined],
   ])('[4028 §7.4] gets a re-INVITE in place of an UPDATE where the peer %s', (_what, allow) => {
     refresh.settled('100;refresher=uac', allow, true);
     clock.advance(40_000);
@@ -74,7 +74,7 @@ describe('a session of a placed call', () => {
     expect(sent[1]).toEqual({ 'Session-Expires': '200;refresher=uac', by: 'INVITE' });
   });
 
-  it('whose re-INVITE has to wait is asked for every 2 s; one that begins after the peer has settled it counts for nothing', () => {
+  it('retries a re-INVITE that has to wait every 2 s; one that begins after the peer’s own has no effect', () => {
     isBusy = true;
     refresh.settled('100;refresher=uac', 'INVITE', true);
     clock.advance(44_000);
@@ -89,7 +89,7 @@ describe('a session of a placed call', () => {
     expect(sent).toEqual([{ 'Session-Expires': '100;refresher=uac', by: 'INVITE' }]);
   });
 
-  it.each(['INVITE', 'INVITE, UPDATE'])('[3261 §14.1] goes again after a 491, when the glare is over: %s', (allow) => {
+  it.each(['INVITE', 'INVITE, UPDATE'])('[3261 §14.1] is refreshed again after a 491, once the glare is over: %s', (allow) => {
     refresh.settled('100;refresher=uac', allow, true);
     clock.advance(40_000);
     answered(491);
@@ -99,13 +99,13 @@ describe('a session of a placed call', () => {
     expect(sent).toHaveLength(2);
   });
 
-  it('[4028 §9] that the peer leaves to us is ours', () => {
+  it('[4028 §9] gets an UPDATE of ours when the peer leaves it to us', () => {
     refresh.settled('100;refresher=uas', ALLOW, false);
     clock.advance(40_000);
     expect(sent).toHaveLength(1);
   });
 
-  it('[4028 §7.4] whose interval is too small goes again with the one that the peer wants, once', () => {
+  it('[4028 §7.4] is refreshed again with the interval that a 422 requires, once', () => {
     refresh.settled('100;refresher=uac', ALLOW, true);
     clock.advance(40_000);
     answered(422, 'Min-SE: 300');
@@ -115,7 +115,7 @@ describe('a session of a placed call', () => {
     expect(sent).toHaveLength(2);
   });
 
-  it.each([408, 481, 488, 500])('is not asked again after %i: the SIP server sends its own', (status) => {
+  it.each([408, 481, 488, 500])('is not refreshed again after %i, since the SIP server handles that', (status) => {
     refresh.settled('100;refresher=uac', ALLOW, true);
     clock.advance(40_000);
     answered(status);
@@ -123,7 +123,7 @@ describe('a session of a placed call', () => {
     expect(sent).toHaveLength(1);
   });
 
-  it('that an earlier process had is refreshed soon, then as usual', () => {
+  it('is refreshed soon, then as usual, when an earlier process had it', () => {
     refresh.settled('100;refresher=uac', ALLOW, true, 2_500);
     clock.advance(2_499);
     expect(sent).toEqual([]);
@@ -138,7 +138,7 @@ describe('a session of a placed call', () => {
     expect(sent).toHaveLength(2);
   });
 
-  it('that was settled anew before the answer keeps what was settled', () => {
+  it('keeps an interval that was agreed again before the answer', () => {
     refresh.settled('100;refresher=uac', ALLOW, true);
     clock.advance(40_000);
     refresh.settled('100;refresher=uac', undefined, false);
@@ -147,7 +147,7 @@ describe('a session of a placed call', () => {
     expect(sent).toHaveLength(1);
   });
 
-  it('is left alone after the end of the call', () => {
+  it('is not refreshed after the end of the call', () => {
     refresh.settled('100;refresher=uac', ALLOW, true);
     refresh.stop();
     clock.advance(1_000_000);

@@ -3,7 +3,7 @@ import { Transcript } from '../../../../src/gateway/call/transcript.js';
 
 const said = (text: string, at_ms: number) => ({ speaker: 'agent', text, at_ms }) as const;
 
-it('is complete, partial, failed, or not there', () => {
+it('a transcript is complete, partial, failed, or missing', () => {
   const transcript = new Transcript();
   expect(transcript.notes).toEqual({ transcript: [], state: null, cause: null });
   transcript.add([said('Hello.', 0)], false);
@@ -16,7 +16,7 @@ it('is complete, partial, failed, or not there', () => {
   expect(failed.notes).toEqual({ transcript: [], state: 'failed', cause: 'no words' });
 });
 
-it('puts what a second agent says behind the first one, by its own times', () => {
+it('a transcript puts what a second agent says behind the first one, by its own times', () => {
   const transcript = new Transcript();
   transcript.begin(1_000);
   transcript.add([said('Two.', 900), said('One.', 100)], true);

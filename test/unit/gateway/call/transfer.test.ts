@@ -27,7 +27,7 @@ const failed = (status: number | null) => ({ type: 'transfer-progress', requestI
 const refused = (code: string): unknown => expect.objectContaining({ type: 'refused', requestId: 't1', request: 'transfer', code });
 
 describe('a transfer', () => {
-  it('is a REFER, and ends the call with TRANSFERRED when the target has answered', () => {
+  it('sends REFER, and ends the call with TRANSFERRED when the target has answered', () => {
     const refer = effect(playOn(talking, [asked()]), 'refer');
     expect(refer?.target).toEqual({ kind: 'number', number: TARGET });
     expect(told([asked(), answered(202)])).toEqual([{ type: 'transfer-progress', requestId: 't1', state: 'accepted', status: 202 }]);
@@ -48,9 +48,9 @@ describe('a transfer', () => {
     ['the REFER cannot be sent', [answered(null)], null],
     ['the target is busy', [answered(202), notified(100), notified(486, true)], 486],
     ['the carrier redirects', [answered(202), notified(302)], 302],
-    ['the carrier ends the subscription without a word', [answered(202), notified(null, true)], null],
-    ['the carrier says nothing', [answered(202), { type: 'timer', timer: 'transfer' } as const], null],
-  ])('that fails because %s is told, and the call goes on', (_what, events, status) => {
+    ['the carrier ends the subscription without a final status', [answered(202), notified(null, true)], null],
+    ['the carrier sends nothing', [answered(202), { type: 'timer', timer: 'transfer' } as const], null],
+  ])('reports its failure when %s, and the call continues', (_what, events, status) => {
     expect(told([asked(), ...events]).at(-1)).toEqual(failed(status));
     const { state } = playOn(talking, [asked(), ...events]);
     expect(state).toMatchObject({ name: 'Talking', transfer: null });
@@ -63,24 +63,24 @@ describe('a transfer', () => {
     expect(playOn(talking, [asked(), answered(202), notified(180)]).effects).toContainEqual(start);
   });
 
-  it('[3261 §12.2.1.2] asks whether the call is still there when the REFER gets 481 or 408', () => {
+  it('[3261 §12.2.1.2] sends a ping when the REFER gets 481 or 408', () => {
     for (const status of [481, 408]) expect(kinds(playOn(talking, [asked(), answered(status)]).effects)).toContain('ping');
     expect(kinds(playOn(talking, [asked(), answered(603)]).effects)).not.toContain('ping');
   });
 
-  it('is what happened when the carrier hangs up after it accepted, and not before', () => {
+  it('is the reason when the carrier hangs up after it accepted, and not before', () => {
     expect(playOn(talking, [asked(), answered(202), bye]).state.reason).toBe('TRANSFERRED');
     expect(playOn(talking, [asked(), bye]).state.reason).toBe('CALLER_HANGUP');
     expect(playOn(talking, [asked(), answered(202), notified(486, true), bye]).state.reason).toBe('CALLER_HANGUP');
   });
 
-  it('is refused while another is under way, before the call is in progress, and without a target', () => {
+  it('is refused while another is in progress, before the call is answered, and without a target', () => {
     expect(told([asked(), asked()])).toEqual([refused('TRANSFER_PENDING')]);
     expect(told([asked('nobody')])).toEqual([refused('TRANSFER_BAD_TARGET')]);
     expect(effect(play([...CALL.slice(0, 6), asked()]), 'notify-agent')?.answer).toEqual(refused('TRANSFER_TOO_EARLY'));
   });
 
-  it('goes to numbers of the agent’s transfer_list only, when it has one', () => {
+  it('is limited to the agent’s transfer_list, when it has one', () => {
     const agent = {
       ...DEFAULT_AGENT_SETTINGS,
       agent_id: 'a',
@@ -99,14 +99,14 @@ describe('a transfer', () => {
     expect(effect(playOn(state, [asked('+15550100301')]), 'notify-agent')?.answer).toEqual(refused('TRANSFER_NOT_ALLOWED'));
   });
 
-  it('[3265 §3.2.4] that does not exist: its NOTIFY gets 481', () => {
+  it('[3265 §3.2.4] gives a NOTIFY 481 when it does not exist', () => {
     for (const events of [[notified(200, true)], [asked(), answered(603), notified(200, true)]])
       expect(playOn(talking, events).effects).toEqual([{ do: 'reject', requestId: 7, reason: 'NO_DIALOG' }]);
     expect(playOn(talking, [bye, notified(200, true)]).effects).toEqual([{ do: 'reject', requestId: 7, reason: 'NO_DIALOG' }]);
   });
 });
 
-it('of the operator’s own, in place of an agent that failed, goes where the operator says', () => {
+it('may go anywhere that the operator says, as a stand-in for an agent that failed', () => {
   const standIn = { ...talking, agent: { choice: 'transfer', isConnected: true }, facts: { ...FACTS, transferPrefixes: [] } } as const;
   expect(effect(playOn(standIn, [asked('+33123456789')]), 'refer')).toMatchObject({ needs: 'nothing' });
   expect(kinds(playOn({ ...talking, facts: { ...FACTS, transferPrefixes: [] } }, [asked('+33123456789')]).effects)).toEqual([
@@ -132,7 +132,7 @@ describe('a REFER that counts as a call of the organization', () => {
     return { bench, withdrawn };
   }
 
-  it('is reserved without a trunk, and given back when the carrier refuses it', async () => {
+  it('is reserved without a trunk, and released when the carrier refuses it', async () => {
     const asked: DialRequest[] = [];
     const { withdrawn } = await refer((request) => {
       asked.push(request);
@@ -142,7 +142,7 @@ describe('a REFER that counts as a call of the organization', () => {
     expect(withdrawn).toEqual([asked[0]?.call.call_id]);
   });
 
-  it('does not leave without a reservation, and the agent is told', async () => {
+  it('is not sent without a reservation, and the agent gets the failure', async () => {
     const { bench } = await refer(() => Promise.resolve(err({ reason: 'DIAL_NOT_ALLOWED', detail: 'a limit is reached' })), 202);
     expect(bench.told).toEqual([{ type: 'transfer-progress', requestId: 't', state: 'failed', status: 403 }]);
     expect(bench.runner.trace.map(({ summary }) => summary)).toContainEqual(
@@ -151,7 +151,7 @@ describe('a REFER that counts as a call of the organization', () => {
   });
 });
 
-describe('the target of a transfer in a call that came in', () => {
+describe('the target of a transfer in an inbound call', () => {
   const hosts = ['PBX.example', '[2001:db8::1]'];
   const answerTo = (to: string, transferHosts: readonly string[] = hosts): string | undefined => {
     const { effects } = playOn({ ...talking, facts: { ...talking.facts, transferHosts } }, [asked(to)]);
@@ -163,7 +163,7 @@ describe('the target of a transfer in a call that came in', () => {
     'sips:pbx.example:5061;transport=tcp',
     'sip:x@[2001:db8::1]',
     'sip:+4930123456@pbx.example;user=phone',
-  ])('is %s where the operator listed its host, and nowhere else', (to) => {
+  ])('may be %s where the operator listed its host, and nowhere else', (to) => {
     expect(answerTo(to)).toBe('refer');
     expect(answerTo(to, [])).toBe('TRANSFER_NOT_ALLOWED');
     expect(answerTo(to, ['other.example', 'example', 'sip.pbx.example'])).toBe('TRANSFER_NOT_ALLOWED');
@@ -180,7 +180,7 @@ describe('the target of a transfer in a call that came in', () => {
       '+49110112',
       '+12113456789',
     ],
-  ])('is never %s', (to) => {
+  ])('may never be %s', (to) => {
     expect(answerTo(to)).toBe('TRANSFER_NOT_ALLOWED');
   });
 });
@@ -197,7 +197,7 @@ describe('the target of a transfer', () => {
     ['sip:sales@pbx.example', { kind: 'uri', uri: 'sip:sales@pbx.example' }],
     ['sips:pbx.example:5061;transport=tcp', { kind: 'uri', uri: 'sips:pbx.example:5061;transport=tcp' }],
     ['sip:7@[2001:db8::1]', { kind: 'uri', uri: 'sip:7@[2001:db8::1]' }],
-  ])('%s', (to, target) => {
+  ])('is read from %s', (to, target) => {
     expect(readTarget(to)).toEqual(target);
   });
 
@@ -218,7 +218,7 @@ describe('the target of a transfer', () => {
     'tel:03019988001;phone-context=+49',
     '\uff0b\uff14\uff19\uff13\uff10\uff11\uff12\uff13\uff14\uff15\uff16',
     'sip:\uff11\uff11\uff12@pbx.example',
-  ])('%j is none', (to) => {
+  ])('is not read from %j', (to) => {
     expect(readTarget(to)).toBeUndefined();
   });
 
@@ -231,7 +231,7 @@ describe('the target of a transfer', () => {
     expect(listedNumbers(list)).toEqual([TARGET]);
   });
 
-  it('is limited by a list with entries alone, and to nothing by one that holds no number', () => {
+  it('is limited only by a list with entries, and to nothing by one without a number', () => {
     for (const list of [null, undefined, [], {}]) expect(listedNumbers(list)).toBeNull();
     expect(listedNumbers(['sales', '+49(0)3019988001'])).toEqual([]);
     expect(doubtfulNumbers(['sales', '12', TARGET, { name: 'Desk', number: '+49(0)3019988001' }, '+49 30 123456'])).toEqual([
@@ -256,7 +256,7 @@ describe('a NOTIFY of a transfer', () => {
       { body: '', contentType: undefined, subscriptionState: 'terminated' },
       { status: null, isLast: true },
     ],
-  ])('%j', (change, value) => {
+  ])('is read with %j', (change, value) => {
     expect(readReferProgress({ ...notify, ...change })).toEqual({ ok: true, value });
   });
 
@@ -265,7 +265,7 @@ describe('a NOTIFY of a transfer', () => {
     [{ body: '', contentType: undefined }, 'BAD_BODY'],
     [{ body: 'INVITE sip:x SIP/2.0' }, 'MALFORMED_REQUEST'],
     [{ body: 'SIP/2.0 2000 OK' }, 'MALFORMED_REQUEST'],
-  ])('%j cannot be read', (change, error) => {
+  ])('is rejected with %j', (change, error) => {
     expect(readReferProgress({ ...notify, ...change })).toEqual({ ok: false, error });
   });
 });
@@ -275,6 +275,6 @@ it.each([
   ['sips:a:b@192.0.2.1:5061;transport=tls', '192.0.2.1'],
   ['sip:a@[2001:db8::1]:5061', '[2001:db8::1]'],
   ['tel:+15550100300', undefined],
-])('the host of %s', (uri, host) => {
+])('hostOf reads the host of %s', (uri, host) => {
   expect(hostOf(uri)).toBe(host);
 });

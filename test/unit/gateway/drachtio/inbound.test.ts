@@ -3,7 +3,7 @@ import type { SrfApp } from '../../../../src/gateway/ports/signalling.js';
 import { playedInbound } from '../../../support/played-services.js';
 import { VirtualClock } from '../../../support/virtual-clock.js';
 
-it('a SIP server that does not take us is named, with its setting, what happened, and what to look at', async () => {
+it('the log names a SIP server that refuses the gateway, with its setting, the error, and what to check', async () => {
   const clock = new VirtualClock();
   let lost: (error: Error) => void = () => undefined;
   const ignore = (): void => undefined;

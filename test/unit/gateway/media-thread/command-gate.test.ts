@@ -11,7 +11,7 @@ function gated(): { readonly gate: CommandGate; readonly seen: string[] } {
   return { gate, seen };
 }
 
-it('holds what needs agents, and what follows in the same call, until they are loaded; everything else goes at once', () => {
+it('the gate holds commands that need agents, and later ones of the same call, until agents are loaded', () => {
   const { gate, seen } = gated();
   for (const command of [of('reserve', 'a'), of('connect-agent', 'a'), of('start', 'b'), of('start', 'a'), of('close', 'a')])
     gate.take(command);
@@ -23,7 +23,7 @@ it('holds what needs agents, and what follows in the same call, until they are l
   expect(seen.at(-1)).toBe('connect-agent c');
 });
 
-it('carries nothing out after the thread was shut down', () => {
+it('the gate carries nothing out after the thread was shut down', () => {
   const { gate, seen } = gated();
   gate.take(of('connect-agent', 'a'));
   gate.take({ type: 'shut-down' });

@@ -20,8 +20,8 @@ function watched(work: (watch: AnswererWatch) => void): readonly [AnswererEvent,
 
 const PERSON = [[{ type: 'verdict', answerer: 'person' }, true]];
 
-describe('who answered is found in packets', () => {
-  it('of a side that stops sending after a word, whose timestamps wrap', () => {
+describe('the answerer watch', () => {
+  it('decides from packets of a side that stops sending after a word, whose timestamps wrap', () => {
     const events = watched((watch) => {
       for (const { timestamp, offset } of packets(0xffff_ff00)) {
         watch.hear('PCMA', 1, timestamp, voice, offset, PACKET);
@@ -32,7 +32,7 @@ describe('who answered is found in packets', () => {
     expect(events).toEqual(PERSON);
   });
 
-  it('that are lost, doubled or late: time goes on by their timestamps', () => {
+  it('decides from packets that are lost, doubled or late, by their timestamps', () => {
     const events = watched((watch) => {
       for (const { timestamp, offset } of packets(1_000)) {
         if (offset === 5 * PACKET) continue;
@@ -45,7 +45,7 @@ describe('who answered is found in packets', () => {
     expect(events).toEqual(PERSON);
   });
 
-  it('of 30 ms', () => {
+  it('decides from packets of 30 ms', () => {
     const events = watched((watch) => {
       for (let at = 0; at + 240 <= voice.length; at += 240) watch.hear('PCMA', 1, at, voice, at, 240);
       watch.pass(0, 80);

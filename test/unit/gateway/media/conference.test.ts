@@ -105,7 +105,7 @@ function expectLevels(levels: Partial<ReturnType<typeof heard>>): void {
 }
 
 describe('a conference', () => {
-  it('begins with the ACK of the party: agent and party talk, the caller hears music, nobody else hears the caller', () => {
+  it('begins with the ACK of the party: agent and party talk, and the caller hears music', () => {
     talk(1_000);
     expectLevels({ caller: SAYS.agent, agent: SAYS.caller });
     other.leg.start();
@@ -117,7 +117,7 @@ describe('a conference', () => {
     expect([caller.sent.length, other.sent.length]).toEqual([50, 50]);
   });
 
-  it('of three: each hears the other two, and not itself', () => {
+  it('of three lets each hear the other two, and not itself', () => {
     other.leg.start();
     caller.leg.setThreeWay(true);
     talk(1_000);
@@ -129,7 +129,7 @@ describe('a conference', () => {
     expectLevels({ party: SAYS.agent, agent: SAYS.party });
   });
 
-  it('ends with the leg of the party: caller and agent have each other', () => {
+  it('ends with the leg of the party: caller and agent hear each other', () => {
     other.leg.start();
     talk(500);
     party.close();
@@ -138,7 +138,7 @@ describe('a conference', () => {
     expectLevels({ caller: SAYS.agent, agent: SAYS.caller });
   });
 
-  it('goes on for the agent and the party while the caller’s carrier holds', () => {
+  it('continues for the agent and the party while the caller’s carrier holds', () => {
     other.leg.start();
     caller.leg.setDirection('sendonly');
     talk(1_000);
@@ -154,7 +154,7 @@ describe('a conference', () => {
     expect(levelOf(other.sent.at(-1), 'PCMA')).toBeLessThan(16);
   });
 
-  it('hands digits of the party to the agent', () => {
+  it('passes digits of the party to the agent', () => {
     other.leg.start();
     party.digit(5);
     expect(digits).toEqual([5]);
@@ -166,7 +166,7 @@ describe('a conference', () => {
 });
 
 describe('hold music', () => {
-  it('is heard, not loud, and goes on without a pause', () => {
+  it('is audible, not loud, and continues without a pause', () => {
     const music = new HoldMusic();
     const samples = new Int16Array(160);
     let quietFrames = 0;

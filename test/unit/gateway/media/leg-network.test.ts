@@ -102,7 +102,7 @@ describe('a media leg behind a network', () => {
       'loss, reordering and packets that come twice',
       { lossRate: 0.02, reorderRate: 0.02, duplicateRate: 0.02, jitter: { kind: 'normal', sigmaMs: 5 } },
     ],
-  ])('[3550 §6.4.1 §A.3 §A.8] reports what the network really did: %s', (_what, network) => {
+  ])('[3550 §6.4.1 §A.3 §A.8] reports what the network did: %s', (_what, network) => {
     const { sent, arrivals, told, figures } = run(10 * MINUTE, network, 2);
     expect(told.length).toBeGreaterThan(60);
     let [lostBefore, expectedBefore] = [0, 0];
@@ -121,7 +121,7 @@ describe('a media leg behind a network', () => {
     expect(figures.packetsReceived).toBe(arrivals.length);
   });
 
-  it('keeps what it reported as samples of how the call sounded', () => {
+  it('keeps its reports as samples of the call’s quality', () => {
     const { told, figures } = run(5 * MINUTE, { lossRate: 0.05, meanLossBurst: 3 }, 3);
     // The last report is said with the BYE.
     expect(figures.samples).toHaveLength(told.length);

@@ -50,7 +50,7 @@ function openLeg(media: LegMedia = PLAIN, mediaTimeoutMs = 30_000) {
   return { clock, leg, rtp, rtcp, events, heard, digits };
 }
 
-describe('media leg in virtual time', () => {
+describe('a media leg in virtual time', () => {
   it('sends a frame each 20 ms from start on, with the marker on the first, sequence and timestamp in step', () => {
     const { clock, leg, rtp } = openLeg();
     clock.advance(1_000);
@@ -67,7 +67,7 @@ describe('media leg in virtual time', () => {
     });
   });
 
-  it('a process that stood still heard nothing meanwhile: the watchdog begins anew', () => {
+  it('restarts its watchdog after its process was suspended', () => {
     const { clock, leg, events } = openLeg(PLAIN, 300);
     leg.start();
     for (let i = 0; i < 10; i += 1) {
@@ -81,7 +81,7 @@ describe('media leg in virtual time', () => {
     expect(events.at(-1)).toEqual({ type: 'media-timeout' });
   });
 
-  it('[3389] comfort noise, unknown payload types and a telephone-event are not heard as audio, but keep the watchdog quiet', () => {
+  it('[3389] plays no comfort noise, unknown payload type or telephone-event as audio, but its watchdog counts them', () => {
     const { clock, leg, heard, events } = openLeg(PLAIN, 300);
     leg.start();
     const payloadTypes = [13, 96, 101, 127];
@@ -96,7 +96,7 @@ describe('media leg in virtual time', () => {
     expect(events.at(-1)).toEqual({ type: 'media-timeout' });
   });
 
-  it('the watchdog counts from start, rests while held, begins anew afterwards, and speaks once', () => {
+  it('starts its watchdog at start, pauses it while held, restarts it afterwards, and reports once', () => {
     const { clock, leg, events } = openLeg(PLAIN, 1_000);
     clock.advance(5_000);
     leg.start();
@@ -112,7 +112,7 @@ describe('media leg in virtual time', () => {
     expect(events).toHaveLength(1);
   });
 
-  it('the watchdog takes RTCP for a sign of life, and watches no peer whose direction promises no packets', () => {
+  it('accepts RTCP as a sign of life, and watches no peer whose direction promises no packets', () => {
     const { clock, leg, events } = openLeg(PLAIN, 1_000);
     leg.start();
     for (let report = 0; report < 10; report += 1) {
@@ -141,7 +141,7 @@ describe('media leg in virtual time', () => {
     }
   }
 
-  it('[3550 §6.4.1] says once that media is dead when sender reports claim packets of which none arrive, and again after some arrived', () => {
+  it('[3550 §6.4.1] reports dead media once when sender reports claim packets of which none arrive, and again after some did', () => {
     const opened = openLeg(PLAIN, 60_000);
     opened.leg.start();
     talk(opened, 2, () => true);
@@ -153,7 +153,7 @@ describe('media leg in virtual time', () => {
     expect(opened.events.slice(2)).toEqual([{ type: 'media-dead' }]);
   });
 
-  it('takes sender reports that claim packets of which none arrive for no sign of life', () => {
+  it('does not accept sender reports as a sign of life that claim packets of which none arrive', () => {
     const opened = openLeg(PLAIN, 12_000);
     opened.leg.start();
     talk(opened, 1, () => true);
@@ -161,7 +161,7 @@ describe('media leg in virtual time', () => {
     expect(opened.events.slice(1)).toEqual([{ type: 'media-dead' }, { type: 'media-timeout' }]);
   });
 
-  it('takes sender reports of a silent peer for a sign of life, and claims of a peer that it holds for nothing', () => {
+  it('accepts sender reports of a silent peer as a sign of life, and ignores claims of a peer that it holds', () => {
     const { clock, leg, events } = openLeg(PLAIN, 12_000);
     leg.start();
     for (let round = 0; round < 8; round += 1) {
@@ -176,7 +176,7 @@ describe('media leg in virtual time', () => {
     expect(events).toEqual([]);
   });
 
-  it('does not say that media is dead when a process that stood still reads the report before the packets', () => {
+  it('does not report dead media when a suspended process reads the report before the packets', () => {
     const opened = openLeg(PLAIN, 60_000);
     const { clock, leg, events } = opened;
     leg.start();
@@ -188,7 +188,7 @@ describe('media leg in virtual time', () => {
     expect(events).toEqual([{ type: 'media-started' }]);
   });
 
-  it('sends to a peer that only listens', () => {
+  it('sends to a peer that is recvonly', () => {
     const { clock, leg, rtp } = openLeg();
     leg.setDirection('recvonly');
     leg.start();
@@ -196,7 +196,7 @@ describe('media leg in virtual time', () => {
     expect(rtp.length).toBeGreaterThanOrEqual(50);
   });
 
-  it('[3264 §5.1] hears and speaks G.711 under the payload type that was agreed, and the static types as well', () => {
+  it('[3264 §5.1] hears and sends G.711 under the agreed payload type, and hears the static types as well', () => {
     const { clock, leg, rtp, heard } = openLeg({ ...PLAIN, codec: 'PCMA', payloadType: 97 });
     leg.start();
     for (const [index, payloadType] of [97, 8, 0].entries()) {
@@ -211,7 +211,7 @@ describe('media leg in virtual time', () => {
     expect(new Set(rtp.map(({ packet }) => packet[1]! & 0x7f))).toEqual(new Set([97]));
   });
 
-  it('[3264 §8.3.2] changes codec and payload types in mid-call; the agent does not notice', () => {
+  it('[3264 §8.3.2] changes codec and payload types in mid-call, unnoticed by the agent', () => {
     const { clock, leg, rtp, heard, digits } = openLeg();
     leg.start();
     const speak = (from: number, payloadType: number, byte: number): void => {
@@ -238,7 +238,7 @@ describe('media leg in virtual time', () => {
     expect(digits).toEqual([3]);
   });
 
-  it('a digit whose end packets are lost reaches the agent by the tick alone, before start too', () => {
+  it('passes a digit whose end packets are lost to the agent by the tick alone, before start too', () => {
     const { clock, leg, digits, events } = openLeg();
     leg.receiveRtp(rtpPacket({ sequenceNumber: 1, payloadType: 101, rtpTimestamp: 5, payload: telephoneEvent(8, 160) }));
     clock.advance(300);
@@ -247,7 +247,7 @@ describe('media leg in virtual time', () => {
     expect(leg.figures().digitsReceived).toBe(1);
   });
 
-  it('counts the frames that were not sent in their 20 ms, from start on', () => {
+  it('counts the frames that were not sent within 20 ms, from start on', () => {
     const { leg, rtp } = openLeg();
     leg.tick(0, 3);
     leg.start();
@@ -258,7 +258,7 @@ describe('media leg in virtual time', () => {
     expect([rtp.length, leg.close().framesLate]).toEqual([5, 9]);
   });
 
-  it('[3550 §8.2] goes on hearing when the SSRC changes in mid-call, and the figures cover both sources', () => {
+  it('[3550 §8.2] keeps hearing when the SSRC changes in mid-call, and its figures cover both sources', () => {
     const { clock, leg, heard } = openLeg();
     leg.start();
     for (let i = 0; i < 60; i += 1) {
@@ -270,7 +270,7 @@ describe('media leg in virtual time', () => {
     expect(leg.close()).toMatchObject({ packetsReceived: 59, packetsLost: 1, firstAudioMs: 0 });
   });
 
-  it('[3550 §6.4] reports SR every 2.5 to 7.5 s after an early first one, and BYE at the close; none while held', () => {
+  it('[3550 §6.4] sends SR every 2.5 to 7.5 s after an early first one, and BYE at the close; none while held', () => {
     const { clock, leg, rtcp } = openLeg();
     leg.start();
     clock.advance(1_020);
@@ -288,7 +288,7 @@ describe('media leg in virtual time', () => {
     expect(parsed.ok && parsed.value.map((packet) => packet.type)).toEqual(['SR', 'SDES', 'BYE']);
   });
 
-  it('[3711 §3] with SRTP, packets and reports go out encrypted and only authentic ones come in, once', () => {
+  it('[3711 §3] encrypts packets and reports with SRTP, and accepts only authentic ones, once', () => {
     const srtp = { send: generateSrtpKey(), receive: generateSrtpKey() };
     const { clock, leg, rtp, rtcp, events } = openLeg({ ...PLAIN, srtp });
     const sender = new SrtpSession(srtp.receive, 'send');
@@ -318,7 +318,7 @@ describe('media leg in virtual time', () => {
     return packet;
   };
 
-  it('[4568 §7.1.4] takes packets under a new key of the peer once it is told, and none under the old one', () => {
+  it('[4568 §7.1.4] accepts packets under a new key of the peer, and none under the old one', () => {
     const srtp = { send: generateSrtpKey(), receive: generateSrtpKey() };
     const { clock, leg, rtp } = openLeg({ ...PLAIN, srtp });
     const before = new SrtpSession(srtp.receive, 'send');
@@ -342,7 +342,7 @@ describe('media leg in virtual time', () => {
     expect(new Set(rtp.map(({ packet }) => packet.readUInt32BE(8))).size).toBe(1);
   });
 
-  it('goes on in SRTP as a new source where plain RTP was, and back', () => {
+  it('changes from plain RTP to SRTP as a new source, and back', () => {
     const { clock, leg, rtp } = openLeg({ ...PLAIN, carrierSuite: 'AES_CM_128_HMAC_SHA1_80' });
     leg.start();
     clock.advance(100);
@@ -370,14 +370,14 @@ describe('media leg in virtual time', () => {
     expect(leg.figures().packetsSent).toBe(numbers.length);
   });
 
-  it('takes a digit that signalling told once, and not again as telephone-event', () => {
+  it('reports a digit that came by signalling once, and not again as telephone-event', () => {
     const { leg, events } = openLeg();
     leg.takeDigit(5, 160);
     expect(events).toEqual([{ type: 'digit', event: 5, durationMs: 160 }]);
     expect(leg.figures().digitsReceived).toBe(1);
   });
 
-  it('takes nothing after the close and says nothing more', () => {
+  it('accepts nothing after the close and sends nothing more', () => {
     const { clock, leg, rtp, events } = openLeg();
     leg.start();
     clock.advance(100);
@@ -390,7 +390,7 @@ describe('media leg in virtual time', () => {
     expect(leg.close()).toEqual(figures);
   });
 
-  it('refuses a datagram of 3,000 bytes and one that is no RTP', () => {
+  it('refuses a datagram of 3,000 bytes and one that is not RTP', () => {
     const { leg, events } = openLeg();
     expect(leg.receiveRtp(Buffer.alloc(3_000, 0x80))).toBe('not-rtp');
     expect(leg.receiveRtp(Buffer.from('GET / HTTP/1.1'))).toBe('not-rtp');
@@ -399,7 +399,7 @@ describe('media leg in virtual time', () => {
   });
 });
 
-describe('slot clock', () => {
+describe('the slot clock', () => {
   it('spreads members over the frame, ticks each every 20 ms, and has no timer without members', () => {
     const clock = new VirtualClock();
     const late: number[] = [];
@@ -475,9 +475,9 @@ describe('slot clock', () => {
 
   it.each([
     [19, 'ticks at once'],
-    [20, 'lets sockets be read first: what they got belongs to the due frame'],
-    [45, 'the same'],
-  ])('woken %i ms late %s', (lateMs) => {
+    [20, 'lets sockets be read first, since what they got belongs to the due frame'],
+    [45, 'lets sockets be read first, too'],
+  ])('wakes %i ms late and %s', (lateMs) => {
     let nowMs = 0;
     let timer = { delayMs: 0, fire: (): void => undefined };
     const setTimer = (delayMs: number, fire: () => void) => ((timer = { delayMs, fire }), () => undefined);

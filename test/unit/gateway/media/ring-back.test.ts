@@ -20,7 +20,7 @@ describe('the ring-back tone', () => {
     expect(crossings).toBeLessThanOrEqual(426);
   });
 
-  it('[3960 §3.2] gives way to early media from its first packet on, pauses included, and comes back when that ends', () => {
+  it('[3960 §3.2] gives way to early media from its first packet on, pauses included, and returns when that ends', () => {
     const ringBack = new RingBack();
     const next = (): Uint8Array => {
       const payload = new Uint8Array(160).fill(SILENCE);

@@ -6,8 +6,8 @@ import { packetStream, simulate } from '../../../support/media/simulated-network
 const COUNT = 50_000;
 const SENT = packetStream(COUNT);
 
-describe('simulated network', () => {
-  it('is perfect unless told otherwise, and the same for the same seed', () => {
+describe('the simulated network', () => {
+  it('is perfect by default, and the same for the same seed', () => {
     expect(simulate(SENT.slice(0, 3), {}, 1)).toEqual([
       { arrivalMs: 20, index: 0 },
       { arrivalMs: 40, index: 1 },
@@ -18,7 +18,7 @@ describe('simulated network', () => {
     expect(simulate(SENT, rough, 5)).not.toEqual(simulate(SENT, rough, 6));
   });
 
-  it.each([1, 4])('loses as many as it should, %i in a row on average', (meanLossBurst) => {
+  it.each([1, 4])('loses as many packets as configured, %i in a row on average', (meanLossBurst) => {
     const arrived = new Set(simulate(SENT, { lossRate: 0.05, meanLossBurst }, 3).map(({ index }) => index));
     const lost = SENT.flatMap((_, index) => (arrived.has(index) ? [] : [index]));
     const bursts = lost.filter((index) => arrived.has(index - 1)).length;
@@ -28,7 +28,7 @@ describe('simulated network', () => {
     expect(simulate(SENT, { lossRate: 1 }, 3)).toEqual([]);
   });
 
-  it('reorders neighbours and doubles packets as often as it should', () => {
+  it('reorders neighbours and doubles packets as often as configured', () => {
     const reordered = simulate(SENT, { reorderRate: 0.02 }, 3);
     const swaps = reordered.filter(({ index }, i) => index > (reordered[i + 1]?.index ?? Infinity)).length;
     expect(swaps / COUNT).toBeCloseTo(0.02, 2);
@@ -49,7 +49,7 @@ describe('simulated network', () => {
     expect(queued.map(({ index }) => index)).toEqual(SENT.map((_, index) => index));
   });
 
-  it('a sender whose clock is fast by 100 ppm is 360 ms ahead after an hour', () => {
+  it('makes a sender whose clock is fast by 100 ppm 360 ms early after an hour', () => {
     const hour = packetStream(180_001);
     expect(simulate(hour, { driftPpm: 100 }, 1).at(-1)!.arrivalMs).toBeCloseTo(3_600_020 - 360, 0);
     expect(simulate(hour, { driftPpm: -100 }, 1).at(-1)!.arrivalMs).toBeCloseTo(3_600_020 + 360, 0);

@@ -25,14 +25,14 @@ function watched(script: string, codec: AudioCodec = 'PCMU'): TurnWatch {
 const times = (who: string, count: number): string => who.repeat(count);
 
 describe('the turns of a call', () => {
-  it.each(['PCMU', 'PCMA'] as const)('a delay is from the end of the caller’s speech to the agent’s first audio, in %s', (codec) => {
+  it.each(['PCMU', 'PCMA'] as const)('have the delay from the end of the caller’s speech to the agent’s first audio, in %s', (codec) => {
     const turn = `${times('c', 20)}${times('n', 30)}${times('a', 40)}${times('.', 20)}`;
     const watch = watched(`${times('.', 5)}aaaaa${times('.', 20)}${turn}${turn}`, codec);
     expect(watch.firstAudioMs).toBe(100);
     expect(watch.delaysMs).toEqual([620, 620]);
   });
 
-  it('a click is no speech, a short pause of the agent no turn, and an interruption of the caller no answer', () => {
+  it('count no click as speech, no short pause of the agent as a turn, and no interruption as an answer', () => {
     expect(watched(`cc${times('.', 30)}${times('a', 10)}`).delaysMs).toEqual([]);
     expect(watched(`${times('c', 10)}${times('.', 20)}aaaa${times('c', 6)}${times('.', 4)}aaaa`).delaysMs).toEqual([420]);
     expect(watched(`${times('c', 10)}${times('b', 10)}`).delaysMs).toEqual([]);

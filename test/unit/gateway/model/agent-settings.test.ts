@@ -11,7 +11,7 @@ describe('settings without effect', () => {
   const without = (settings: Partial<AgentSettings>, hasPathways = true) =>
     fieldsWithoutEffect({ ...DEFAULT_AGENT_SETTINGS, provider: by('elevenlabs'), ...settings }, hasPathways);
 
-  it('are those that are set and that the provider decides itself', () => {
+  it('are those that are set although the provider decides them itself', () => {
     expect(without({ prompt: 'Hello', model: 'turbo', interruption_threshold: 50 })).toEqual([
       { field: 'model', how: '`provider.model` is the id of the agent, which has its model' },
       { field: 'interruption_threshold', how: 'the agent has its own' },
@@ -20,11 +20,11 @@ describe('settings without effect', () => {
     expect(without({})).toEqual([]);
   });
 
-  it('are none without a provider', () => {
+  it('do not exist without a provider', () => {
     expect(without({ provider: null, model: 'turbo', pathway_id: 'p', dynamic_data: { any: 1 } }, false)).toEqual([]);
   });
 
-  it('are dynamic data in another form, and pathways that are nowhere', () => {
+  it('include dynamic data in another form, and pathways without a URL', () => {
     expect(without({ dynamic_data: { any: 1 } })).toEqual([{ field: 'dynamic_data', how: 'it is not in the form of requests' }]);
     expect(without({ dynamic_data: { url: 'https://x.example', response_data: { a: '$.a' } } })).toEqual([]);
     expect(without({ pathway_id: 'p' }, false)).toEqual([{ field: 'pathway_id', how: 'the organization has no pathway-url' }]);
@@ -33,7 +33,7 @@ describe('settings without effect', () => {
   });
 });
 
-describe('texts of an agent', () => {
+describe('the texts of an agent', () => {
   const filled = (prompt: string | null, value: unknown) => fillTexts({ prompt, first_sentence: null }, new Map([['a', value]])).prompt;
 
   it.each([
@@ -43,7 +43,7 @@ describe('texts of an agent', () => {
     ['<{{a}}>', undefined, '<>'],
     ['{{b}} {a} {{a b}}', 'x', '{{b}} {a} {{a b}}'],
     [null, 'x', null],
-  ])('%j with %j', (prompt, value, text) => {
+  ])('fill %j with %j', (prompt, value, text) => {
     expect(filled(prompt, value)).toBe(text);
   });
 
@@ -52,7 +52,7 @@ describe('texts of an agent', () => {
   });
 });
 
-describe('a tool', () => {
+describe('a tool definition', () => {
   const isTool = (fields: object) => toolDefinition.safeParse({ ...TOOL, ...fields }).success;
   const named = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`x${String(n)}`, 'y']));
 
@@ -73,7 +73,7 @@ describe('a tool', () => {
     expect(isTool({ url })).toBe(isValid);
   });
 
-  it('has 50 headers at most, and 65,536 bytes of template', () => {
+  it('may have 50 headers, and 65,536 bytes of template', () => {
     expect([isTool({ headers: named(50) }), isTool({ headers: named(51) })]).toEqual([true, false]);
     const ofBytes = (bytes: number) => ({ body: { a: 'y'.repeat(bytes - '{"a":""}'.length) } });
     expect([isTool(ofBytes(65_536)), isTool(ofBytes(65_537)), isTool({ body: { a: 'é'.repeat(32_768) } })]).toEqual([true, false, false]);
@@ -86,7 +86,7 @@ describe('a tool', () => {
   });
 });
 
-it('after an agent’s release its transcript, its analysis and its tokens still count', () => {
+it('the transcript, analysis and tokens of an agent still count after its release', () => {
   const asks = (type: string) => isNote({ type: 'agent-request', request: { type } } as LegEvent);
   expect([asks('transcript'), asks('analysis'), asks('transfer')]).toEqual([true, true, false]);
   expect([isNote({ type: 'provider-tokens', tokens: 1 }), isNote({ type: 'agent-lost' })]).toEqual([true, false]);

@@ -26,12 +26,12 @@ describe('an analysis', () => {
     ['YYYY-MM-DDTHH:mm:ssZ', ['2026-01-01T00:00:00Z'], ['2026-01-01 00:00:00Z']],
     ['how the caller felt', ['fine', 7, true], [{}, []]],
     ['EMAIL ', ['ann@a.example'], ['ann']],
-  ])('of the kind %j', (kind, right, wrong) => {
+  ])('has a value of the kind %j', (kind, right, wrong) => {
     for (const value of right) expect([value, isKept(kind, value)]).toEqual([value, true]);
     for (const value of wrong) expect([value, isKept(kind, value)]).toEqual([value, false]);
   });
 
-  it('keeps what is right and names what is not', () => {
+  it('keeps what is valid and names what is not', () => {
     const schema = { name: 'string', age: 'integer', mail: 'email' };
     expect(checkAnalysis(schema, { name: 'Ann', age: 'old', mail: null, shoes: 40, toString: 'x' })).toEqual({
       kept: { name: 'Ann', mail: null },
@@ -39,7 +39,7 @@ describe('an analysis', () => {
     });
   });
 
-  it('is whatever the agent says without a schema', () => {
+  it('may be anything without a schema', () => {
     expect(checkAnalysis(null, { any: { thing: [1] } })).toEqual({ kept: { any: { thing: [1] } }, wrong: {} });
   });
 });

@@ -12,7 +12,7 @@ const DIALLING: Dialling = {
   per_trunk: {},
 };
 
-describe('what a placed call costs', () => {
+describe('the cost of a placed call', () => {
   it.each([
     [-1, 0],
     [0, 0],
@@ -20,7 +20,7 @@ describe('what a placed call costs', () => {
     [60_000, 1],
     [60_001, 2],
     [600_000, 10],
-  ])('after %i ms, %i minutes', (talkedMs, minutes) => {
+  ])('after %i ms is that of %i minutes', (talkedMs, minutes) => {
     expect(costMicros(20_000, talkedMs)).toBe(20_000 * minutes);
   });
 
@@ -28,7 +28,7 @@ describe('what a placed call costs', () => {
     expect([microsOf(0.02), microsOf(0.000_000_4), microsOf(0.1 + 0.2)]).toEqual([20_000, 0, 300_000]);
   });
 
-  it('is reserved for its longest, on the day of UTC, and on its trunk where trunks have limits', () => {
+  it('is reserved for its maximum duration, on the day of UTC, and on its trunk where trunks have limits', () => {
     const permit = { microsPerMinute: 20_000, reservedMicros: 40_000, day: '2026-01-31' };
     const nowMs = Date.parse('2026-01-31T23:59:59.999Z');
     expect(dialPermit(0.02, 61_000, nowMs)).toEqual(permit);
@@ -61,7 +61,7 @@ describe('the limit on providers that one more session would exceed', () => {
     expect(brokenProviderLimit({ ...NONE, ...limits }, { ...NO_PROVIDER_USAGE, ...below })).toBeNull();
   });
 
-  it('is none without limits, and 0 lets none through', () => {
+  it('does not exist without limits, and 0 admits no session', () => {
     expect(brokenProviderLimit(NONE, { sessions: 1e9, milliseconds: 1e9, tokens: 1e9 })).toBeNull();
     for (const name of ['max_provider_sessions', 'max_provider_minutes_per_day', 'max_provider_tokens_per_day']) {
       expect(brokenProviderLimit({ ...NONE, [name]: 0 }, NO_PROVIDER_USAGE)).not.toBeNull();

@@ -5,13 +5,13 @@ describe('a number in E.164 form', () => {
   it.each([
     ['with a plus', '+15550100100', '+15550100100'],
     ['without one', '15550100100', '+15550100100'],
-    ['whose plus a query string turned into a space', ' 15550100100', '+15550100100'],
+    ['with a plus that a query string turned into a space', ' 15550100100', '+15550100100'],
     ['[3966 §5.1.1] with separators', '+1-(555).010.0100', '+15550100100'],
-    ['of 7 digits', '+1234567', '+1234567'],
-    ['of 15 digits', '+123456789012345', '+123456789012345'],
-    ['whose area code is in parentheses', '+49(30)19988001', '+493019988001'],
-    ['whose country has numbers that begin with 0', '+390612345678', '+390612345678'],
-  ])('is read %s', (_what, text, number) => {
+    ['with 7 digits', '+1234567', '+1234567'],
+    ['with 15 digits', '+123456789012345', '+123456789012345'],
+    ['with its area code in parentheses', '+49(30)19988001', '+493019988001'],
+    ['of a country whose numbers begin with 0', '+390612345678', '+390612345678'],
+  ])('is read when it comes %s', (_what, text, number) => {
     expect(parseE164(text)).toBe(number);
   });
 
@@ -42,7 +42,7 @@ describe('a number in E.164 form', () => {
     '+\uff11\uff15\uff15\uff15\uff10\uff11\uff10\uff10\uff11\uff10\uff10',
     '+\u0661\u0665\u0665\u0665\u0660\u0661\u0660\u0660\u0661\u0660\u0660',
     '+1555\u200b0100100',
-  ])('is not %j', (text) => {
+  ])('is not read from %j', (text) => {
     expect(parseE164(text)).toBeUndefined();
   });
 });

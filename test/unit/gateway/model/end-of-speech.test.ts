@@ -15,14 +15,14 @@ it.each([
   [0, 250],
   [49.5, 250],
   [500, 1_000],
-])('with a threshold of %d the caller has finished after %s ms of silence', (threshold, silenceMs) => {
+])('the end of speech comes, at a threshold of %d, after %s ms of silence', (threshold, silenceMs) => {
   expect(endOfSpeechMs(endOfSpeechTable(TABLE), threshold)).toBe(silenceMs);
 });
 
-it('a table of one value has it for every threshold but 100', () => {
+it('a table of one value applies it to every threshold but 100', () => {
   expect([20, 100, 150].map((threshold) => endOfSpeechMs(endOfSpeechTable('50=300'), threshold))).toEqual([300, null, 300]);
 });
 
-it.each(['', '50', '50=', '50=1;60=2', '50=-1', 'a=b'])('%j is no table', (text) => {
+it.each(['', '50', '50=', '50=1;60=2', '50=-1', 'a=b'])('the configuration refuses %j as a table', (text) => {
   expect(() => loadConfig({ set: [`agents.end_of_speech_ms=${text}`], environment: {} })).toThrow('agents.end_of_speech_ms');
 });

@@ -25,7 +25,7 @@ describe('a number with an outbound trunk', () => {
     expect(shownNumber(numberOf(null), registration)).toEqual(numberOf(null));
   });
 
-  it('has what its TLS connection needs, or nothing of its own', () => {
+  it('has the settings of its TLS connection, or null', () => {
     const { ca, tls_names, client_certificate, ...plain } = TRUNK;
     expect(ownTlsOf(plain)).toBeNull();
     expect(ownTlsOf({ ...plain, ca: ca! })).toEqual({ ca });

@@ -6,14 +6,14 @@ import { PROVIDER_VOICES } from '../../../../src/gateway/model/provider-voices.j
 
 const namesOf = (provider: string): string[] => PROVIDER_VOICES.filter((voice) => voice.provider === provider).map(({ name }) => name);
 
-it('Deepgram’s are those of its library', () => {
+it('the voices of Deepgram are those of its library', () => {
   const named = Object.values(Deepgram.SpeakV1Model).filter((name) => name.startsWith('aura-2-'));
   expect(namesOf('deepgram').toSorted()).toEqual([...new Set(named)].toSorted());
   const languages = PROVIDER_VOICES.flatMap(({ language }) => language ?? []);
   expect(supportedLanguages()).toEqual(expect.arrayContaining(languages));
 });
 
-it('OpenAI’s are those of its library', () => {
+it('the voices of OpenAI are those of its library', () => {
   type Named = Extract<NonNullable<RealtimeAudioConfigOutput['voice']>, string>;
   const taken: readonly Named[] = namesOf('openai-realtime');
   expect(taken).toHaveLength(10);

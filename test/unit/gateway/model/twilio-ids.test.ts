@@ -4,19 +4,19 @@ import { accountSidOf, callIdOf, callSidOf, newSessionId, newStreamSid, orgIdOf 
 const UUID = '01234567-89ab-cdef-0123-456789abcdef';
 const HEX = '0123456789abcdef0123456789abcdef';
 
-it('ids in Twilio’s form are two letters and a UUID, and are read back in either case', () => {
+it('an id in Twilio’s form is two letters and a UUID, and is read in either case', () => {
   expect([callSidOf(UUID), accountSidOf(UUID.toUpperCase())]).toEqual([`CA${HEX}`, `AC${HEX}`]);
   expect([callIdOf(`CA${HEX.toUpperCase()}`), orgIdOf(`AC${HEX}`)]).toEqual([UUID, UUID]);
 });
 
 it.each(['', 'CA', HEX, `AC${HEX}`, `ca${HEX}`, `CA${HEX}0`, `CA0${HEX}`, `CA${HEX.slice(1)}`, `CA${HEX.slice(1)}g`, `CA${UUID}`])(
-  '%j is no id of a call',
+  '%j is not an id of a call',
   (sid) => {
     expect(callIdOf(sid)).toBeUndefined();
   },
 );
 
-it('an id of a call is none of an account', () => {
+it('an id of a call is not one of an account', () => {
   expect(orgIdOf(`CA${HEX}`)).toBeUndefined();
 });
 

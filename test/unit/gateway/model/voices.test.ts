@@ -17,17 +17,17 @@ describe('a voice', () => {
     ['Deepgram.', null],
     ['Polly.Joanna', null],
     ['x-aura-', null],
-  ] as const)('named %s', (name, voice) => {
+  ] as const)('is read from %s', (name, voice) => {
     expect(voiceOf(name)).toEqual(voice);
   });
 
-  it('is of the provider beside it, unless it names one itself', () => {
+  it('belongs to the provider beside it, unless it names one itself', () => {
     expect(voiceOf('Polly.Joanna', 'openai')).toEqual({ provider: 'openai', voice: 'Polly.Joanna' });
     expect(voiceOf('aura-2-thalia-en', 'openai')).toEqual({ provider: 'openai', voice: 'aura-2-thalia-en' });
     expect(voiceOf('Deepgram.x', 'openai')).toEqual({ provider: 'deepgram', voice: 'x' });
   });
 
-  it('of a language is Deepgram’s first one', () => {
+  it('for a language is Deepgram’s first one', () => {
     expect([deepgramVoiceOf('de-DE'), deepgramVoiceOf('EN'), deepgramVoiceOf('pl')]).toEqual([
       'aura-2-aurelia-de',
       'aura-2-amalthea-en',
@@ -36,6 +36,6 @@ describe('a voice', () => {
   });
 });
 
-it('languages and providers are found in either case', () => {
+it('a language and a provider are found in either case', () => {
   expect([isoOf('EN-us'), isoOf('de'), speechProviderOf('OpenAI'), speechProviderOf('Google')]).toEqual(['en', 'de', 'openai', undefined]);
 });

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { isPublicAddress } from '../../../../src/lib/address-scope.js';
 import { guardedLookup, isAllowedHost, privateLookup } from '../../../../src/gateway/net/guarded-lookup.js';
 
-describe('public addresses', () => {
+describe('a public address', () => {
   it.each(['8.8.8.8', '1.1.1.1', '172.32.0.1', '192.169.0.1', '2606:4700::1111', '2c0f:f248::1', '::ffff:8.8.8.8'])(
-    '%s is one',
+    'may be %s',
     (address) => {
       expect(isPublicAddress(address)).toBe(true);
     },
@@ -33,25 +33,25 @@ describe('public addresses', () => {
       'ff02::1',
     ],
     ...['example.com', '', '127.1'],
-  ])('%s is none', (address) => {
+  ])('may not be %s', (address) => {
     expect(isPublicAddress(address)).toBe(false);
   });
 });
 
-describe('a host of a URL', () => {
+describe('a host in a URL', () => {
   it.each(['127.0.0.1', '[::1]', '10.1.2.3', 'localhost', 'LOCALHOST.', 'a.localhost'])(
-    '%s is allowed only where private ones are',
+    'such as %s is allowed only where private ones are',
     (host) => {
       expect([isAllowedHost(host, false), isAllowedHost(host, true)]).toEqual([false, true]);
     },
   );
 
-  it.each(['8.8.8.8', '[2606:4700::1111]', 'example.com', 'localhost.example.com'])('%s is allowed', (host) => {
+  it.each(['8.8.8.8', '[2606:4700::1111]', 'example.com', 'localhost.example.com'])('such as %s is allowed', (host) => {
     expect(isAllowedHost(host, false)).toBe(true);
   });
 });
 
-describe('a look-up for what customers name', () => {
+describe('a look-up for names of customers', () => {
   const find = (lookup: ReturnType<typeof guardedLookup>, all: boolean): Promise<unknown> =>
     new Promise((resolve) => lookup('localhost', { all }, (error, found) => resolve(error?.code ?? found)));
 

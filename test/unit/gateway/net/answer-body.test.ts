@@ -9,7 +9,7 @@ const declared = (encoding: string): string => `<?xml version="1.0" encoding="${
 
 describe('the text of an answer', () => {
   it.each([
-    ['UTF-8 without a word', Buffer.from(TEXT), '', TEXT],
+    ['UTF-8 without a declaration', Buffer.from(TEXT), '', TEXT],
     ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${TEXT}`), 'text/xml; charset=ISO-8859-1', TEXT],
     ['ISO-8859-1 by its Content-Type', latin1(TEXT), 'text/xml; charset=ISO-8859-1', TEXT],
     ['ISO-8859-1 by a quoted Content-Type', latin1(TEXT), 'application/json;charset="latin1"; x=y', TEXT],
@@ -24,12 +24,12 @@ describe('the text of an answer', () => {
     ],
     ['UTF-16 with a byte order mark', utf16(`\ufeff${TEXT}`), 'text/xml', TEXT],
     ['UTF-16, big endian, with a byte order mark', utf16(`\ufeff${TEXT}`).swap16(), 'text/xml', TEXT],
-    ['UTF-16 without a word', utf16(declared('UTF-16')), 'text/xml', declared('UTF-16')],
+    ['UTF-16 without a Content-Type', utf16(declared('UTF-16')), 'text/xml', declared('UTF-16')],
     ['UTF-16 by its Content-Type', utf16('{"a":1}'), 'application/json; charset=utf-16le', '{"a":1}'],
     ['a declaration of UTF-16 that is not', Buffer.from(declared('UTF-16')), 'text/xml', declared('UTF-16')],
-    ['a charset that nobody knows', Buffer.from(TEXT), 'text/xml; charset=klingon', TEXT],
+    ['an unknown charset', Buffer.from(TEXT), 'text/xml; charset=klingon', TEXT],
     ['no bytes', Buffer.alloc(0), 'text/xml; charset=utf-16', ''],
-  ])('is read: %s', (_how, bytes, contentType, text) => {
+  ])('is read from %s', (_how, bytes, contentType, text) => {
     expect(textOfBody(bytes, contentType)).toBe(text);
   });
 });
@@ -46,7 +46,7 @@ describe('the content coding of an answer', () => {
     ['deflate', deflateRawSync(plain)],
     ['br', brotliCompressSync(plain)],
     ['gzip, br', brotliCompressSync(gzipSync(plain))],
-  ])('%s is removed', async (coding, bytes) => {
+  ])('is removed: %s', async (coding, bytes) => {
     expect(await uncoded(bytes, coding, 10_000)).toEqual({ ok: true, value: plain });
   });
 
@@ -61,7 +61,7 @@ describe('the content coding of an answer', () => {
     ['zstd', plain, 'answered in a content coding that is none of gzip, deflate, br'],
     ['constructor', plain, 'answered in a content coding that is none of gzip, deflate, br'],
     ['gzip, gzip, gzip', plain, 'answered in too many content codings'],
-  ])('%s that does not hold is said', async (coding, bytes, text) => {
+  ])('is reported when it does not match: %s', async (coding, bytes, text) => {
     expect(await uncoded(bytes, coding, 10_000)).toEqual({ ok: false, error: { text } });
   });
 
@@ -71,7 +71,7 @@ describe('the content coding of an answer', () => {
     ['deflate', deflateRawSync(Buffer.alloc(50_000_000))],
     ['br', brotliCompressSync(Buffer.alloc(50_000_000))],
     ['br, gzip', gzipSync(brotliCompressSync(Buffer.alloc(50_000_000)))],
-  ])('%s that grows beyond the limit is given up', async (coding, bytes) => {
+  ])('is given up when it grows beyond the limit: %s', async (coding, bytes) => {
     expect(await uncoded(bytes, coding, 65_536)).toEqual({ ok: false, error: 'too-large' });
   });
 });

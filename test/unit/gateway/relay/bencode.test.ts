@@ -48,20 +48,20 @@ describe('bdecode', () => {
 
   it.each([
     ['nothing', ''],
-    ['another type', '2:ok'],
+    ['a string alone', '2:ok'],
     ['a list', 'l2:oke'],
-    ['a text behind it', 'd6:result2:okex'],
+    ['bytes behind it', 'd6:result2:okex'],
     ['no end', 'd6:result2:ok'],
     ['a string that is longer than the datagram', 'd6:result20:oke'],
     ['a negative length', 'd6:result-2:oke'],
-    ['a length that is no number', 'd6:resultx:oke'],
+    ['a length that is not a number', 'd6:resultx:oke'],
     ['a number without an end', 'd6:resulti5'],
     ['a nesting of a thousand lists', `d1:x${'l'.repeat(1_000)}${'e'.repeat(1_001)}`],
   ])('refuses %s', (_what, given) => {
     expect(() => read(given)).toThrow(Error);
   });
 
-  it('takes no name for anything but a name', () => {
+  it('treats a name such as __proto__ as nothing but a name', () => {
     expect(Object.keys(read('d9:__proto__d1:x1:yee') as object)).toEqual(['__proto__']);
     expect(({} as { x?: string }).x).toBeUndefined();
   });

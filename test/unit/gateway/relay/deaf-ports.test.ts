@@ -57,8 +57,8 @@ function tableOf(sockets: typeof waiting): string {
 
 const pass = (ms: number): Promise<void> => clock.advanceAsync(ms);
 
-describe('a port that rtpengine reads no more', () => {
-  it('is found within two seconds: its queue does not shrink, and no further packet is counted', async () => {
+describe('a port that rtpengine has stopped reading', () => {
+  it('is found within two seconds: its queue does not shrink, and it counts no further packet', async () => {
     await pass(1_000);
     waiting = [{ address: '127.0.0.1', port: 30_000, bytes: 2_304 }];
     await pass(1_600);
@@ -85,15 +85,18 @@ describe('a port that rtpengine reads no more', () => {
       },
     ],
     [
-      'rtpengine does not answer: that is its node’s matter',
+      'rtpengine does not answer, which is a matter of its node',
       () => {
         waiting = [{ address: '127.0.0.1', port: 30_000, bytes: 2_304 }];
         delete packets['a'];
       },
     ],
-    ['the port that waits is nobody’s', () => (waiting = [{ address: '127.0.0.1', port: 30_500, bytes: 2_304 }])],
-    ['the port that waits is at another address of this machine', () => (waiting = [{ address: '127.0.0.2', port: 30_000, bytes: 2_304 }])],
-  ])('is not seen where %s', async (_where, change) => {
+    ['the port with the queue belongs to no call', () => (waiting = [{ address: '127.0.0.1', port: 30_500, bytes: 2_304 }])],
+    [
+      'the port with the queue is at another address of this machine',
+      () => (waiting = [{ address: '127.0.0.2', port: 30_000, bytes: 2_304 }]),
+    ],
+  ])('is not reported where %s', async (_where, change) => {
     for (let round = 0; round < 20; round += 1) {
       change(round);
       await pass(400);
@@ -101,7 +104,7 @@ describe('a port that rtpengine reads no more', () => {
     expect(deaf).toEqual([]);
   });
 
-  it('costs no question while no queue stands, and no look while no call is on this machine', async () => {
+  it('is looked for without a query while no queue grows, and not at all while this machine has no call', async () => {
     await pass(10_000);
     expect([asked.length, reads]).toEqual([0, 25]);
     hasCalls = false;

@@ -17,14 +17,14 @@ const REPLY = {
   },
 };
 
-it('tells each side’s RTP apart from its RTCP and from the other side’s, and its quality by its SSRC', () => {
+it('figuresOf tells each side’s RTP from its RTCP and from the other side’s, and finds its quality by SSRC', () => {
   expect(figuresOf(REPLY)).toEqual({
     fromCarrier: { packets: 50, bytes: 8_600, errors: 1, lost: 3, jitterMs: 4, roundTripMs: 2.703, mos: 4.3 },
     fromAgent: { packets: 40, bytes: 6_880, errors: 1, lost: null, jitterMs: null, roundTripMs: null, mos: null },
   });
 });
 
-it('finds the SSRC of rtpengine 12 too, which lists those that came in', () => {
+it('figuresOf finds the SSRC of rtpengine 12 too, which lists the incoming ones', () => {
   const { SSRC, ...rest } = stream('RTP', 7, 50);
   const reply = { ...REPLY, tags: { carrier: { medias: [{ streams: [{ ...rest, 'ingress SSRCs': [{ SSRC }] }] }] } } };
   expect(figuresOf(reply)?.fromCarrier).toEqual({
@@ -45,8 +45,8 @@ it.each([
     { tags: {} },
     { packets: 0, bytes: 0, errors: 0, lost: null, jitterMs: null, roundTripMs: null, mos: null },
   ],
-  ['what is no such thing', { tags: { carrier: { medias: [7, { streams: ['x', { flags: 'RTP' }] }] } } }, { packets: 0 }],
-])('reads %s', (_what, reply, expected) => {
+  ['other types', { tags: { carrier: { medias: [7, { streams: ['x', { flags: 'RTP' }] }] } } }, { packets: 0 }],
+])('figuresOf reads %s', (_what, reply, expected) => {
   const figures = figuresOf(reply);
   if (expected === null) expect(figures).toBeNull();
   else expect(figures?.fromCarrier).toMatchObject(expected);

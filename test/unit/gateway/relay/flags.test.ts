@@ -11,7 +11,7 @@ const BY_CARRIER: NegotiationArguments = { callId: 'c1', offerer: 'carrier', sdp
 const BY_US: NegotiationArguments = { ...BY_CARRIER, offerer: 'agent' };
 const FLAGS: OfferFlags = { interfaces: { outside: 'out', inside: 'in' }, isSecure: false };
 
-it('lets packets move the carrier’s end alone, and only where rtpengine sees which are authentic', () => {
+it('an offer lets packets move the carrier’s end alone, and only where rtpengine verifies them', () => {
   const follows = (command: Record<string, unknown>): boolean => (command['flags'] as string[]).includes('media handover');
   const [byCarrier, byUs] = [BY_CARRIER, BY_US].map((args) => ({ ...args, endsSrtp: true })) as [
     NegotiationArguments,
@@ -22,26 +22,26 @@ it('lets packets move the carrier’s end alone, and only where rtpengine sees w
   expect([offerCommand(BY_CARRIER, FLAGS), answerCommand(BY_US)].map(follows)).toEqual([false, false]);
 });
 
-describe('offer', () => {
-  it('asks for plain RTP or SRTP towards the side that gets it', () => {
+describe('an offer to rtpengine', () => {
+  it('requests plain RTP or SRTP towards the side that gets it', () => {
     expect(offerCommand(BY_CARRIER, FLAGS)['transport-protocol']).toBe('RTP/AVP');
     expect(offerCommand(BY_US, { ...FLAGS, isSecure: true })['transport-protocol']).toBe('RTP/SAVP');
   });
 
-  it('goes from the offerer’s interface to the other one, and names none of an rtpengine that is not ours', () => {
+  it('goes from the offerer’s interface to the other one, and names none of a shared rtpengine', () => {
     expect(offerCommand(BY_CARRIER, FLAGS)).toMatchObject({ 'from-tag': 'carrier', direction: ['out', 'in'] });
     expect(offerCommand(BY_US, FLAGS)).toMatchObject({ 'from-tag': 'agent', direction: ['in', 'out'] });
     expect(offerCommand(BY_CARRIER, { ...FLAGS, interfaces: null })).not.toHaveProperty('direction');
   });
 
-  it('forbids every suite but the one, by name and with the negative list that 10.5 honours', () => {
+  it('forbids every suite but one, by name and with the negative list that 10.5 honours', () => {
     const suites = offerCommand(BY_CARRIER, FLAGS)['SDES'] as string[];
     expect(suites).toHaveLength(11);
     expect(suites.every((suite) => /^no-[A-Z0-9_]+$/.test(suite))).toBe(true);
     expect(suites).not.toContain('no-AES_CM_128_HMAC_SHA1_80');
   });
 
-  it('wants neither ICE nor DTLS nor rtcp-mux, no codec that the endpoint does not have, and ports that stay', () => {
+  it('requests neither ICE nor DTLS nor rtcp-mux, only codecs of the endpoint, and constant ports', () => {
     expect(offerCommand(BY_CARRIER, FLAGS)).toMatchObject({
       ICE: 'remove',
       DTLS: 'off',
@@ -52,7 +52,7 @@ describe('offer', () => {
   });
 });
 
-describe('answer', () => {
+describe('an answer to rtpengine', () => {
   it.each([
     [BY_CARRIER, 'carrier', 'agent', ['port-latching', 'asymmetric']],
     [BY_US, 'agent', 'carrier', ['port-latching']],
@@ -69,7 +69,7 @@ describe('answer', () => {
   });
 });
 
-it('delete names a tag where figures are wanted, and wants no delay', () => {
+it('delete has a tag where figures are wanted, and no delay', () => {
   expect(deleteCommand('c1', 'agent')).toEqual({ 'call-id': 'c1', 'delete-delay': 0, 'from-tag': 'agent' });
   expect(deleteCommand('c1', null)).toEqual({ 'call-id': 'c1', 'delete-delay': 0 });
 });

@@ -21,25 +21,25 @@ const unanswered: HealthEvent = { type: 'unanswered' };
 const answered: HealthEvent = { type: 'answered' };
 const upSince = (startedAtMs: number): HealthEvent => ({ type: 'uptime', startedAtMs });
 
-it('loses a node after three rounds without an answer, which is less than a second, and tells it once', () => {
+it('the health check loses a node after three rounds without an answer, within a second, and reports it once', () => {
   expect(changes(unanswered, unanswered, unanswered, unanswered)).toEqual([null, null, 'lost', null]);
   expect((ROUNDS_TO_LOSE + 1) * ROUND_MS).toBeLessThan(1_000);
 });
 
-it('starts counting anew with each answer', () => {
+it('the health check counts anew after each answer', () => {
   expect(changes(unanswered, unanswered, answered, unanswered, unanswered)).toEqual([null, null, null, null, null]);
 });
 
-it('has a node back with its first answer', () => {
+it('the health check reports a node as back at its first answer', () => {
   expect(changes(unanswered, unanswered, unanswered, answered, answered)).toEqual([null, null, 'lost', 'back', null]);
 });
 
-it('sees a restart in an uptime that says a later start, but not in whole seconds or a clock that drifts', () => {
+it('the health check detects a restart by uptime, but not by whole seconds or a drifting clock', () => {
   expect(changes(upSince(5_000), upSince(5_900), upSince(4_100), upSince(6_000))).toEqual([null, null, null, 'restarted']);
   expect(changes(upSince(5_000), upSince(60_000), upSince(60_300))).toEqual([null, 'restarted', null]);
 });
 
-it('tells no restart of a node that was lost: its calls were told then', () => {
+it('the health check reports no restart of a node that was lost, whose calls were reported then', () => {
   expect(changes(upSince(0), unanswered, unanswered, unanswered, answered, upSince(90_000))).toEqual([
     null,
     null,

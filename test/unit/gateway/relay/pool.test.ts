@@ -112,8 +112,8 @@ function poolOf(count: number, changes: Partial<RelayPoolOptions> = {}) {
 
 const call = (relayId: string): RelayCall => ({ relayId, agentSideSrtp: false, carrierSideSrtp: true });
 
-describe('placing calls', () => {
-  it('shares them out evenly, and a call stays on its node', async () => {
+describe('the pool, when it places calls,', () => {
+  it('distributes them evenly, and a call stays on its node', async () => {
     const { pool, nodes } = poolOf(2);
     for (const id of ['a', 'b', 'c', 'd']) await pool.offer(call(id), 'v=0');
     expect(nodes.map(({ sessions }) => sessions.size)).toEqual([2, 2]);
@@ -124,14 +124,14 @@ describe('placing calls', () => {
     expect(pool.nodes().map(({ calls }) => calls)).toEqual([2, 2]);
   });
 
-  it('prefers a node that is not behind with its work', async () => {
+  it('prefers a node with less outstanding work', async () => {
     const { pool, nodes } = poolOf(2);
     nodes[0]!.outstanding = 5;
     for (const id of ['a', 'b', 'c']) await pool.offer(call(id), 'v=0');
     expect(nodes.map(({ sessions }) => sessions.size)).toEqual([0, 3]);
   });
 
-  it('is behind when offers wait too long on every node, and on those that live only', () => {
+  it('reports excess when offers wait too long on every node, counting live ones only', () => {
     const { pool, nodes } = poolOf(2);
     nodes[0]!.delayMs = 101;
     expect(pool.excess()).toBeNull();
@@ -141,7 +141,7 @@ describe('placing calls', () => {
     expect(pool.excess()).toBeNull();
   });
 
-  it('is behind while 128 offers of each node that lives are unanswered, though none has waited', async () => {
+  it('reports excess while 128 offers of each live node are unanswered, though none has waited', async () => {
     const { pool, nodes } = poolOf(2);
     for (const node of nodes) node.isAlive = false;
     const offers = Array.from({ length: 255 }, (_, index) => pool.offer(call(String(index)), 'v=0'));
@@ -155,7 +155,7 @@ describe('placing calls', () => {
     expect(pool.excess()).toBeNull();
   });
 
-  it.each(['Ran out of ports', 'Parallel session limit reached'])('tries a second node when the first says %s', async (refusal) => {
+  it.each(['Ran out of ports', 'Parallel session limit reached'])('tries a second node when the first answers "%s"', async (refusal) => {
     const { pool, nodes } = poolOf(2);
     nodes[0]!.refusal = refusal;
     await pool.offer(call('a'), 'v=0');
@@ -164,7 +164,7 @@ describe('placing calls', () => {
     expect(nodes[1]!.asked).toEqual(['offer', 'answer']);
   });
 
-  it('tries no other node for what is wrong with the offer, and no third one', async () => {
+  it('tries no other node when the offer is at fault, and no third one', async () => {
     const { pool, nodes } = poolOf(3);
     nodes[0]!.refusal = 'Failed to parse SDP';
     await expect(pool.offer(call('a'), 'v=0')).rejects.toThrow('rtpengine offer: Failed to parse SDP');
@@ -175,7 +175,7 @@ describe('placing calls', () => {
     expect(full.nodes[2]!.asked).toEqual([]);
   });
 
-  it('tries a second node when the first does not answer, within the time in which it is found dead', async () => {
+  it('tries a second node when the first does not answer, before that is found dead', async () => {
     const { pool, clock, nodes } = poolOf(2);
     nodes[0]!.isAlive = false;
     const offered = pool.offer(call('a'), 'v=0');
@@ -187,8 +187,8 @@ describe('placing calls', () => {
   it.each([
     ['no SDP', { result: 'ok' }],
     ['an empty SDP', { sdp: '' }],
-    ['an SDP that is no text', { sdp: 7 }],
-  ])('takes an answer with %s for media that cannot be had, and frees the session', async (_what, answer) => {
+    ['an SDP that is not a string', { sdp: 7 }],
+  ])('treats an answer with %s as unavailable media, and frees the session', async (_what, answer) => {
     const { pool, nodes } = poolOf(1);
     nodes[0]!.answer = answer;
     await expect(pool.offer(call('a'), 'v=0')).rejects.toThrow('answered without an SDP');
@@ -196,14 +196,14 @@ describe('placing calls', () => {
     expect(nodes[0]!.sessions.size).toBe(0);
   });
 
-  it('answers nothing for a call that is on no node', async () => {
+  it('rejects an answer for a call that is on no node', async () => {
     const { pool } = poolOf(1);
     await expect(pool.answer(call('a'), 'v=0')).rejects.toThrow('the call is on no node');
     expect(await pool.delete('a')).toBeNull();
   });
 });
 
-describe('a node that dies', () => {
+describe('a node that stops answering', () => {
   it('is lost with its calls within a second; new calls go elsewhere, and its own are refused at once', async () => {
     const { pool, clock, nodes, events } = poolOf(2);
     await pool.offer(call('a'), 'v=0');
@@ -218,7 +218,7 @@ describe('a node that dies', () => {
     expect(events).toEqual([['lost 127.0.0.1:1', 'a']]);
   });
 
-  it('has its calls yet when it only stood still for a second, whether others live or not', async () => {
+  it('keeps its calls when it was only suspended for a second, whether or not others are alive', async () => {
     for (const count of [1, 2]) {
       const { pool, clock, nodes, events } = poolOf(count);
       await pool.offer(call('a'), 'v=0');
@@ -232,7 +232,7 @@ describe('a node that dies', () => {
     }
   });
 
-  it('is alive as long as it answers anything, be it with a no', async () => {
+  it('is alive as long as it answers anything, even an error', async () => {
     const { pool, clock, nodes, events } = poolOf(1);
     await pool.offer(call('a'), 'v=0');
     nodes[0]!.answersPings = false;
@@ -246,7 +246,7 @@ describe('a node that dies', () => {
     expect(pool.isUp).toBe(false);
   });
 
-  it('refuses at once when it was the last one', async () => {
+  it('makes the pool refuse at once when it was the last one', async () => {
     const { pool, clock, nodes } = poolOf(2);
     for (const node of nodes) node.isAlive = false;
     await clock.advanceAsync(1_000);
@@ -274,7 +274,7 @@ describe('a node that dies', () => {
     expect([...nodes[0]!.sessions]).toEqual(['gw:b']);
   });
 
-  it('is not lost by our own standstill', async () => {
+  it('is not lost when the gateway itself was suspended', async () => {
     const { pool, clock, nodes, events } = poolOf(1);
     nodes[0]!.isAlive = false;
     for (let round = 0; round < 10; round += 1) {
@@ -289,7 +289,7 @@ describe('a node that dies', () => {
     expect(events).toEqual([['lost 127.0.0.1:1']]);
   });
 
-  it('keeps its calls for two seconds when no other one lives, and keeps them if it only stood still', async () => {
+  it('keeps its calls for two seconds when no other one is alive, and for good if it was only suspended', async () => {
     const { pool, clock, nodes, events } = poolOf(1);
     await pool.offer(call('a'), 'v=0');
     nodes[0]!.isAlive = false;
@@ -331,7 +331,7 @@ describe('a node that dies', () => {
 });
 
 describe('a node that restarts', () => {
-  it('is found out within 2 s, by the calls that it does not know any more', async () => {
+  it('is detected within 2 s, by the calls that it has lost', async () => {
     const { pool, clock, nodes, events } = poolOf(2);
     for (const id of ['a', 'b', 'c']) await pool.offer(call(id), 'v=0');
     await clock.advanceAsync(10_000);
@@ -358,7 +358,7 @@ describe('a node that restarts', () => {
     expect(events).toEqual([]);
   });
 
-  it('while the gateway did too: an adopted call that it does not know is lost', async () => {
+  it('together with the gateway loses an adopted call that it does not have', async () => {
     const { pool, clock, nodes, events } = poolOf(1);
     nodes[0]!.sessions.add('gw:kept');
     expect([pool.adopt('kept', '127.0.0.1:1'), pool.adopt('gone', '127.0.0.1:1'), pool.adopt('x', '127.0.0.1:9')]).toEqual([
@@ -372,8 +372,8 @@ describe('a node that restarts', () => {
   });
 });
 
-describe('delete', () => {
-  it('is asked again until it is confirmed', async () => {
+describe('a delete command', () => {
+  it('is sent again until it is confirmed', async () => {
     const { pool, clock, nodes } = poolOf(1);
     await pool.offer(call('a'), 'v=0');
     nodes[0]!.refusal = 'busy';
@@ -385,7 +385,7 @@ describe('delete', () => {
     expect(nodes[0]!.asked.filter((name) => name === 'delete')).toHaveLength(3);
   });
 
-  it('gives up after about 20 s, and leaves the session to rtpengine’s own timeout', async () => {
+  it('is given up after about 20 s, and the session is left to rtpengine’s own timeout', async () => {
     const { pool, clock, nodes } = poolOf(1);
     await pool.offer(call('a'), 'v=0');
     nodes[0]!.refusal = 'busy';
@@ -395,7 +395,7 @@ describe('delete', () => {
     expect(nodes[0]!.asked.filter((name) => name === 'delete')).toHaveLength(4);
   });
 
-  it('does not overtake the call’s offer, which is then tried nowhere else', async () => {
+  it('does not overtake the call’s offer, which then goes to no other node', async () => {
     const { pool, clock, nodes } = poolOf(2);
     nodes[0]!.isAlive = false;
     const offered = pool.offer(call('a'), 'v=0').catch((error: unknown) => error);
@@ -408,7 +408,7 @@ describe('delete', () => {
   });
 });
 
-describe('what an earlier process left', () => {
+describe('the sessions that an earlier process left', () => {
   const reconciled = async (own: RelayPoolOptions['own'], keep: string[]) => {
     const { pool, nodes } = poolOf(1, { own, instance: 'gw:1' });
     for (const id of ['gw%3A1:a', 'gw%3A1:b', 'gw%3A2:x', 'other']) nodes[0]!.sessions.add(id);
@@ -416,22 +416,22 @@ describe('what an earlier process left', () => {
     return [...nodes[0]!.sessions];
   };
 
-  it('is freed, but the calls to keep; on a node of our own whosever it is, unless another process of ours has it', async () => {
+  it('are freed except calls to keep; on our own node all of them, unless another process of ours has them', async () => {
     expect(await reconciled({ capacity: 2_500, instances: ['gw:1', 'gw:2'] }, ['b', 'x'])).toEqual(['gw%3A1:b', 'gw%3A2:x']);
   });
 
-  it('is freed on a node of others where it is ours', async () => {
+  it('are freed on a shared node when they are ours', async () => {
     expect(await reconciled(null, ['b'])).toEqual(['gw%3A1:b', 'gw%3A2:x', 'other']);
   });
 
-  it('may be more than a list of it holds', async () => {
+  it('may be more than a list of them holds', async () => {
     const { pool, nodes } = poolOf(1);
     for (let serial = 0; serial < 1_700; serial += 1) nodes[0]!.sessions.add(`gw:${String(serial)}`);
     await pool.reconcile(new Set(Array.from({ length: 700 }, (_, serial) => String(serial))));
     expect(nodes[0]!.sessions.size).toBe(700);
   });
 
-  it('is freed on a node that did not answer then when it is back, but the calls that are on it by then', async () => {
+  it('are freed on a node that did not answer at first when it is back, except calls that are on it by then', async () => {
     const { pool, clock, nodes } = poolOf(2);
     const [first, silent] = nodes as [FakeNode, FakeNode];
     for (const id of ['gw:left', 'gw:kept']) silent.sessions.add(id);
@@ -448,7 +448,7 @@ describe('what an earlier process left', () => {
     expect([...silent.sessions]).toEqual(['gw:kept', 'gw:new']);
   });
 
-  it('is not known when no node answers', async () => {
+  it('are unknown when no node answers', async () => {
     const { pool, clock, nodes } = poolOf(2);
     for (const node of nodes) node.isAlive = false;
     const outcome = pool.reconcile(new Set()).catch((error: unknown) => error);
@@ -457,7 +457,7 @@ describe('what an earlier process left', () => {
   });
 });
 
-it('knows the room of a node of its own', async () => {
+it('count against the headroom of a node of its own', async () => {
   const { pool } = poolOf(1, { own: { capacity: 3, instances: [] } });
   expect(pool.headroom()).toBe(3);
   await pool.offer(call('a'), 'v=0');
@@ -467,7 +467,7 @@ it('knows the room of a node of its own', async () => {
   expect(poolOf(1).pool.headroom()).toBeNull();
 });
 
-it('knows the room that several gateways have together: once a second the node tells the sessions of all', async () => {
+it('count against the headroom that several gateways share, which the node reports once a second', async () => {
   const { pool, clock, nodes } = poolOf(1, { own: { capacity: 10, instances: [] } });
   await pool.offer(call('a'), 'v=0');
   nodes[0]!.sessionsOwn = 8;
@@ -480,7 +480,7 @@ it('knows the room that several gateways have together: once a second the node t
   expect(pool.headroom()).toBe(8);
 });
 
-it('asks a node that has no room for none, for a second or until a call on it ends', async () => {
+it('make a pool stop asking a full node, for a second or until a call on it ends', async () => {
   const { pool, clock, nodes } = poolOf(1);
   const [node] = nodes;
   await pool.offer(call('a'), 'v=0');
@@ -500,12 +500,12 @@ it('asks a node that has no room for none, for a second or until a call on it en
   expect(pool.nodeOf('f')).not.toBeNull();
 });
 
-it('carries as many calls as its ports and its open files allow', () => {
+it('a node carries as many calls as its ports and its open files allow', () => {
   const ports = { min: 30_000, max: 39_999 };
   expect([callsOf(ports, Infinity), callsOf(ports, 65_536), callsOf(ports, 4_100), callsOf(ports, 50)]).toEqual([2_500, 2_500, 1_000, 0]);
 });
 
-it('asks nothing more when it is closed', () => {
+it('a pool sends nothing more when it is closed', () => {
   const { pool, clock } = poolOf(2);
   pool.close();
   expect(clock.pendingTimers).toBe(0);

@@ -23,7 +23,7 @@ const RELAY = readRelaySdp(
 )!;
 
 describe('readOffer', () => {
-  it('[3264 §6] takes the first of PCMU and PCMA and telephone-event with its payload type', () => {
+  it('[3264 §6] takes the first of PCMU and PCMA, and telephone-event with its payload type', () => {
     expect(accepted(offerSdp())).toMatchObject({
       codec: { name: 'PCMU', payloadType: 0 },
       telephoneEvent: 101,
@@ -41,7 +41,7 @@ describe('readOffer', () => {
     expect(accepted(offerSdp({ rtpmap: [] }))).toMatchObject({ codec: { name: 'PCMU' }, telephoneEvent: null });
   });
 
-  it('[4733 §2.5] leaves telephone-event at another clock rate alone', () => {
+  it('[4733 §2.5] ignores telephone-event at another clock rate', () => {
     const rtpmap = ['0 PCMU/8000', '97 telephone-event/48000', '101 telephone-event/8000'];
     expect(accepted(offerSdp({ payloads: '0 97 101', rtpmap })).telephoneEvent).toBe(101);
   });
@@ -56,7 +56,7 @@ describe('readOffer', () => {
     ['no audio', offerSdp().replace('m=audio', 'm=video'), 'BAD_SDP'],
     ['a name for an address', offerSdp({ address: 'media.example.com' }), 'BAD_SDP'],
     ['a disabled line', offerSdp({ port: 0 }), 'BAD_SDP'],
-    ['no SDP', 'hello', 'BAD_SDP'],
+    ['text that is not SDP', 'hello', 'BAD_SDP'],
     ['nothing', '', 'BAD_SDP'],
     ['a number for a profile', offerSdp().replace('RTP/SAVP', '0 RTP/SAVP'), 'BAD_SDP'],
     ['a number for a kind of media', offerSdp().replace('m=audio', 'm=5'), 'BAD_SDP'],
@@ -84,12 +84,12 @@ describe('readOffer', () => {
     ['inactive', '127.0.0.1', true],
     ['recvonly', '127.0.0.1', false],
     ['sendrecv', '0.0.0.0', true],
-  ])('[3264 §8.4] reads hold: %s at %s', (direction, address, isHeld) => {
+  ])('[3264 §8.4] reads hold from %s at %s', (direction, address, isHeld) => {
     expect(accepted(offerSdp({ direction, address })).isHeld).toBe(isHeld);
   });
 });
 
-describe('where the carrier takes RTCP', () => {
+describe('the carrier’s RTCP port', () => {
   it.each([
     ['no a=rtcp', [], 40_001],
     ['a=rtcp alone', ['a=rtcp:40005'], 40_005],
@@ -98,12 +98,12 @@ describe('where the carrier takes RTCP', () => {
     ['the discard port alone', ['a=rtcp:9'], 40_001],
     ['a port at no address', ['a=rtcp:40005 IN IP6 ::', 'a=rtcp-mux'], 40_001],
     ['port 0', ['a=rtcp:0'], 40_001],
-    ['a port that is none', ['a=rtcp:70000'], 40_001],
+    ['a port out of range', ['a=rtcp:70000'], 40_001],
   ])('[3605 §2.1] [8829 §5.2.1] is read from %s', (_what, extra, port) => {
     expect(accepted(offerSdp({ port: 40_000, extra })).rtcpPort).toBe(port);
   });
 
-  it('is what a=rtcp says while the call is held by address', () => {
+  it('is that of a=rtcp while the call is held by address', () => {
     const held = offerSdp({ port: 40_000, address: '0.0.0.0', extra: ['a=rtcp:40005 IN IP4 0.0.0.0'] });
     expect(accepted(held).rtcpPort).toBe(40_005);
   });
@@ -116,13 +116,13 @@ describe('hold by address', () => {
     ['recvonly', '0.0.0.0', 'inactive'],
     ['inactive', '0.0.0.0', 'inactive'],
     ['sendrecv', '::', 'recvonly'],
-  ])('[3264 §8.4] answers %s at %s with %s', (direction, address, answered) => {
+  ])('[3264 §8.4] from %s at %s is answered with %s', (direction, address, answered) => {
     const sdp = offerSdp({ direction, address }).replaceAll('IP4 ::', 'IP6 ::');
     expect(sessionSdp(accepted(sdp), RELAY, { sessionId: '7', version: 1 })).toContain(`a=${answered}\r\n`);
   });
 });
 
-describe('telephone-event', () => {
+describe('telephone-event in an offer', () => {
   it.each([
     [undefined, '0-15'],
     ['0-15', '0-15'],
@@ -135,11 +135,11 @@ describe('telephone-event', () => {
     [15, '15'],
     ['66-70', ''],
     ['nonsense', '0-15'],
-  ])('[4733 §2.5.1.1] of fmtp %j we know %j', (format, events) => {
+  ])('[4733 §2.5.1.1] with fmtp %j has the common events %j', (format, events) => {
     expect(commonEvents(format)).toBe(events);
   });
 
-  it('[4733 §2.5.1] is answered with the offered payload type and the events that both know', () => {
+  it('[4733 §2.5.1] is answered with the offered payload type and the common events', () => {
     const rtpmap = ['0 PCMU/8000', '96 telephone-event/8000'];
     const offer = accepted(offerSdp({ payloads: '0 96', rtpmap, extra: ['a=fmtp:96 0-11,66'] }));
     const answer = sessionSdp(offer, RELAY, { sessionId: '7', version: 1 })!;
@@ -147,7 +147,7 @@ describe('telephone-event', () => {
     expect(answer).toContain('a=fmtp:96 0-11\r\n');
   });
 
-  it('[3264 §6.1] may have another type in the answer: we send with it, and our own descriptions keep ours', () => {
+  it('[3264 §6.1] may have another type in the answer: we send that one, and our own descriptions keep ours', () => {
     const given = readAnswer(offerSdp({ payloads: '0 96', rtpmap: ['0 PCMU/8000', '96 telephone-event/8000'] }), OWN_OFFER);
     if (!given.ok) throw new Error('the answer is refused');
     expect(given.value).toMatchObject({ telephoneEvent: 96, ownTelephoneEvent: 101, events: '0-15' });
@@ -156,7 +156,7 @@ describe('telephone-event', () => {
     expect(repeatedOffer(given.value).telephoneEvent).toBe(101);
   });
 
-  it('is not answered when the m-line does not list it, or it has no event that we know', () => {
+  it('is not answered when the m-line does not list it, or there is no common event', () => {
     const rtpmap = ['0 PCMU/8000', '96 telephone-event/8000'];
     expect(accepted(offerSdp({ payloads: '0', rtpmap })).telephoneEvent).toBeNull();
     expect(accepted(offerSdp({ payloads: '0 96', rtpmap, extra: ['a=fmtp:96 66-70'] })).telephoneEvent).toBeNull();
@@ -170,7 +170,7 @@ describe('chooseCrypto', () => {
     ['the order of the offer', [`2 AES_CM_128_HMAC_SHA1_32 inline:${KEY}`, `7 ${SUITE} inline:${KEY}`, `1 ${SUITE} inline:${KEY}`], '7'],
     ['a line with an MKI where there is no other', [`3 ${SUITE} inline:${KEY}|2^31|1:4`], '3'],
     ['an MKI of 128 bytes', [`3 ${SUITE} inline:${KEY}|1:128`], '3'],
-    ['session parameters that ask nothing of us', [`4 ${SUITE} inline:${KEY} WSH=64 KDR=0 -X=1`], '4'],
+    ['session parameters without effect on us', [`4 ${SUITE} inline:${KEY} WSH=64 KDR=0 -X=1`], '4'],
     ['a line without MKI before one with', [`1 ${SUITE} inline:${KEY}|1:4`, `2 ${SUITE} inline:${KEY}`], '2'],
   ])('[4568 §6] accepts %s', (_what, lines, tag) => {
     expect(chooseCrypto(lines)?.tag).toBe(tag);
@@ -185,7 +185,7 @@ describe('chooseCrypto', () => {
     ['a KDR of 2^1', [`1 ${SUITE} inline:${KEY} KDR=1`]],
     ['FEC_ORDER', [`1 ${SUITE} inline:${KEY} FEC_ORDER=FEC_SRTP`]],
     ['FEC_KEY', [`1 ${SUITE} inline:${KEY} FEC_KEY=inline:${KEY}`]],
-    ['a parameter that nobody knows', [`1 ${SUITE} inline:${KEY} NEWS=1`]],
+    ['an unknown parameter', [`1 ${SUITE} inline:${KEY} NEWS=1`]],
     ['UNAUTHENTICATED_SRTP', [`1 ${SUITE} inline:${KEY} UNAUTHENTICATED_SRTP`]],
     ['a tag of ten digits', [`1234567890 ${SUITE} inline:${KEY}`]],
     ['an MKI of no length', [`1 ${SUITE} inline:${KEY}|1:0`]],
@@ -199,8 +199,8 @@ describe('chooseCrypto', () => {
   });
 });
 
-describe('what rtpengine and the carrier get', () => {
-  it('hands rtpengine one line, one key, no more', () => {
+describe('the SDP for rtpengine and the carrier', () => {
+  it('has one line and one key for rtpengine', () => {
     const offer = accepted(
       offerSdp({
         crypto: [`3 ${SUITE} inline:${KEY}|2^48`],
@@ -235,7 +235,7 @@ describe('what rtpengine and the carrier get', () => {
     expect(answer).not.toContain('rtcp-mux');
   });
 
-  it('never answers with a key that rtpengine did not give, or under another tag', () => {
+  it('never has a key that rtpengine did not give, or another tag', () => {
     const offer = accepted(offerSdp({ crypto: [`2 ${SUITE} inline:${KEY}`] }));
     expect(sessionSdp(offer, RELAY, { sessionId: '7', version: 1 })).toBeUndefined();
     expect(sessionSdp(offer, { ...RELAY, crypto: null }, { sessionId: '7', version: 1 })).toBeUndefined();

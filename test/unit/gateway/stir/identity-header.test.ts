@@ -5,7 +5,7 @@ import { identityHeaderValues } from '../../../../src/gateway/stir/identity-head
 const VALUE = { token: 'a.b.c', info: 'https://cert.example/a,b.pem', alg: 'ES256', ppt: 'shaken' };
 
 describe('[8224 §4] the Identity header', () => {
-  it('is read with its parameters in any order and case, quoted or not, spaced or not', () => {
+  it('is read with its parameters in any order and case, with or without quotes and spaces', () => {
     for (const text of [
       'a.b.c;info=<https://cert.example/a,b.pem>;alg=ES256;ppt="shaken"',
       ' a.b.c ; PPT=shaken ; ALG="ES256" ; Info=<https://cert.example/a,b.pem> ;x=y',
@@ -14,7 +14,7 @@ describe('[8224 §4] the Identity header', () => {
       expect(identityHeaderValues(text)).toEqual([VALUE]);
   });
 
-  it('has several values, of which one that is malformed spoils no other', () => {
+  it('has several values, of which a malformed one affects no other', () => {
     expect(identityHeaderValues('a.b.c;info=<https://x/>,rubbish, ..c;info=<https://y/>;alg=ES256')).toEqual([
       { token: 'a.b.c', info: 'https://x/', alg: 'ES256', ppt: null },
       null,
@@ -31,15 +31,15 @@ describe('[8224 §4] the Identity header', () => {
     '.b.c;info=<x>',
     'a..c;info=<x>',
     'a.b.c!;info=<x>',
-  ])('%s is malformed', (text) => expect(identityHeaderValues(text)).toEqual([null]));
+  ])('is malformed: %s', (text) => expect(identityHeaderValues(text)).toEqual([null]));
 
-  it('has no more than eight values, and none that is long', () => {
+  it('has at most eight values, and no long one', () => {
     expect(identityHeaderValues(Array(50).fill('a.b.c;info=<x>').join(','))).toHaveLength(8);
     expect(identityHeaderValues(`a.${'b'.repeat(9_000)}.c;info=<x>`)).toEqual([null]);
     expect(identityHeaderValues('a'.repeat(1_000_000))).toEqual([null]);
   });
 
-  it('throws on no text', () => {
+  it('is parsed without a throw from any text', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', '.', ';', ',', '"', '<', '>', '=', ' ', '\\', 'info') }),

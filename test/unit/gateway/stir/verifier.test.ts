@@ -62,8 +62,8 @@ async function verdictOf(header: string | undefined, more: { callers?: string[];
   return (await verified(header, more))?.verdict;
 }
 
-describe('[8224 §6.2] a call whose Identity header', () => {
-  it('is signed for it by a trusted signer is valid, with attestation, origid and signer', async () => {
+describe('[8224 §6.2] an Identity header', () => {
+  it('from a trusted signer for this call is valid, with attestation, origid and signer', async () => {
     const origid = '7c7a2c9b-7bb6-4e29-8f3f-1d8cb9a3a001';
     expect(await verified(signed({ claims: { attest: 'B', origid } }))).toEqual({
       verdict: 'valid',
@@ -74,7 +74,7 @@ describe('[8224 §6.2] a call whose Identity header', () => {
     });
   });
 
-  it('is one of several: that of SHAKEN counts, types that are not known do not', async () => {
+  it('counts when it is SHAKEN among several, and unknown types do not count', async () => {
     const other = 'a.b.c;info=<https://x/>;ppt="div"';
     expect(await verdictOf(`${other}, ${signed()}`)).toBe('valid');
     expect(await verdictOf(other)).toBe('missing');
@@ -82,7 +82,7 @@ describe('[8224 §6.2] a call whose Identity header', () => {
     expect(await verdictOf('rubbish')).toBe('invalid');
   });
 
-  it('was signed more than a minute ago, or a minute ahead, is stale, and nothing is fetched', async () => {
+  it('from more than a minute ago, or a minute ahead, is stale, and nothing is fetched', async () => {
     for (const awayMs of [-62_000, 62_000]) {
       const header = identityHeader(signer.key, authority.url('cert.pem'), clock.wallMs() + awayMs);
       expect(await verdictOf(header)).toBe('stale');
@@ -95,24 +95,24 @@ describe('[8224 §6.2] a call whose Identity header', () => {
     ['another caller', { claims: { orig: { tn: '15550100998' } } }],
     ['another called number', { claims: { dest: { tn: ['15550100101'] } } }],
     ['no attestation', { claims: { attest: undefined } }],
-    ['an attestation that is none', { claims: { attest: 'D' } }],
-    ['an origid that is none', { claims: { origid: 'x' } }],
+    ['an unknown attestation', { claims: { attest: 'D' } }],
+    ['an invalid origid', { claims: { origid: 'x' } }],
     ['a certificate other than the one that it names', { head: { x5u: 'https://elsewhere.example/' } }],
     ['another algorithm', { head: { alg: 'none' } }],
     ['another type', { head: { ppt: 'div' } }],
-    ['no passport', { head: { typ: 'JWT' } }],
+    ['no passport type', { head: { typ: 'JWT' } }],
     ['no time', { claims: { iat: 'now' } }],
-  ])('says %s is invalid', async (_what, said) => {
+  ])('with %s is invalid', async (_what, said) => {
     expect(await verdictOf(signed(said))).toBe('invalid');
   });
 
-  it('names one of several called numbers, and one of the callers of P-Asserted-Identity and From, is valid', async () => {
+  it('for one of several called numbers, and for one of the callers of P-Asserted-Identity and From, is valid', async () => {
     expect(await verdictOf(signed({ claims: { dest: { tn: ['15550100101', `+${CALLED}`] } } }))).toBe('valid');
     expect(await verdictOf(signed(), { callers: ['sip:anonymous@anonymous.invalid', `tel:+1-555-010-0999;ext=1`] })).toBe('valid');
     expect(await verdictOf(signed(), { callers: ['sip:anonymous@anonymous.invalid'] })).toBe('invalid');
   });
 
-  it('was changed after it was signed is invalid', async () => {
+  it('that was changed after it was signed is invalid', async () => {
     const [head = '', , signature = ''] = signed().split(';')[0]!.split('.');
     const claims = Buffer.from(
       JSON.stringify({
@@ -129,7 +129,7 @@ describe('[8224 §6.2] a call whose Identity header', () => {
     expect(await verdictOf(identityHeader(stranger.key, authority.url('cert.pem'), clock.wallMs()))).toBe('invalid');
   });
 
-  it('[8225 §7] is in the compact form is what the request says, with its Date', async () => {
+  it('[8225 §7] in the compact form has the claims of the request, with its Date', async () => {
     const url = authority.url('cert.pem');
     const iat = Math.floor(clock.wallMs() / 1_000);
     const parts = [
@@ -154,7 +154,7 @@ describe('[8226] a certificate', () => {
     ['of a service provider', [SPC], 'valid'],
     ['of one of several', [oneNumber('15550100998'), oneNumber(CALLER)], 'valid'],
     ['without a TN authorization list', null, 'credential'],
-  ])('[8226 §9] %s', async (_what, tnAuthList, verdict) => {
+  ])('[8226 §9] is judged by its TN authorization list: %s', async (_what, tnAuthList, verdict) => {
     const other = await authority.signer({ tnAuthList });
     authority.serve(() => ({ status: 200, body: other.chain }));
     expect(await verdictOf(signed({}, other))).toBe(verdict);
@@ -162,15 +162,15 @@ describe('[8226] a certificate', () => {
 
   it.each<[string, Parameters<StirAuthority['signer']>[0]]>([
     ['that has expired', { days: 0 }],
-    ['that is one of a CA', { isCa: true }],
-    ['with a key that is none of ES256', { curve: 'secp384r1' }],
-  ])('%s is no credential', async (_what, options) => {
+    ['of a CA', { isCa: true }],
+    ['with a key of another curve', { curve: 'secp384r1' }],
+  ])('%s is not accepted', async (_what, options) => {
     const other = await authority.signer(options);
     authority.serve(() => ({ status: 200, body: other.chain }));
     expect(await verdictOf(signed({}, other))).toBe('credential');
   });
 
-  it('of a CA that is not trusted, or that may not be one, is no credential', async () => {
+  it('of an untrusted CA, or of a certificate that may not be one, is not accepted', async () => {
     const stranger = await StirAuthority.create();
     const strange = await stranger.signer();
     await stranger.close();
@@ -183,7 +183,7 @@ describe('[8226] a certificate', () => {
     expect(await verdictOf(identityHeader(deep.key, authority.url('deep.pem'), clock.wallMs()))).toBe('credential');
   });
 
-  it('is fetched once for many calls, again when its time is over, and not again at once when it could not be', async () => {
+  it('is fetched once for many calls, again when its time is over, and not again at once after a failure', async () => {
     authority.serve(() => ({ status: 200, body: signer.chain, headers: { 'cache-control': 'public, max-age=100' } }));
     expect(await Promise.all([verdictOf(signed()), verdictOf(signed()), verdictOf(signed())])).toEqual(['valid', 'valid', 'valid']);
     clock.advance(99_000);
@@ -199,7 +199,7 @@ describe('[8226] a certificate', () => {
     expect(await verdictOf(signed())).toBe('valid');
   });
 
-  it('that is rubbish, a redirect, or too long is none', async () => {
+  it('is not accepted when it is malformed, a redirect or too long', async () => {
     for (const [answer, verdict] of [
       [{ status: 200, body: 'hello' }, 'credential'],
       [{ status: 302, body: '', headers: { location: authority.url('other.pem') } }, 'bad-info'],
@@ -211,7 +211,7 @@ describe('[8226] a certificate', () => {
     expect(authority.asked).toHaveLength(3);
   });
 
-  it('at a private address, by plain http, or with a password is not asked for', async () => {
+  it('at a private address, by plain http, or with a password in its URL is not fetched', async () => {
     verifier = await verifierOf(false);
     for (const url of [
       authority.url('a'),
@@ -225,7 +225,7 @@ describe('[8226] a certificate', () => {
     expect(authority.asked).toEqual([]);
   });
 
-  it('without roots is not asked for: what is claimed is told as unverified, and no header as nothing', async () => {
+  it('is not fetched without roots: a claim is reported as unverified, and no header as null', async () => {
     verifier = new StirVerifier({ certificates: null, maxAgeMs: 60_000, clock });
     expect(await verified(signed())).toMatchObject({ verdict: 'unverified', attestation: 'A', signer: null });
     expect(await verified(undefined)).toBeNull();

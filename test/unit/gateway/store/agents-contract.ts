@@ -21,7 +21,7 @@ export function describeAgentChanges(name: string, open: () => { stores: Stores;
       await stores.agents.put(agent);
     });
 
-    it('change writes what is decided, with another updated_at each time, within one millisecond too', async () => {
+    it('take a decided change, with another updated_at each time, even within one millisecond', async () => {
       const first = await stores.agents.change(orgId, agent.agent_id, (current) => ok({ ...current, name: 'first' }));
       const second = await stores.agents.change(orgId, agent.agent_id, (current) => ok({ ...current, prompt: 'Be kind.' }));
       if (!first.ok || !second.ok) throw new Error('not changed');
@@ -31,7 +31,7 @@ export function describeAgentChanges(name: string, open: () => { stores: Stores;
       expect(await stores.agents.get(orgId, agent.agent_id)).toEqual(second.value);
     });
 
-    it('nothing is written when the decision is against it, or there is no such agent', async () => {
+    it('take no write when the decision is against it, or when the agent does not exist', async () => {
       expect(await stores.agents.change(orgId, agent.agent_id, () => err({ why: 'not today' }))).toEqual(err({ why: 'not today' }));
       const never = () => {
         throw new Error('was asked');
@@ -41,7 +41,7 @@ export function describeAgentChanges(name: string, open: () => { stores: Stores;
       expect(await stores.agents.get(orgId, agent.agent_id)).toEqual(agent);
     });
 
-    it('of changes at once none is lost', async () => {
+    it('lose none of several concurrent changes', async () => {
       const add = (word: string) =>
         stores.agents.change(orgId, agent.agent_id, (current) => ok({ ...current, metadata: { ...current.metadata, [word]: true } }));
       const words = ['a', 'b', 'c', 'd', 'e', 'f'];
@@ -50,7 +50,7 @@ export function describeAgentChanges(name: string, open: () => { stores: Stores;
       expect(new Set(changed.map((one) => one.ok && one.value.updated_at)).size).toBe(words.length);
     });
 
-    it('a change or a deletion that is meant for another version does nothing', async () => {
+    it('ignore a change or a deletion that is meant for another version', async () => {
       const rename = (current: typeof agent) => ok({ ...current, name: 'renamed' });
       expect(await stores.agents.change(orgId, agent.agent_id, rename, ['2000-01-01T00:00:00.000Z'])).toEqual(err('mismatch'));
       expect(await stores.agents.delete(orgId, agent.agent_id, [])).toEqual(err('mismatch'));
@@ -63,14 +63,14 @@ export function describeAgentChanges(name: string, open: () => { stores: Stores;
       expect(await stores.agents.delete(orgId, agent.agent_id, '*')).toEqual(err('not-found'));
     });
 
-    it('of changes at once that are meant for one version exactly one is made', async () => {
+    it('take exactly one of concurrent changes that are meant for one version', async () => {
       const rename = (name: string) =>
         stores.agents.change(orgId, agent.agent_id, (current) => ok({ ...current, name }), [agent.updated_at]);
       const outcomes = await Promise.all(['a', 'b', 'c', 'd'].map(rename));
       expect(outcomes.filter((outcome) => outcome.ok)).toHaveLength(1);
     });
 
-    it('numbers know which of them an agent takes the calls of', async () => {
+    it('are named by the numbers whose calls they take', async () => {
       const [first, second] = [freshNumber(), freshNumber()];
       await stores.numbers.attach(orgId, first, { inbound: inboundSetting() });
       expect(await stores.numbers.findByAgent(orgId, agent.agent_id)).toBeNull();
@@ -81,7 +81,7 @@ export function describeAgentChanges(name: string, open: () => { stores: Stores;
       expect(await stores.numbers.findByAgent(orgId, agent.agent_id)).toBeNull();
     });
 
-    it('of attaches at once that are meant for one version of a number exactly one is made', async () => {
+    it('let exactly one of concurrent attaches win that are meant for one version of a number', async () => {
       const number = freshNumber();
       const attached = await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
       if (!attached.ok) throw new Error('not attached');
@@ -96,7 +96,7 @@ export function describeAgentChanges(name: string, open: () => { stores: Stores;
       expect(await stores.numbers.attach(orgId, number, { inbound: inboundSetting() }, '*')).toEqual(err('mismatch'));
     });
 
-    it('count goes up with each new agent and down with each that is deleted', async () => {
+    it('raise the count when they are created and lower it when they are deleted', async () => {
       const before = await stores.agents.count(orgId);
       await stores.agents.put({ ...agent, name: 'again' });
       await stores.agents.put(agentOf(orgId));

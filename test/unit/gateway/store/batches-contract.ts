@@ -29,7 +29,7 @@ export function describeLogs(name: string, open: () => OpenedStores): void {
     const steps = async (take: number, skip: number, direction: 'asc' | 'desc') =>
       (await stores.batches.read(orgId, batch.batch_id, { take, skip, direction }))?.map(({ payload }) => payload['step']);
 
-    it('an entry says whose it is, when and what', async () => {
+    it('have log entries with organization, time and event', async () => {
       const payload = { message: '100 requested, 98 validated', state_change: 'in_progress' };
       const entry = await stores.batches.append(orgId, batch.batch_id, { event_type: 'lifecycle', payload });
       const now = new Date(clock.wallMs()).toISOString();
@@ -50,7 +50,7 @@ export function describeLogs(name: string, open: () => OpenedStores): void {
       expect(read?.[1]).toEqual(entry);
     });
 
-    it('reads pages, in either direction', async () => {
+    it('return log pages, in either direction', async () => {
       for (let step = 0; step < 5; step += 1) await append(step);
       expect(await steps(100, 0, 'asc')).toEqual([0, 1, 2, 3, 4]);
       expect(await steps(2, 0, 'desc')).toEqual([4, 3]);
@@ -60,12 +60,12 @@ export function describeLogs(name: string, open: () => OpenedStores): void {
       expect(await steps(2, 1_000_000, 'desc')).toEqual([]);
     });
 
-    it('keeps the newest entries', async () => {
+    it('keep the newest log entries', async () => {
       for (let step = 0; step < 13; step += 1) await append(step);
       expect(await steps(100, 0, 'asc')).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
     });
 
-    it('are seen by their own organization only', async () => {
+    it('are visible to their own organization only', async () => {
       const other = newUuid();
       expect(await stores.batches.read(other, batch.batch_id, { take: 1, skip: 0, direction: 'asc' })).toBeNull();
       expect(await stores.batches.read(orgId, newUuid(), { take: 1, skip: 0, direction: 'asc' })).toBeNull();
@@ -75,7 +75,7 @@ export function describeLogs(name: string, open: () => OpenedStores): void {
       expect(await stores.batches.list(other, { take: 10, skip: 0 })).toEqual([]);
     });
 
-    it('are listed newest first, and go when they are old', async () => {
+    it('are listed newest first, and expire', async () => {
       await append(1);
       await advance(HOUR_MS);
       const newer = await stores.batches.create({ orgId, name: 'newer' });
@@ -89,7 +89,7 @@ export function describeLogs(name: string, open: () => OpenedStores): void {
   });
 
   describe(`audit log: ${name}`, () => {
-    it('is read newest first, page by page, by its own organization', async () => {
+    it('returns the newest entries first, page by page, to its own organization', async () => {
       const { stores, clock } = open();
       const orgId = newUuid();
       const by = { key_id: newUuid(), name: 'ci' };

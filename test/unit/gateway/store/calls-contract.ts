@@ -29,7 +29,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
       otherOrgId = (await stores.orgs.create({ name: 'two', sip_enabled: true })).org_id;
     });
 
-    describe('places of calls', () => {
+    describe('the slots of calls', () => {
       const limits = { max_concurrent_calls: 2, max_calls_per_second: null };
 
       /** Whether a call was counted, by what a gateway goes by. */
@@ -45,7 +45,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         return number;
       }
 
-      it('counts each call that is looked up under an id until it is released, itself not counted', async () => {
+      it('count each call from its look-up under an id until its release, without the call itself', async () => {
         const number = await attached();
         const other = await attached();
         const [first, second] = [newUuid(), newUuid()];
@@ -62,7 +62,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         stores.routes.release(second);
       });
 
-      it('a limit of a number refuses the call above it, which takes nothing of the organization', async () => {
+      it('of a number refuse the call above the limit, which takes none of the organization', async () => {
         const number = await attached(limits);
         const ids = [newUuid(), newUuid(), newUuid()];
         const admitted = [];
@@ -76,7 +76,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         expect((await stores.routes.lookup(number, null)).load).toEqual(NO_USAGE);
       });
 
-      it('a limit of an organization holds over its numbers; what it refuses takes nothing of the number', async () => {
+      it('of an organization cover its numbers; a call that they refuse takes none of the number', async () => {
         await stores.orgs.change(orgId, { max_concurrent_calls: 1 });
         const [one, two] = [await attached(), await attached()];
         const [first, second] = [newUuid(), newUuid()];
@@ -88,7 +88,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         stores.routes.release(second);
       });
 
-      it('a limit that is set later counts the calls of before, and one of zero lets nothing in', async () => {
+      it('count earlier calls under a limit that is set later, and admit none under a limit of zero', async () => {
         const number = await attached();
         const [first, second] = [newUuid(), newUuid()];
         expect(await isAdmitted(number, first)).toBe(true);
@@ -99,7 +99,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         expect(await isAdmitted(number, second)).toBe(false);
       });
 
-      it('calls of the last second outlive their release, those that were refused do not', async () => {
+      it('of the last second outlive their release, except those that were refused', async () => {
         const number = await attached({ max_calls_per_second: 2 });
         const ids = [newUuid(), newUuid(), newUuid(), newUuid()];
         expect(await isAdmitted(number, ids[0]!)).toBe(true);
@@ -111,7 +111,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         stores.routes.release(ids[3]!);
       });
 
-      it('calls a second of an organization are counted over its numbers', async () => {
+      it('of an organization count calls a second over its numbers', async () => {
         await stores.orgs.change(orgId, { max_calls_per_second: 1 });
         const [one, two] = [await attached(), await attached()];
         const [first, second] = [newUuid(), newUuid()];
@@ -122,7 +122,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         stores.routes.release(first);
       });
 
-      it('two calls at once never both take the last place, known number or not', async () => {
+      it('are never both taken by two concurrent calls when one is left, cached number or not', async () => {
         const number = await attached({ max_concurrent_calls: 3 });
         const ids = Array.from({ length: 20 }, () => newUuid());
         const admitted = await Promise.all(ids.map((id) => isAdmitted(number, id)));
@@ -133,7 +133,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         for (const id of ids) stores.routes.release(`${id}2`);
       });
 
-      it('a call that ends before its look-up does is not counted', async () => {
+      it('exclude a call that ends before its look-up does', async () => {
         const number = await attached();
         const id = newUuid();
         const looked = stores.routes.lookup(number, begun(id));
@@ -142,7 +142,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         expect((await stores.routes.lookup(number, null)).load).toEqual(NO_USAGE);
       });
 
-      it('nothing is counted on a number that is not attached, or that moved to another organization', async () => {
+      it('exclude a number that is not attached, or that moved to another organization', async () => {
         const number = await attached();
         await stores.routes.lookup(number, null);
         await stores.numbers.detach(orgId, number, ['inbound']);
@@ -159,7 +159,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
       });
     });
 
-    describe('lists of calls in progress', () => {
+    describe('a list of calls in progress', () => {
       const at = (second: number): string => `2026-01-01T00:00:0${String(second)}.000Z`;
       const ids = async (filter: CallFilter = {}, owner = orgId): Promise<string[]> =>
         (await stores.live.list(owner, { limit: 10, ...filter })).calls.map(({ call_id: callId }) => callId);
@@ -172,7 +172,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         return { call, number };
       }
 
-      it('have a call from its look-up to its release, the newest first, and by its id', async () => {
+      it('has a call from its look-up to its release, the newest first, and by its id', async () => {
         const [late, early] = [await inProgress(2), await inProgress(1)];
         expect(await ids()).toEqual([late.call.call_id, early.call.call_id]);
         const found = await stores.live.get(orgId, early.call.call_id);
@@ -185,14 +185,14 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         await untilEqual(() => ids(), []);
       });
 
-      it('have nothing of another organization', async () => {
+      it('has nothing of another organization', async () => {
         const { call } = await inProgress(1);
         expect(await stores.live.get(otherOrgId, call.call_id)).toBeNull();
         expect(await ids({}, otherOrgId)).toEqual([]);
         stores.routes.release(call.call_id);
       });
 
-      it('take filters and page as those of ended calls', async () => {
+      it('takes filters and pages as that of ended calls does', async () => {
         const made = [await inProgress(1, { from: 'anonymous' }), await inProgress(2), await inProgress(3)];
         const [first, second, third] = made.map(({ call }) => call.call_id) as [string, string, string];
         expect(await ids({ from: 'anonymous' })).toEqual([first]);
@@ -206,7 +206,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         for (const { call } of made) stores.routes.release(call.call_id);
       });
 
-      it('tell of an answered call what its gateway keeps of it, also when another process took it up', async () => {
+      it('has the snapshot of an answered call, also when another process resumed it', async () => {
         const { call, number } = await inProgress(1);
         stores.snapshots.persist({ ...snapshotOf(call.call_id, orgId, number), call });
         clock.advance(COMES_TO_REST_MS);
@@ -220,7 +220,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         await untilEqual(() => ids(), []);
       });
 
-      it('have no call that a limit refused, nor one that ended before its look-up did', async () => {
+      it('lacks a call that a limit refused, and one that ended before its look-up did', async () => {
         const number = freshNumber();
         await stores.numbers.attach(orgId, number, { inbound: inboundSetting({ max_concurrent_calls: 0 }) });
         await stores.routes.lookup(number, begun(newUuid()));
@@ -235,10 +235,10 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
       });
     });
 
-    describe('snapshots', () => {
+    describe('a snapshot', () => {
       const snapshotFor = (number: E164, state: unknown = {}): CallSnapshot => snapshotOf(newUuid(), orgId, number, state);
 
-      it('gives back what was kept last and not forgotten, and counts it until it is forgotten', async () => {
+      it('is returned as it was last kept, and counts until it is forgotten', async () => {
         const number = freshNumber();
         await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
         const [kept, forgotten] = [snapshotFor(number, { step: 1 }), snapshotFor(number)];
@@ -255,7 +255,7 @@ export function describeCallsInProgress(name: string, open: () => { stores: Stor
         expect((await stores.routes.lookup(number, null)).load).toEqual(NO_USAGE);
       });
 
-      it('forgets a call whose record is written: its gateway was killed between the two', async () => {
+      it('is forgotten when the call’s record is written, though its gateway was killed between the two', async () => {
         const number = freshNumber();
         await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
         const [going, ended] = [snapshotFor(number), snapshotFor(number)];

@@ -41,7 +41,7 @@ export function describeOutbox(name: string, open: () => OpenedStores): void {
     const due = async (claimMs = 0, limit = 100): Promise<readonly Delivery[]> =>
       (await outbox.claim(outboxLane(orgId), limit, claimMs)).filter(({ org_id }) => org_id === orgId);
 
-    it('gives each one out, as often as it is neither settled nor claimed', async () => {
+    it('returns each delivery as long as it is neither settled nor claimed', async () => {
       const [one, two] = [deliveryOf(orgId), deliveryOf(orgId)];
       await outbox.add(one);
       await outbox.add(two);
@@ -52,7 +52,7 @@ export function describeOutbox(name: string, open: () => OpenedStores): void {
       expect(new Set(await due())).toEqual(new Set([one, two]));
     });
 
-    it('names the lane of each one that is due: new, deferred until now, or claimed by a gateway that died', async () => {
+    it('names the lane of each that is due: new, deferred until now, or claimed by a gateway that died', async () => {
       const delivery = deliveryOf(orgId);
       const isNamed = async (): Promise<boolean> => (await outbox.dueLanes()).includes(outboxLane(orgId));
       await outbox.add(delivery);
@@ -66,13 +66,13 @@ export function describeOutbox(name: string, open: () => OpenedStores): void {
       await outbox.settle(delivery);
     });
 
-    it('gives no more than asked for', async () => {
+    it('returns no more than the requested number', async () => {
       for (let count = 0; count < 5; count += 1) await outbox.add(deliveryOf(orgId));
       expect(await due(LONG_MS, 3)).toHaveLength(3);
       expect(await due(LONG_MS, 3)).toHaveLength(2);
     });
 
-    it('has one that is added twice once, with what was found out meanwhile', async () => {
+    it('has a delivery that is added twice once, with what was learned in between', async () => {
       const delivery = deliveryOf(orgId);
       await outbox.add(delivery);
       await outbox.defer({ ...delivery, attempts: 1 }, 0);
@@ -80,7 +80,7 @@ export function describeOutbox(name: string, open: () => OpenedStores): void {
       expect(await due()).toEqual([{ ...delivery, attempts: 1 }]);
     });
 
-    it('has one no more that was settled, also when it is deferred after that', async () => {
+    it('drops one that was settled, even when it is deferred after that', async () => {
       const delivery = deliveryOf(orgId);
       await outbox.add(delivery);
       await outbox.settle(delivery);
@@ -88,7 +88,7 @@ export function describeOutbox(name: string, open: () => OpenedStores): void {
       expect(await due()).toEqual([]);
     });
 
-    it('counts those that wait, claimed and deferred ones too', async () => {
+    it('counts the waiting ones, claimed and deferred ones too', async () => {
       const before = await outbox.waiting();
       const [one, two] = [deliveryOf(orgId), deliveryOf(orgId)];
       await outbox.add(one);
@@ -100,7 +100,7 @@ export function describeOutbox(name: string, open: () => OpenedStores): void {
       expect(await outbox.waiting()).toBe(before);
     });
 
-    it('keeps one back that is deferred', async () => {
+    it('holds one back that is deferred', async () => {
       const delivery = deliveryOf(orgId);
       await outbox.add(delivery);
       await outbox.defer(delivery, LONG_MS);
@@ -131,7 +131,7 @@ export function describeOutbox(name: string, open: () => OpenedStores): void {
       expect(await outbox.dead(newUuid(), 3, null)).toEqual({ letters: [], next: null });
     });
 
-    it('sends one again that was given up, as if it were new, once', async () => {
+    it('sends one again that was given up as if it were new, once', async () => {
       const delivery = deliveryOf(orgId, { attempts: 9, last_error: 'it answered 500' });
       await outbox.add(delivery);
       await outbox.bury(delivery);

@@ -14,7 +14,7 @@ const entry = fc.record<TraceEntry>({
 });
 
 describe('a packed trace', () => {
-  it('gives back what was packed, of any masked texts', async () => {
+  it('unpacks to what was packed, with any masked texts', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(entry, { minLength: 1 }), async (trace) => {
         expect(await unpackTrace(Buffer.from(packTrace(trace)))).toEqual(trace);
@@ -22,7 +22,7 @@ describe('a packed trace', () => {
     );
   });
 
-  it('tells an empty text from none, and keeps what is not ASCII', async () => {
+  it('keeps an empty text apart from none, and characters beyond ASCII', async () => {
     const [empty, none] = ['', null].map((text): TraceEntry => ({ at: 'now', source: 'sip', direction: null, summary: 'Größe ☎', text }));
     expect(await unpackTrace(Buffer.from(packTrace([empty!, none!])))).toEqual([empty, none]);
   });

@@ -24,7 +24,7 @@ export function describePages(name: string, open: () => { stores: Stores; clock:
     });
 
     describe('agents and tools in pages', () => {
-      it('go on where the page before ended; a page of large ones ends early', async () => {
+      it('continue where the page before ended; a page of large ones ends early', async () => {
         const made = Array.from({ length: 40 }, (_, index) =>
           agentOf(orgId, { created_at: new Date(clock.wallMs() + index).toISOString(), prompt: 'x'.repeat(200_000) }),
         );
@@ -44,7 +44,7 @@ export function describePages(name: string, open: () => { stores: Stores; clock:
         expect(pages).toBeGreaterThan(1);
       });
 
-      it('find who names a tool, as it is after each change', async () => {
+      it('show which agents name a tool, after each change', async () => {
         const tool = toolOf(orgId);
         await stores.tools.put(tool);
         const [first, second] = [agentOf(orgId, { tools: [tool.tool_id] }), agentOf(orgId)];
@@ -63,7 +63,7 @@ export function describePages(name: string, open: () => { stores: Stores; clock:
     });
 
     describe('calls', () => {
-      it('are found by their SIP Call-ID, those of one organization and those of all', async () => {
+      it('are found by SIP Call-ID, within one organization and within all', async () => {
         // Newer than what other tests left of calls without an organization, of which few are kept.
         const at = clock.wallMs() + 3_600_000;
         const id = `${newUuid()}@carrier`;

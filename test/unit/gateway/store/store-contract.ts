@@ -128,8 +128,8 @@ export function describeStores(name: string, open: () => OpenedStores): void {
       otherOrgId = (await stores.orgs.create({ name: 'two', sip_enabled: true })).org_id;
     });
 
-    describe('numbers', () => {
-      it('attach makes a record that get, getByInboundId and list return', async () => {
+    describe('the store of numbers', () => {
+      it('attaches a record that get, getByInboundId and list return', async () => {
         const number = freshNumber();
         const attached = await stores.numbers.attach(orgId, number, { inbound: inboundSetting({ allowed_sources: ['10.0.0.0/8'] }) });
         if (!attached.ok) throw new Error('not attached');
@@ -143,7 +143,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(await stores.numbers.list(orgId, { take: 10, skip: 0 })).toEqual([record]);
       });
 
-      it('attach replaces the direction, leaves the other one, keeps created_at and inbound_id', async () => {
+      it('replaces the attached direction, leaves the other one, and keeps created_at and inbound_id', async () => {
         const number = freshNumber();
         const first = await stores.numbers.attach(orgId, number, { inbound: inboundSetting({ max_concurrent_calls: 1 }) });
         clock.advance(1000);
@@ -161,7 +161,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(third.value.created_at).not.toBe(third.value.updated_at);
       });
 
-      it('attach of a number of another organization is taken, in any direction, and changes nothing', async () => {
+      it('refuses to attach a number of another organization, in any direction, and changes nothing', async () => {
         const number = freshNumber();
         const owned = await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
         expect(await stores.numbers.attach(otherOrgId, number, { inbound: inboundSetting() })).toEqual({ ok: false, error: 'taken' });
@@ -173,7 +173,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(await stores.numbers.list(otherOrgId, { take: 10, skip: 0 })).toEqual([]);
       });
 
-      it('a number of another organization is unknown to get, getByInboundId, update and detach', async () => {
+      it('hides a number of another organization from get, getByInboundId, update and detach', async () => {
         const number = freshNumber();
         const owned = await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
         if (!owned.ok) throw new Error('not attached');
@@ -184,7 +184,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(await stores.numbers.get(orgId, number)).toEqual(owned.value);
       });
 
-      it('update sets the named direction and keeps what it leaves out', async () => {
+      it('updates the named direction and keeps what the update leaves out', async () => {
         const number = freshNumber();
         expect(await stores.numbers.update(orgId, number, { type: 'inbound' })).toEqual({ ok: false, error: 'not-found' });
         const agentId = newUuid();
@@ -198,14 +198,14 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(outbound.ok && outbound.value.inbound).toEqual(inboundSetting({}, agentId));
       });
 
-      it('update of a direction that is not attached sets it with defaults', async () => {
+      it('updates a direction that is not attached from the defaults', async () => {
         const number = freshNumber();
         await stores.numbers.attach(orgId, number, { outbound: { sip_endpoint: 'a.example' } });
         const updated = await stores.numbers.update(orgId, number, { type: 'inbound' });
         expect(updated.ok && updated.value.inbound).toEqual(inboundSetting());
       });
 
-      it('detach is all or nothing, and the record is gone with its last direction', async () => {
+      it('detaches all directions or none, and deletes the record with its last direction', async () => {
         const number = freshNumber();
         const attached = await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
         if (!attached.ok) throw new Error('not attached');
@@ -222,7 +222,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(await stores.numbers.detach(orgId, number, ['inbound'])).toEqual({ ok: false, error: 'not-found' });
       });
 
-      it('a detached number is free for another organization and gets a new id', async () => {
+      it('gives a detached number to another organization under a new id', async () => {
         const number = freshNumber();
         const first = await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
         await stores.numbers.detach(orgId, number, ['inbound']);
@@ -232,7 +232,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(second.value.inbound_id).not.toBe(first.value.inbound_id);
       });
 
-      it('list pages in the order of the numbers', async () => {
+      it('lists pages in the order of the numbers', async () => {
         const numbers = [freshNumber(), freshNumber(), freshNumber()];
         for (const number of [...numbers].reverse()) await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
         const page = async (take: number, skip: number) => (await stores.numbers.list(orgId, { take, skip })).map((r) => r.phone_number);
@@ -242,7 +242,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(await page(2, 3)).toEqual([]);
       });
 
-      it('of concurrent attaches by two organizations exactly one wins', async () => {
+      it('lets exactly one of concurrent attaches by two organizations win', async () => {
         const number = freshNumber();
         const outcomes = await Promise.all(
           [orgId, otherOrgId].map((id) => stores.numbers.attach(id, number, { inbound: inboundSetting() })),
@@ -251,8 +251,8 @@ export function describeStores(name: string, open: () => OpenedStores): void {
       });
     });
 
-    describe('organizations', () => {
-      it('create, get, change and list', async () => {
+    describe('the store of organizations', () => {
+      it('creates, reads, changes and lists them', async () => {
         const org = await stores.orgs.create({ name: 'third', sip_enabled: false });
         expect(org).toMatchObject({ name: 'third', sip_enabled: false, disabled: false, max_concurrent_calls: null });
         expect(org.webhook_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -268,14 +268,14 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(await stores.orgs.change(newUuid(), { disabled: true })).toBeNull();
       });
 
-      it('create with the id of one that is there returns that one', async () => {
+      it('returns the existing one when it is created with the same id', async () => {
         const org = await stores.orgs.create({ name: 'kept', sip_enabled: true });
         expect(await stores.orgs.create({ name: 'other', sip_enabled: false, org_id: org.org_id })).toEqual(org);
       });
     });
 
-    describe('API keys', () => {
-      it('a key is found until it is revoked, and stays in the list', async () => {
+    describe('the store of API keys', () => {
+      it('finds a key until it is revoked, and keeps it in the list', async () => {
         const { key, record } = await stores.keys.create(orgId, 'ci');
         expect(key).toMatch(/^tl_[\w-]{32}$/);
         expect(record).toMatchObject({ org_id: orgId, name: 'ci', last_used_at: null, revoked_at: null });
@@ -290,7 +290,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(await stores.keys.revoke(newUuid())).toBeNull();
       });
 
-      it('use is noted once a minute', async () => {
+      it('notes the use of a key once a minute', async () => {
         const { key, record } = await stores.keys.create(orgId, 'ci');
         const lastUsed = async (): Promise<string | null | undefined> => (await stores.keys.find(key))?.last_used_at;
         await stores.keys.touch(record);
@@ -304,14 +304,14 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(await lastUsed()).toBe(new Date(clock.wallMs()).toISOString());
       });
 
-      it('noting a use does not bring a revoked key back', async () => {
+      it('does not restore a revoked key by noting its use', async () => {
         const { key, record } = await stores.keys.create(orgId, 'ci');
         await stores.keys.revoke(record.key_id);
         await stores.keys.touch(record);
         expect(await stores.keys.find(key)).toBeNull();
       });
 
-      it('restore puts a known key, and leaves one that is there alone', async () => {
+      it('restores a known key, and leaves an existing one alone', async () => {
         const key = `tl_restored-${newUuid()}`;
         const record = await stores.keys.restore(orgId, 'demo', key);
         expect(await stores.keys.find(key)).toEqual(record);
@@ -321,8 +321,8 @@ export function describeStores(name: string, open: () => OpenedStores): void {
       });
     });
 
-    describe('agents', () => {
-      it('put, get and list, each within its organization', async () => {
+    describe('the store of agents', () => {
+      it('writes, reads and lists them, each within its organization', async () => {
         const older = agentOf(orgId, { created_at: '2026-01-01T00:00:00.000Z' });
         const newer = agentOf(orgId, { created_at: '2026-02-01T00:00:00.000Z' });
         await stores.agents.put(newer);
@@ -337,8 +337,8 @@ export function describeStores(name: string, open: () => OpenedStores): void {
       });
     });
 
-    describe('agents that are deleted', () => {
-      it('are gone, for their own organization only, and their numbers have none', async () => {
+    describe('a deleted agent', () => {
+      it('is gone, for its own organization only, and its numbers have none', async () => {
         const agent = agentOf(orgId);
         const number = freshNumber();
         await stores.agents.put(agent);
@@ -353,8 +353,8 @@ export function describeStores(name: string, open: () => OpenedStores): void {
       });
     });
 
-    describe('tools', () => {
-      it('put, get, find, list and delete, each within its organization', async () => {
+    describe('the store of tools', () => {
+      it('writes, finds, lists and deletes them, each within its organization', async () => {
         const older = toolOf(orgId, { created_at: '2026-01-01T00:00:00.000Z' });
         const newer = toolOf(orgId, { created_at: '2026-02-01T00:00:00.000Z', label: 'newer' });
         const foreign = toolOf(otherOrgId);
@@ -377,8 +377,8 @@ export function describeStores(name: string, open: () => OpenedStores): void {
       });
     });
 
-    describe('what was said in a call', () => {
-      it('is in the record that is asked for, and not in lists', async () => {
+    describe('the transcript of a call', () => {
+      it('is in the record that is read by id, and not in lists', async () => {
         const transcript = [{ speaker: 'caller', text: 'Hello?', at_ms: 1_200 }] as const;
         const call = callOf(orgId, clock.wallMs() - 1_000, { transcript, analysis: { name: 'Ann' } });
         await stores.calls.write(endedCall(call));
@@ -387,8 +387,8 @@ export function describeStores(name: string, open: () => OpenedStores): void {
       });
     });
 
-    describe('calls', () => {
-      it('list is newest first and pages', async () => {
+    describe('the store of calls', () => {
+      it('lists them newest first and in pages', async () => {
         const times = [3000, 1000, 2000];
         const calls = times.map((offsetMs) => callOf(orgId, clock.wallMs() - offsetMs));
         for (const call of calls) await stores.calls.write(endedCall(call));
@@ -401,7 +401,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(await stores.calls.get(otherOrgId, middle.call_id)).toBeNull();
       });
 
-      it('list takes called number, caller, reason and a stretch of time, alone and together', async () => {
+      it('filters them by called number, caller, reason and time, alone and together', async () => {
         const start = clock.wallMs() - 10_000;
         const made = [
           callOf(orgId, start, { to: '+15550002222', reason: 'BAD_SDP' }),
@@ -428,7 +428,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(second).toEqual({ calls: [made[0]], next: null });
       });
 
-      it('keep their traces apart, which only their organization reads', async () => {
+      it('stores their traces separately, which only their organization reads', async () => {
         const entry: TraceEntry = { at: '2026-01-01T00:00:00.000Z', source: 'gateway', direction: null, summary: 's', text: 't' };
         const [traced, quiet] = [callOf(orgId, clock.wallMs() - 1_000), callOf(orgId, clock.wallMs() - 1_000)];
         await stores.calls.write({ ...endedCall(traced), trace: [entry] });
@@ -441,7 +441,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(await stores.calls.trace(orgId, traced.call_id)).toEqual([]);
       });
 
-      it('have their samples by themselves, and not in lists', async () => {
+      it('stores their samples separately, and not in lists', async () => {
         const sample = { at_ms: 700, from_caller: { lost_percent: 1, jitter_ms: 2, mos: 4 }, to_caller: null, round_trip_ms: null };
         const call = callOf(orgId, clock.wallMs(), { samples: [sample] });
         await stores.calls.write(endedCall(call));
@@ -466,7 +466,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect(await listed()).toEqual([fresh.call_id]);
       });
 
-      it('calls to unknown numbers are kept apart, the newest few', async () => {
+      it('stores calls to unknown numbers separately, the newest few', async () => {
         const calls = Array.from({ length: 5 }, (_, index) =>
           callOf(null, clock.wallMs() + 120_000 + index, { reason: 'NUMBER_NOT_ATTACHED' }),
         );
@@ -480,7 +480,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
       });
     });
 
-    describe('routes', () => {
+    describe('the look-up of a route', () => {
       const routeTo = async (number: E164): Promise<Route | null> => (await stores.routes.lookup(number, null)).route;
 
       it('gives number, organization and agent, as they are at each look-up', async () => {
@@ -517,7 +517,7 @@ export function describeStores(name: string, open: () => OpenedStores): void {
         expect((await routeTo(number))?.org.org_id).toBe(otherOrgId);
       });
 
-      it('a number attached outbound only has no route, nor one without an organization', async () => {
+      it('gives none for a number attached outbound only, or without an organization', async () => {
         const number = freshNumber();
         await stores.numbers.attach(orgId, number, { outbound: { sip_endpoint: 'a.example' } });
         expect(await routeTo(number)).toBeNull();

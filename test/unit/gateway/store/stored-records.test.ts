@@ -23,6 +23,6 @@ it('an agent that an earlier version stored has the defaults of what came later'
   expect(decodeRecord('agent', JSON.stringify(stored))).toEqual({ ...DEFAULT_AGENT_SETTINGS, ...stored });
 });
 
-it('what is no JSON is an error that does not show it', () => {
+it('a stored text that is not JSON makes an error that does not show it', () => {
   expect(() => decodeRecord('number', '+15550100100')).toThrow('a stored number record is not JSON');
 });

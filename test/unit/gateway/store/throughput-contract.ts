@@ -28,7 +28,7 @@ export function describeThroughput(name: string, open: () => OpenedStores): void
         .map(({ begun: b, ended, refused }) => ({ begun: b, ended, refused }));
     }
 
-    it('counts calls as they begin, dry runs and unknown numbers not, and shows those in progress', async () => {
+    it('counts calls as they begin, without dry runs and unknown numbers, and shows those in progress', async () => {
       const number = freshNumber();
       await stores.numbers.attach(orgId, number, { inbound: inboundSetting() });
       await stores.routes.lookup(number, begun(newUuid()));
@@ -47,7 +47,7 @@ export function describeThroughput(name: string, open: () => OpenedStores): void
       expect(await latest()).toEqual([{ begun: 0, ended: 1, refused: 1 }]);
     });
 
-    it('has 90 stretches of 10 s, without a gap, and forgets what was before', async () => {
+    it('has 90 intervals of 10 s, without a gap, and drops earlier ones', async () => {
       await stores.calls.write(endedCall(callOf(orgId, clock.wallMs())));
       await latest();
       const { intervals } = await stores.throughput.read(orgId);

@@ -58,7 +58,7 @@ describe('a call as Twilio shows it', () => {
     ['was answered and ended half a second later', 10_000, 15_500, '6'],
     ['ended before it was answered, by the clock', 10_000, 8_000, '0'],
     ['ended without an answer', null, 15_000, '0'],
-  ])('that %s', (_what, answered, ended, duration) => {
+  ])('has the right times when it %s', (_what, answered, ended, duration) => {
     const at = (ms: number | null): number | null => (ms === null ? null : STARTED + ms);
     const dateOf = (ms: number | null): string | null => (ms === null ? null : twilioDate(STARTED + ms));
     expect(shown({ answeredAtMs: at(answered), endedAtMs: at(ended) })).toMatchObject({
@@ -74,12 +74,12 @@ describe('a call as Twilio shows it', () => {
     [null, null],
     ['person', 'human'],
     ['machine', 'machine_start'],
-  ] as const)('answered by %s: %s', (answerer, word) => {
+  ] as const)('answered by %s has %s', (answerer, word) => {
     expect(callResource(answerer === undefined ? CALL : { ...CALL, answerer }, ORG_ID).answered_by).toBe(word);
   });
 });
 
-describe('an ended call', () => {
+describe('an ended call for Twilio', () => {
   const times = { started_at: '2026-01-01T12:00:00.000Z', ended_at: '2026-01-01T12:00:15.000Z' };
 
   it('has the times, the status and the answerer of its record', () => {
@@ -99,7 +99,7 @@ describe('an ended call', () => {
     });
   });
 
-  it('that nobody answered has no answer', () => {
+  it('without an answer has no time of it', () => {
     const record = callOf(ORG_ID, 0, { ...times, answered_at: null, reason: 'NO_ANSWER', sip_status: 480 });
     expect(endedCallSeen(record)).toMatchObject({ status: 'no-answer', answeredAtMs: null, answerer: null });
   });

@@ -13,12 +13,12 @@ describe('AnsweredBy', () => {
     ['machine', 'machine_start'],
     ['fax', 'fax'],
     ['unknown', 'unknown'],
-  ] as const)('%s is %s', (answerer, word) => {
+  ] as const)('for %s is %s', (answerer, word) => {
     expect(answeredBy(answerer)).toBe(word);
     expect(detected('Enable', { type: 'verdict', answerer })).toBe(word);
   });
 
-  it('waits for the end of a machine’s greeting only where that is asked for, and never says a guess', () => {
+  it('waits for the end of a machine’s greeting only on request, and never guesses', () => {
     expect(detected('DetectMessageEnd', { type: 'verdict', answerer: 'machine' })).toBeNull();
     expect(detected('DetectMessageEnd', { type: 'verdict', answerer: 'person' })).toBe('human');
     expect(detected('DetectMessageEnd', { type: 'greeting-ended', by: 'beep' })).toBe('machine_end_beep');
@@ -42,7 +42,7 @@ describe('CallStatus', () => {
     ['TRUNK_REFUSED', 480, 'no-answer'],
     ['TRUNK_REFUSED', 403, 'failed'],
     ['TRUNK_UNREACHABLE', 503, 'failed'],
-  ] as const)('of %s with %s is %s', (reason, sipStatus, status) => {
+  ] as const)('for %s with %s is %s', (reason, sipStatus, status) => {
     expect(of(reason, sipStatus)).toBe(status);
     expect(of(reason, sipStatus, '2026-11-25T12:00:00.000Z')).toBe('completed');
   });
@@ -52,7 +52,7 @@ describe('CallStatus', () => {
   });
 });
 
-describe('the parameters of a request', () => {
+describe('the parameters of a request to a webhook', () => {
   const CALLER: CallerIdentity = {
     number: '+15550100999',
     display_name: null,
@@ -92,11 +92,11 @@ describe('the parameters of a request', () => {
     ...changes,
   });
 
-  it('leave out what is not known', () => {
+  it('omit what is unknown', () => {
     expect(callParameters(FACTS, 'ringing')).toEqual(LEAST);
   });
 
-  it('say who forwarded the call first, the caller’s name, who answered, and the headers that the operator lets through', () => {
+  it('have the first to forward the call, the caller’s name, the answerer, and the headers that the operator passes', () => {
     const caller: CallerIdentity = {
       ...CALLER,
       display_name: 'Ann',

@@ -22,7 +22,7 @@ function problem(text: string): string {
 }
 
 describe('a TwiML document', () => {
-  it('says, plays and pauses: one after the other by one agent', () => {
+  it('says, plays and pauses, one after the other by one agent', () => {
     const { verbs, warnings } = read(
       '<Say voice="alice" language="de-DE" loop="2"> Hallo &amp; <break/>guten Tag </Say><Play>/a.wav</Play><Play digits="1w2"/><Pause length="3"/>',
     );
@@ -48,7 +48,7 @@ describe('a TwiML document', () => {
     ['Tom &amp; Ann\n   are <![CDATA[<here>]]>', 'Tom & Ann are <here>'],
     ['The <sub alias="World Wide Web">WWW</sub>.', 'The World Wide Web.'],
     ['<break/>', undefined],
-  ])('says the words of SSML apart: %s', (body, text) => {
+  ])('speaks the words of SSML apart: %s', (body, text) => {
     const [say] = read(`<Say>${body}</Say>`).verbs;
     expect(say).toMatchObject({ verb: 'speak', clips: text === undefined ? [] : [{ kind: 'say', text }] });
   });
@@ -85,7 +85,7 @@ describe('a TwiML document', () => {
     ]);
   });
 
-  it('connects a stream with its parameters, dials, redirects, rejects, hangs up', () => {
+  it('connects a stream with its parameters, dials, redirects, rejects and hangs up', () => {
     expect(
       read(
         '<Connect action="/after"><Stream url="wss://bot.example/ws"><Parameter name="a" value="1"/><Parameter name="b" value="2"/></Stream></Connect>' +
@@ -155,7 +155,7 @@ describe('a TwiML document', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('warns of what a conversation does not get here', () => {
+  it('warns of the parts of a conversation without effect here', () => {
     const { verbs, warnings } = read(
       '<Connect><ConversationRelay url="wss://app.example/r" ttsProvider="Google" voice="en-US-Journey-O" transcriptionProvider="Google" ' +
         'interruptible="loud" debug="all"><Language ttsProvider="Deepgram"/></ConversationRelay></Connect>',
@@ -170,7 +170,7 @@ describe('a TwiML document', () => {
     ]);
   });
 
-  it('skips what it does not know, and says so', () => {
+  it('skips what is unknown, with a warning', () => {
     const { verbs, warnings } = read('<Whistle/><Say rate="fast">Hi</Say><Gather speechTimeout="1" numDigits="99"/>');
     expect(verbs.map(({ verb }) => verb)).toEqual(['speak', 'gather']);
     expect(warnings).toEqual([
@@ -208,7 +208,7 @@ describe('a TwiML document', () => {
       { verb: 'start-stream' },
       'statusCallbackMethod of',
     ],
-  ])('warns of a value that is none, and its default holds: %s', (body, verb, warning) => {
+  ])('warns of an invalid value, and uses its default: %s', (body, verb, warning) => {
     const { verbs, warnings } = read(body);
     expect(verbs).toMatchObject([verb]);
     expect(warnings.join('\n')).toContain(warning);
@@ -253,7 +253,7 @@ describe('a TwiML document', () => {
     ['<Response><Dial><Number>+1</Number><Number>+2</Number></Dial></Response>', /one number only/],
     ['<Response><Dial><Conference>x</Conference></Dial></Response>', /<Conference>, which is not supported/],
     ['<Response><Play/></Response>', /no URL/],
-  ])('refuses %#', (text, expected) => {
+  ])('is refused: %#', (text, expected) => {
     expect(problem(text)).toMatch(expected);
   });
 });
@@ -265,7 +265,7 @@ describe('the script of a call', () => {
     return entered.value.script;
   };
 
-  it('goes through its verbs, and hangs up after the last', () => {
+  it('runs its verbs, and hangs up after the last', () => {
     const first = nextStep(enter('<Say>One</Say><Gather/><Say>Two</Say>'), false);
     expect(first.step).toMatchObject({ do: 'speak', gather: null });
     const second = afterVerb(first.script, { type: 'gathered', digits: '', finishedOnKey: '' });
@@ -275,7 +275,7 @@ describe('the script of a call', () => {
     expect(afterVerb(third.script, { type: 'ended' }).step).toEqual({ do: 'hang-up' });
   });
 
-  it('asks the action of a gather, or the document itself, for what comes next', () => {
+  it('requests the action of a gather, or the document itself, for the next verbs', () => {
     const gathered = { type: 'gathered', digits: '12', finishedOnKey: '#' } as const;
     const own = nextStep(enter('<Gather/>'), true).script;
     expect(afterVerb(own, gathered).step).toEqual({
@@ -288,7 +288,7 @@ describe('the script of a call', () => {
     expect(afterVerb(empty, { ...gathered, digits: '', finishedOnKey: '' }).step).toMatchObject({ do: 'request' });
   });
 
-  it('refuses before the 200 only; hangs up, and dials, after it only', () => {
+  it('rejects before the 200 only, and hangs up and dials after it only', () => {
     expect(nextStep(enter('<Reject/>'), false).step).toEqual({ do: 'reject', reason: 'rejected' });
     expect(nextStep(enter('<Reject/>'), true).step).toEqual({ do: 'hang-up' });
     for (const [body, step] of [
@@ -318,7 +318,7 @@ describe('the script of a call', () => {
     });
   });
 
-  it('ends a circle of redirects, but no menu that goes on for hours', () => {
+  it('ends a loop of redirects, but no menu that continues for hours', () => {
     let script: VoiceScript | null = null;
     for (let turn = 0; turn < 20; turn += 1) script = nextStep(enter('<Redirect>/voice</Redirect>', script), true).script;
     expect(enterDocument(script, BASE, '<Response/>')).toMatchObject({
@@ -330,7 +330,7 @@ describe('the script of a call', () => {
     expect(script?.documents).toBe(0);
   });
 
-  it('tells the action how a conversation ended, also before the 200', () => {
+  it('sends the action how a conversation ended, also before the 200', () => {
     const enterConversation = enter('<Connect action="/a"><ConversationRelay url="wss://app.example/r"/></Connect>');
     const { script, step } = nextStep(enterConversation, false);
     expect(step).toMatchObject({ do: 'conversation', conversation: { url: 'wss://app.example/r' } });
@@ -343,7 +343,7 @@ describe('the script of a call', () => {
     });
   });
 
-  it('starts streams aside, up to four tracks and each name once, and stops them by name in another document too', () => {
+  it('starts streams aside, up to four tracks and each name once, and stops them by name from another document too', () => {
     const start = (name: string, track: string): string => `<Start><Stream url="wss://x.example" name="${name}" track="${track}"/></Start>`;
     let move = nextStep(enter(`${start('a', 'both_tracks')}${start('a', 'inbound_track')}${start('b', 'both_tracks')}`), false);
     expect(move.step).toMatchObject({ do: 'start-fork', fork: { key: 0, stream: { name: 'a' } } });
@@ -371,8 +371,8 @@ describe('the script of a call', () => {
   });
 });
 
-describe('a signature', () => {
-  it('is that of Twilio’s documentation', () => {
+describe('a signature for Twilio’s libraries', () => {
+  it('equals that of Twilio’s documentation', () => {
     const parameters = {
       CallSid: 'CA1234567890ABCDE',
       Caller: '+14158675309',
@@ -396,7 +396,7 @@ describe('the cookies of a call', () => {
     expect(withCookies(second, url, ['a=x; Max-Age=0'])).toEqual({});
   });
 
-  it('are few: 20 of an origin, 4,096 characters each, eight origins', () => {
+  it('are bounded: 20 of an origin, 4,096 characters each, eight origins', () => {
     const many = withCookies({}, url, [...Array.from({ length: 30 }, (_, at) => `c${String(at)}=1`), `big=${'x'.repeat(5_000)}`]);
     expect(Object.keys(many['https://app.example'] ?? {})).toHaveLength(20);
     const origins = Array.from({ length: 12 }, (_, at) => `https://app${String(at)}.example/`);

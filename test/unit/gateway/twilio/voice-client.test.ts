@@ -64,7 +64,7 @@ describe('a voice webhook', () => {
     ]);
   });
 
-  it('by GET has them in the URL, which is what is signed', async () => {
+  it('by GET has them in the URL, which is signed', async () => {
     await server.document({ ...GET, cookie: 'a=1' }, ENDED);
     const url = `${URL_OF_BOT}&To=%2B1+555&From=ann%26bob`;
     const headers = { 'x-twilio-signature': twilioSignature('secret', url), accept: 'text/xml, application/xml', cookie: 'a=1' };
@@ -77,7 +77,7 @@ describe('a voice webhook', () => {
     ['#', ''],
     ['#a#b', ''],
     ['?x=1#rc=2', '?x=1'],
-  ])('is signed without the fragment of its URL (%s), which no server gets to see', async (suffix, seen) => {
+  ])('is signed without the fragment of its URL (%s), which no server gets', async (suffix, seen) => {
     const base = 'https://bot.example/voice';
     await server.document({ ...POST, url: base + suffix }, ENDED);
     expect(sent[0]?.request.headers['x-twilio-signature']).toBe(twilioSignature('secret', base + seen, POST.parameters));
@@ -88,7 +88,7 @@ describe('a voice webhook', () => {
     expect(sent[2]?.request.headers['x-twilio-signature']).toBe(twilioSignature('secret', base + seen, POST.parameters));
   });
 
-  it('says of what type its answer is', async () => {
+  it('returns the type of its answer', async () => {
     answer = answering(200, { 'content-type': 'application/json; charset=utf-8' }, '{}');
     expect(await server.document(GET, ENDED)).toMatchObject({ value: { text: '{}', contentType: 'application/json; charset=utf-8' } });
   });
@@ -107,13 +107,13 @@ describe('a voice webhook', () => {
     [answering(300), 'The voice webhook answered 300.'],
     [answering(500), 'The voice webhook answered 500.'],
     [LATE, 'The voice webhook did not answer within 15000 ms.'],
-  ])('that fails says why', async (failed, error) => {
+  ])('that fails returns the cause', async (failed, error) => {
     answer = failed;
     expect(await server.document(POST, ENDED)).toEqual(err(error));
     expect(await server.notify(POST)).toEqual(err(error));
   });
 
-  it('for the status of a call goes on after the call, and its answer is not read', async () => {
+  it('for the status of a call outlives the call, and its answer is not read', async () => {
     answer = answering(204);
     expect(await server.notify(POST)).toEqual(ok(true));
     expect(sent[0]?.request.signal).toBeUndefined();
@@ -121,14 +121,14 @@ describe('a voice webhook', () => {
   });
 });
 
-describe('the user of a URL', () => {
+describe('the user in a URL', () => {
   it.each([
     ['ann:s3cret@', 'ann:s3cret'],
     ['ann@', 'ann:'],
     ['a%20n:p%40ss%C3%BC@', 'a n:p@ssü'],
     // `%` escapes nothing here.
     ['100%:50%zz@', '100%:50%zz'],
-  ])('%s goes into a header, and is not signed', async (user, credentials) => {
+  ])('(%s) goes into a header, and is not signed', async (user, credentials) => {
     const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
     await server.document({ ...POST, url: URL_OF_BOT.replace('//', `//${user}`) }, ENDED);
     await files.audio(`https://${user}cdn.example/a.wav`, ENDED);
@@ -156,13 +156,13 @@ describe('an audio file', () => {
   it.each([
     [answering(204), 'The server of the audio answered 204.'],
     [LATE, 'The server of the audio did not answer within 15000 ms.'],
-  ])('that cannot be had says why', async (failed, error) => {
+  ])('that cannot be fetched returns the cause', async (failed, error) => {
     answer = failed;
     expect(await files.audio('https://cdn.example/a.wav', ENDED)).toEqual(err(error));
   });
 });
 
-it('closes its connections to both', async () => {
+it('a voice client closes its connections to both servers', async () => {
   await server.close();
   await files.close();
   expect(closed).toEqual([MAX_XML_BYTES, MAX_AUDIO_BYTES]);

@@ -42,7 +42,7 @@ function find(
 }
 
 describe('the analyst', () => {
-  it('asks for the points of the schema, each of its type or null', async () => {
+  it('requests the points of the schema, each of its type or null', async () => {
     const found = { name: 'Ann', guests: 2, day: '2026-12-24', mood: 'cheerful' };
     expect(await find([JSON.stringify(found)])).toEqual({ kind: 'found', kept: found, wrong: {} });
     const [{ key, body } = { key: '', body: null }] = model.requests;
@@ -75,11 +75,11 @@ describe('the analyst', () => {
     ['no JSON', 'The text model answered no analysis.', false],
     ['[1]', 'The text model answered no analysis.', false],
     [{ refusal: 'I cannot' }, 'The text model refused.', false],
-  ])('tells why there is nothing: %j', async (answer, error, mayRetry) => {
+  ])('returns the cause when there is no analysis: %j', async (answer, error, mayRetry) => {
     expect(await find([answer])).toEqual({ kind: 'failed', error, mayRetry });
   });
 
-  it('may be asked again when nobody answers', async () => {
+  it('may be asked again when there is no answer', async () => {
     const { url } = model;
     await model.stop();
     const analyst = new Analyst(client, { url, model: 'small', apiKey: 'k', takesOpenAiKeys: false });
@@ -91,18 +91,18 @@ describe('the analyst', () => {
 
   const own = { provider_keys: { 'openai-realtime': 'sk-own' } };
   it.each<[string, Keys, string | undefined]>([
-    ['the operator’s, for who may use it', {}, 'Bearer sk-operator'],
+    ['the operator’s, for an organization that may use it', {}, 'Bearer sk-operator'],
     ['none of the operator’s, for others', { org: { operator_keys: false } }, undefined],
     ['the organization’s, at OpenAI', { org: own, takesOpenAiKeys: true }, 'Bearer sk-own'],
     ['not the organization’s elsewhere', { org: { ...own, operator_keys: true } }, 'Bearer sk-operator'],
     ['none', { operator: null }, undefined],
-  ])('sends a key: %s', async (_what, keys, key) => {
+  ])('sends the right key: %s', async (_what, keys, key) => {
     const findings = await find(['{}'], keys);
     expect(model.requests.map((request) => request.key)).toEqual(key === undefined ? [] : [key]);
     if (key === undefined) expect(findings).toEqual({ kind: 'failed', error: 'No key for the text model is set.', mayRetry: false });
   });
 
-  it('asks as the unmodified OpenAI package does, of the same fake', async () => {
+  it('sends the request of the unmodified OpenAI package to the same fake', async () => {
     model.answers = ['{"guests":2}'];
     const openai = new OpenAI({ apiKey: 'sk-1', baseURL: model.baseUrl, maxRetries: 0 });
     const request = analysisRequest('small', SCHEMA, TRANSCRIPT) as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming;

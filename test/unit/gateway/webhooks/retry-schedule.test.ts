@@ -12,11 +12,11 @@ describe('nextAttemptInMs', () => {
     expect([1, 2, 3, 10, 11, 500].map((attempts) => next(attempts))).toEqual([5_000, 10_000, 20_000, 2_560_000, HOUR_MS, HOUR_MS]);
   });
 
-  it('leaves a fifth of it to chance', () => {
+  it('has a jitter of a fifth', () => {
     expect([next(1, { chance: 0 }), next(1, { chance: 1 })]).toEqual([4_000, 6_000]);
   });
 
-  it('waits as long as the receiver asks, within the longest wait', () => {
+  it('waits as long as the receiver requests, within the longest wait', () => {
     expect([next(1, { askedMs: 60_000 }), next(1, { askedMs: 1_000 }), next(1, { askedMs: 48 * HOUR_MS })]).toEqual([
       60_000,
       5_000,
@@ -29,7 +29,7 @@ describe('nextAttemptInMs', () => {
     expect([next(1, { ageMs: lastMs }), next(1, { ageMs: lastMs + 1 })]).toEqual([5_000, null]);
   });
 
-  it('tries some 30 to 45 times in a day, whatever chance says, and then no more', () => {
+  it('schedules some 30 to 45 attempts in a day, whatever the jitter, and then no more', () => {
     fc.assert(
       fc.property(fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 60, maxLength: 60 }), (chances) => {
         let [attempts, ageMs] = [1, 0];

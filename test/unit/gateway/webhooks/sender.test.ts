@@ -88,7 +88,7 @@ async function added(fields: Partial<Delivery> = {}): Promise<Delivery> {
 }
 
 describe('WebhookSender', () => {
-  it('sends what is kicked at once, signed with the secret of the organization, and once', async () => {
+  it('sends a delivery at once when it is kicked, signed with the secret of the organization, and only once', async () => {
     const delivery = await added();
     sender.kick(orgId);
     await clock.advanceAsync(0);
@@ -108,14 +108,14 @@ describe('WebhookSender', () => {
     expect(posts).toHaveLength(1);
   });
 
-  it('finds by itself what another gateway, or an earlier process, left', async () => {
+  it('finds what another gateway, or an earlier process, left', async () => {
     sender.start();
     await added();
     await clock.advanceAsync(1_000);
     expect(posts).toHaveLength(1);
   });
 
-  it('tries again with longer and longer waits, under the same id, until it is taken', async () => {
+  it('tries again with longer and longer waits, under the same id, until it is accepted', async () => {
     attempt = () => Promise.resolve(posts.length < 4 ? FAILED : { kind: 'delivered' });
     await added();
     sender.start();
@@ -128,7 +128,7 @@ describe('WebhookSender', () => {
     ]);
   });
 
-  it('gives up after a day, and keeps it with the last error', async () => {
+  it('gives up after a day, and keeps the delivery with the last error', async () => {
     attempt = () => Promise.resolve(FAILED);
     const delivery = await added();
     sender.start();
@@ -143,7 +143,7 @@ describe('WebhookSender', () => {
     [null, ['My card number is…']],
     [0, []],
     [30, []],
-  ])('keeps a dead letter’s transcript only where transcripts have no end of their own: %s days', async (transcript_days, kept) => {
+  ])('keeps a dead letter’s transcript only where transcripts have no retention of their own: %s days', async (transcript_days, kept) => {
     await stores.orgs.change(orgId, { transcript_days });
     attempt = () => Promise.resolve({ kind: 'refused', error: 'no' });
     const body = JSON.stringify({ call_id: '1', transcript: ['My card number is…'], analysis: { guests: 2 } });
@@ -157,8 +157,8 @@ describe('WebhookSender', () => {
 
   it.each<[string, Partial<Delivery>, Attempt]>([
     ['that may never be sent', {}, { kind: 'refused', error: 'it is not at an address of the public internet' }],
-    ['of an organization that is gone', { org_id: newUuid() }, { kind: 'delivered' }],
-  ])('gives one up at once %s', async (_which, fields, outcome) => {
+    ['of an organization that is deleted', { org_id: newUuid() }, { kind: 'delivered' }],
+  ])('gives up a delivery at once %s', async (_which, fields, outcome) => {
     attempt = () => Promise.resolve(outcome);
     const { org_id: owner } = await added(fields);
     sender.start();
@@ -166,7 +166,7 @@ describe('WebhookSender', () => {
     expect((await stores.outbox.dead(owner, 10, null)).letters).toHaveLength(1);
   });
 
-  it('has at most 32 of one lane under way, and takes the next when one is through', async () => {
+  it('has at most 32 of one lane in progress, and takes the next when one is done', async () => {
     const waiting: ((outcome: Attempt) => void)[] = [];
     attempt = () => new Promise((resolve) => waiting.push(resolve));
     for (let count = 0; count < 40; count += 1) await added();
@@ -183,7 +183,7 @@ describe('WebhookSender', () => {
     expect(posts).toHaveLength(40);
   });
 
-  it('sends those of others while the receiver of one does not answer', async () => {
+  it('sends those of others while one receiver does not answer', async () => {
     attempt = neverAnswered;
     for (let count = 0; count < 200; count += 1) await added();
     sender.start();
@@ -197,7 +197,7 @@ describe('WebhookSender', () => {
     expect(posts.at(-1)!.url).toBe('https://other.example.com/');
   });
 
-  it('says once that the store is away, and goes on when it is back', async () => {
+  it('logs once that the store is away, and continues when it is back', async () => {
     isAway = true;
     sender.start();
     await added();
@@ -208,7 +208,7 @@ describe('WebhookSender', () => {
     expect(posts).toHaveLength(1);
   });
 
-  it('breaks off at close what nobody answers, and leaves it to be sent again', async () => {
+  it('aborts at close what has no answer, and leaves it to be sent again', async () => {
     attempt = neverAnswered;
     const delivery = await added();
     sender.start();
@@ -231,8 +231,8 @@ describe('WebhookSender', () => {
   });
 });
 
-describe('lanes of the outbox', () => {
-  it('are used alike', () => {
+describe('the lanes of the outbox', () => {
+  it('are used evenly', () => {
     const counts = Array.from({ length: OUTBOX_LANES }, () => 0);
     for (let count = 0; count < 6_400; count += 1) {
       const lane = outboxLane(newUuid());
@@ -243,7 +243,7 @@ describe('lanes of the outbox', () => {
   });
 });
 
-describe('an analysis that is due', () => {
+describe('a pending analysis', () => {
   const SCHEMA = { guests: 'integer' };
   const FOUND: Findings = { kind: 'found', kept: { guests: 2 }, wrong: {} };
   const BUSY: Findings = { kind: 'failed', error: 'The text model answered 503.', mayRetry: true };
@@ -270,7 +270,7 @@ describe('an analysis that is due', () => {
   };
   const told = (): unknown[] => posts.map(({ body }) => JSON.parse(body) as unknown);
 
-  it('is made first, and stands in the record and in the webhook', async () => {
+  it('is made first, and is in the record and in the webhook', async () => {
     findings = [FOUND];
     const id = await ended();
     expect(questions).toMatchObject([{ transcript: TRANSCRIPT, schema: SCHEMA, timeoutMs: 20_000, org: { org_id: orgId } }]);
@@ -286,7 +286,7 @@ describe('an analysis that is due', () => {
     expect(await stores.outbox.waiting()).toBe(0);
   });
 
-  it('is tried again until 30 s after the call; then the webhook goes without it and says so', async () => {
+  it('is tried again until 30 s after the call; then the webhook goes without it and with the cause', async () => {
     findings = [BUSY];
     const id = await ended();
     await clock.advanceAsync(20_000);
@@ -297,7 +297,7 @@ describe('an analysis that is due', () => {
     expect(await recordOf(id)).toEqual([null, 'The text model answered 503.', null]);
   });
 
-  it('is not tried again where that is of no use, nor begun when it is too late', async () => {
+  it('is not tried again where that is useless, nor begun when it is too late', async () => {
     findings = [{ kind: 'failed', error: 'No key for the text model is set.', mayRetry: false }];
     await ended();
     await ended({ created_at: new Date(clock.wallMs() - 31_000).toISOString() });

@@ -29,7 +29,7 @@ function check(agents: DryRunAgents, relayAddress: string | null = '192.0.2.1') 
   return callDryRun(routes, edge, agents)(ROUTE.org.org_id, { number: NUMBER, sourceIp: '203.0.113.7', sdp: offerSdp() });
 }
 
-it('tells of an agent at an address that settings refuse, and of the test line that would stand in', async () => {
+it('the dry run reports an agent at an address that settings refuse, and the test line that would stand in', async () => {
   expect(await check(REFUSED)).toMatchObject({
     sip_status: 480,
     reason: 'AGENT_UNAVAILABLE',
@@ -55,7 +55,7 @@ const SET: Partial<AgentSettings> = {
 };
 
 it.each([...CELLS, ['deepgram', 'dynamic_data'] as const, ['gemini-live', 'pathway_id'] as const])(
-  'warns when an agent at %s is saved, and by the dry run, that %s has no effect',
+  'an agent at %s gets a warning when it is saved, and from the dry run, that %s has no effect',
   async (name, field) => {
     const provider = {
       name,
@@ -94,7 +94,7 @@ it.each([
   [{ max_provider_minutes_per_day: 1 }, 'ORG_MINUTE_LIMIT'],
   [{ max_provider_tokens_per_day: 5 }, 'ORG_TOKEN_LIMIT'],
   [{ max_provider_sessions: 2, max_provider_minutes_per_day: 2, max_provider_tokens_per_day: 6 }, null],
-] as const)('tells of a limit on providers: %j', async (limits: Partial<OrgRecord>, reason) => {
+] as const)('the dry run reports a limit on providers: %j', async (limits: Partial<OrgRecord>, reason) => {
   const provider = { name: 'deepgram', model: null, url: null, audio: 'g711', api_key: 'k' } as const;
   const route = { ...ROUTE, org: { ...ROUTE.org, ...limits }, agent: agentOf(ROUTE.org.org_id, { provider }) };
   const limited = { lookup: () => Promise.resolve({ route, load: NO_USAGE, staleMs: null }) };

@@ -5,7 +5,7 @@ import { exposition, Metrics } from '../../../../src/observability/metrics/regis
 import { parseExposition } from '../../../support/prometheus-text.js';
 import { callOf, endedCall } from '../store/store-contract.js';
 
-it('counts each turn of a call that ended, by its delay', async () => {
+it('the metrics count each turn of a call that ended, by its delay', async () => {
   const metrics = new Metrics('gateway');
   const end = countEvents(metrics);
   const turns = { first_audio_ms: 300, delays_ms: [350, 900, 4_000], p50_ms: 900, p95_ms: 4_000 };

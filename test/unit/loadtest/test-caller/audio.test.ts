@@ -35,7 +35,7 @@ describe('resample', () => {
     expect(levelDbfs(output)).toBeLessThan(levelDbfs(tone(frequencyHz, 22_050, 22_050)) - 55);
   });
 
-  it('passes a constant unchanged, clips instead of wrapping, and gives the length that the ratio asks for', async () => {
+  it('keeps a constant unchanged, clips instead of wrapping, and returns the length of the ratio', async () => {
     expect(
       (await resample(new Int16Array(22_050).fill(1_234), 22_050, 8_000)).subarray(100, 7_900).every((sample) => sample === 1_234),
     ).toBe(true);
@@ -48,7 +48,7 @@ describe('resample', () => {
     await expect(resample(square, 0, 8_000)).rejects.toThrow(RangeError);
   });
 
-  it('lets others have their turns: a minute of speech takes hundreds', async () => {
+  it('yields to others: a minute of speech takes hundreds of turns', async () => {
     let turns = 0;
     const until = { isDone: false };
     const counting = (async () => {
@@ -65,7 +65,7 @@ describe('resample', () => {
 });
 
 describe('a search in a recording that grows', () => {
-  it.each([97, 799, 800, 5_000])('scores what one search of the whole does, %i samples at a time, and forgets nothing', (step) => {
+  it.each([97, 799, 800, 5_000])('scores as one search of the whole does, %i samples at a time, and forgets nothing', (step) => {
     const phrase = noise(700, 2);
     const received = Int16Array.from([...noise(2_345, 1), ...phrase, ...noise(6_000, 3)]);
     const search = new PhraseSearch(phrase);
@@ -77,7 +77,7 @@ describe('a search in a recording that grows', () => {
 });
 
 describe('cross-correlation', () => {
-  it('equals the sum written out, at every offset', () => {
+  it('equals the plain sum, at every offset', () => {
     const received = noise(3_000, 1);
     const expected = noise(700, 2);
     const scores = crossCorrelation(received, expected);
@@ -93,7 +93,7 @@ describe('cross-correlation', () => {
     }
   });
 
-  it('finds a phrase at another volume, through A-law, where it stands; another phrase scores low', () => {
+  it('finds a phrase at another volume, through A-law, at its place; another phrase scores low', () => {
     const phrase = noise(4_000, 3);
     const received = new Int16Array(40_000);
     received.set(
@@ -106,7 +106,7 @@ describe('cross-correlation', () => {
     expect(findPhrase(received, noise(4_000, 4))!.score).toBeLessThan(0.2);
   });
 
-  it('finds a phrase said twice as two matches, and nothing in silence or in too little audio', () => {
+  it('finds a repeated phrase as two matches, and nothing in silence or in too little audio', () => {
     const phrase = noise(2_000, 5);
     const received = new Int16Array(20_000);
     received.set(phrase, 1_000);
@@ -117,7 +117,7 @@ describe('cross-correlation', () => {
   });
 });
 
-describe('voiced segments', () => {
+describe('the detection of voiced segments', () => {
   it('bridges a short pause and splits at a long one', () => {
     const samples = new Int16Array(16_000);
     samples.set(tone(440, 8_000, 1_600), 800);
@@ -131,7 +131,7 @@ describe('voiced segments', () => {
   });
 });
 
-describe('WAV', () => {
+describe('the reader of WAV', () => {
   const header = (dataBytes: number, channels = 1): Buffer => {
     const bytes = Buffer.alloc(44);
     bytes.write('RIFF', 0, 'latin1');

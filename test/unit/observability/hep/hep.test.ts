@@ -17,7 +17,7 @@ const MESSAGE: HepMessage = {
 };
 
 describe('a HEP3 packet', () => {
-  it('has addresses, ports, time, call and text, each where the protocol says', () => {
+  it('has addresses, ports, time, call and text where the protocol requires them', () => {
     expect(decodeHep(hepPacket(MESSAGE, { captureId: 2_001, password: 'homer' }))).toEqual({
       family: 2,
       protocol: 6,
@@ -39,14 +39,14 @@ describe('a HEP3 packet', () => {
     ['64:ff9b::192.0.2.33', '[0064:ff9b:0000:0000:0000:0000:c000:0221]'],
     ['fe80::', '[fe80:0000:0000:0000:0000:0000:0000:0000]'],
     ['fe80::1%eth0', '[fe80:0000:0000:0000:0000:0000:0000:0001]'],
-  ])('of IPv6: %s', (address, spelled) => {
+  ])('has the IPv6 address %s', (address, spelled) => {
     const packet = decodeHep(
       hepPacket({ ...MESSAGE, from: { address, port: 1 }, to: { address, port: 2 }, transport: 'udp' }, { captureId: 1, password: null }),
     );
     expect(packet).toMatchObject({ family: 10, protocol: 17, source: `${spelled}:1`, destination: `${spelled}:2`, password: undefined });
   });
 
-  it('of a message that is too long for a datagram has its beginning', () => {
+  it('has the beginning of a message that is too long for a datagram', () => {
     const packet = hepPacket({ ...MESSAGE, text: 'x'.repeat(100_000) }, { captureId: 1, password: null });
     expect(packet.length).toBeLessThan(65_507);
     expect(decodeHep(packet).payload).toHaveLength(60_000);
@@ -66,8 +66,8 @@ SDES[3] = 3;
 /** 2 of 256 lost since the last report, one more came than was sent in all, sequence number 70,000, jitter 44, LSR, DLSR. */
 const BLOCK = [0x11223344, 0x02ffffff, 70_000, 44, 0xaabbccdd, 65_536];
 
-describe('RTCP as JSON', () => {
-  it('[3550 §6.4.1] of a sender has its figures, its blocks and its name, under the names that Homer reads', () => {
+describe('the JSON of RTCP', () => {
+  it('[3550 §6.4.1] has for a sender its figures, blocks and name, under the names that Homer reads', () => {
     const packet = Buffer.concat([rtcp(1, 200, 0xdeadbeef, 3_999_999_999, 0x80000000, 160_000, 1_000, 160_000, ...BLOCK), SDES]);
     expect(JSON.parse(rtcpJson(packet) ?? '')).toEqual({
       sender_information: {
@@ -96,19 +96,19 @@ describe('RTCP as JSON', () => {
     });
   });
 
-  it('[3550 §6.4.2] of a receiver has no sender information; more reports add their blocks, and BYE adds nothing', () => {
+  it('[3550 §6.4.2] has for a receiver no sender information; more reports add their blocks, and BYE adds nothing', () => {
     const packet = Buffer.concat([rtcp(1, 201, 7, ...BLOCK), rtcp(1, 201, 7, ...BLOCK), rtcp(1, 203, 7)]);
     const json = JSON.parse(rtcpJson(packet) ?? '') as Record<string, unknown>;
     expect(Object.keys(json)).toEqual(['ssrc', 'type', 'report_count', 'report_blocks', 'sdes_report_count', 'sdes_information']);
     expect(json).toMatchObject({ ssrc: 7, type: 201, report_count: 2, report_blocks: [{ ia_jitter: 44 }, { ia_jitter: 44 }] });
   });
 
-  it.each([Buffer.alloc(0), SDES, rtcp(1, 200, 1), Buffer.from('INVITE sip:1@gw SIP/2.0')])('of anything else there is none', (packet) => {
+  it.each([Buffer.alloc(0), SDES, rtcp(1, 200, 1), Buffer.from('INVITE sip:1@gw SIP/2.0')])('is null for anything else', (packet) => {
     expect(rtcpJson(packet)).toBeNull();
   });
 });
 
-describe('what is sent', () => {
+describe('a HEP sender', () => {
   const SEEN = {
     sipCallId: 'a1@carrier',
     source: { ip: '192.0.2.1', port: 40_000, transport: 'tls', tls_version: null, tls_cipher: null },
@@ -116,7 +116,7 @@ describe('what is sent', () => {
     text: 'BYE sip:x SIP/2.0\r\n\r\n',
   };
 
-  it('goes from the carrier to our Contact and back; a Contact with a name stands for our address', async () => {
+  it('sends messages between the carrier and our Contact; a Contact with a name gets our address', async () => {
     const collector = await HepCollector.open();
     const outcomes: string[] = [];
     const sender = new HepSender({
@@ -139,7 +139,7 @@ describe('what is sent', () => {
     expect(outcomes).toEqual(['sent', 'sent']);
   });
 
-  it('of RTCP is protocol 5 over UDP, between the addresses of the datagram, under the Call-ID; what is no RTCP is not sent', async () => {
+  it('sends RTCP as protocol 5 over UDP, between the addresses of the datagram, under the Call-ID, and nothing else', async () => {
     const collector = await HepCollector.open();
     const sender = new HepSender({
       collector: { address: '127.0.0.1', port: collector.port },

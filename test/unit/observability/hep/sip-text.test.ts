@@ -13,7 +13,7 @@ describe('a SIP message for a collector', () => {
   });
 
   it.each(['SIP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n', 'SIP/2.0 200 OK\r\nVia: x\r\n\r\n', 'SIP/2.0 200 OK', ''])(
-    'is left as it is: %j',
+    'is unchanged: %j',
     (message) => expect(withItsLength(message)).toBe(message),
   );
 });

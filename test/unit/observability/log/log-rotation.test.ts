@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 describe('rotateLog', () => {
-  it('moves what is there to .1 while its writer has it open, and loses no line', () => {
+  it('moves the file to .1 while its writer has it open, and loses no line', () => {
     const writer = openSync(file, 'a', 0o600);
     writeSync(writer, 'first\n'.repeat(100));
     rotateLog(file, 500);
@@ -28,7 +28,7 @@ describe('rotateLog', () => {
     expect(statSync(`${file}.1`).mode & 0o077).toBe(0);
   });
 
-  it('keeps one old log, and leaves alone what is short or not there', () => {
+  it('keeps one old log, and leaves a file alone that is short or missing', () => {
     writeFileSync(file, 'b'.repeat(501));
     writeFileSync(`${file}.1`, 'a'.repeat(900));
     rotateLog(file, 500);
@@ -40,8 +40,8 @@ describe('rotateLog', () => {
   });
 });
 
-describe('a process that runs for long', () => {
-  it('has its log rotated while it runs', async () => {
+describe('a long-running process', () => {
+  it('has its log rotated at run time', async () => {
     const clock = new VirtualClock();
     const spec = {
       name: 'gateway',

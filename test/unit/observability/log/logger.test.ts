@@ -9,7 +9,7 @@ function logged(write: (log: ReturnType<typeof createLogger>) => void, level: 'd
 }
 
 describe('createLogger', () => {
-  it('shows no personal data and no secret, at the top level, one below, and in a child', () => {
+  it('hides personal data and secrets, at the top level, one below, and in a child', () => {
     const personal = ['from', 'to', 'caller', 'called', 'phoneNumber', 'phone_number', 'digit', 'digits', 'any'];
     const fields = {
       ...Object.fromEntries(SECRET_FIELDS.map((name) => [name, 'SECRET-VALUE'])),
@@ -23,7 +23,7 @@ describe('createLogger', () => {
     expect(lines[0]).toMatchObject({ apiKey: '[redacted]', nested: { to: '[redacted]' } });
   });
 
-  it('writes one event a line with time, level and process, and keeps to its level', () => {
+  it('writes one event a line with time, level and process, and respects its level', () => {
     const lines = logged((log) => {
       log.info({}, 'quiet');
       log.warn({ callId: 'c' }, 'call.refused');

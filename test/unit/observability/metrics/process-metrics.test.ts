@@ -5,7 +5,7 @@ import { systemClock } from '../../../../src/lib/system-clock.js';
 
 afterEach(() => void vi.restoreAllMocks());
 
-it('leaves out the memory, and nothing else, when no file handle is left to read it with', async () => {
+it('the process metrics omit the memory, and nothing else, when no file handle is left to read it with', async () => {
   const metrics = new Metrics('gateway');
   const stop = watchProcess(metrics, systemClock);
   const names = async (): Promise<Set<string>> => {

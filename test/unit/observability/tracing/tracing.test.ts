@@ -29,14 +29,14 @@ const RECORD = {
 } as unknown as CallRecord;
 
 describe('the trace of a call', () => {
-  it('is named by its id, and the header traceparent by W3C Trace Context leads to it', () => {
+  it('is named by the call’s id, and the header traceparent of W3C Trace Context leads to it', () => {
     expect(traceIdOf(CALL_ID)).toBe('153ee54605b94d95bd6df899f082d48b');
     expect(traceparentOf(CALL_ID, 1)).toBe(`00-153ee54605b94d95bd6df899f082d48b-${spanIdOf(CALL_ID)}-01`);
     expect(traceparentOf(CALL_ID, 0)).toMatch(/-00$/);
     expect(traceparentOf('not a uuid', 1)).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
   });
 
-  it('is kept of the share that is asked for', () => {
+  it('is sampled at the configured share', () => {
     const ids = Array.from({ length: 2_000 }, () => crypto.randomUUID());
     const kept = ids.filter((id) => isSampled(id, 0.25)).length;
     // Five standard deviations.
@@ -65,18 +65,18 @@ describe('the trace of a call', () => {
     expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
   });
 
-  it('says nothing of who called whom', () => {
+  it('has neither caller nor called number', () => {
     const text = JSON.stringify(callSpans(RECORD, { steps: [], moments: [] }));
     expect(text).not.toMatch(/1555|192\.0\.2|ORG-SECRET/);
     expect(text).toContain('CALLER_HANGUP');
   });
 
-  it('failed when it was our fault or the agent’s, and not when the caller had enough', () => {
+  it('counts as failed by the gateway’s or the agent’s fault, but not when the caller cancelled', () => {
     const isFailed = (reason: string): boolean | undefined => callSpans({ ...RECORD, reason }, { steps: [], moments: [] })[0]?.isFailed;
     expect([isFailed('INTERNAL_ERROR'), isFailed('AGENT_UNAVAILABLE'), isFailed('CALLER_CANCELLED')]).toEqual([true, true, false]);
   });
 
-  it('keeps no more than a bound of steps, and nothing when it is off', async () => {
+  it('keeps a bounded number of steps, and nothing when it is off', async () => {
     const [on, off] = [true, false].map((isOn) => new CallTimeline(new VirtualClock(), isOn));
     for (let i = 0; i < 300; i += 1) {
       on?.moment('digit');
@@ -123,7 +123,7 @@ describe('the exporter', () => {
     return { counted: Object.fromEntries(counted), log };
   }
 
-  it('sends spans by OTLP over HTTP, with the ids that were given to others', async () => {
+  it('sends spans by OTLP over HTTP, with the ids that others got', async () => {
     const collector = await OtlpCollector.open();
     const { counted } = await exporting(collector, (take) => take(call(CALL_ID)));
     collector.close();
@@ -141,7 +141,7 @@ describe('the exporter', () => {
     expect(collector.bodies.join()).toContain('"service.name"');
   });
 
-  it('of a collector that is away loses spans, says so once, and holds nobody up', async () => {
+  it('loses spans when the collector is away, logs that once, and delays nothing', async () => {
     const collector = await OtlpCollector.open();
     collector.status = 400;
     const { counted, log } = await exporting(collector, (take) => take(call(CALL_ID)));
@@ -150,7 +150,7 @@ describe('the exporter', () => {
     expect(log.named('telemetry.not_exported')).toHaveLength(1);
   });
 
-  it('sends again what a collector that was away did not take', async () => {
+  it('sends again what a collector that was away did not accept', async () => {
     const collector = await OtlpCollector.open();
     collector.status = 400;
     const { counted, log } = await exporting(collector, async (take) => {

@@ -25,19 +25,19 @@ function found(...parts: readonly Int16Array[]): Timed[] {
   return events;
 }
 
-describe('who answered', () => {
-  it('is a person who says a word and waits: 0.7 s after it', () => {
+describe('the answerer detector', () => {
+  it('reports a person who says a word and waits 0.7 s after it', () => {
     expect(found(quiet(500), voice(600))).toEqual([{ type: 'verdict', answerer: 'person', atMs: 1_800 }]);
   });
 
-  it('is a person who says a sentence: the first guess, 1.5 s after it began, may be another', () => {
+  it('reports a person who says a sentence, though its first guess, 1.5 s after the beginning, may differ', () => {
     expect(found(quiet(500), voice(2_000))).toEqual([
       { type: 'guess', answerer: 'machine', atMs: 2_000 },
       { type: 'verdict', answerer: 'person', atMs: 3_200 },
     ]);
   });
 
-  it('is a machine that reads a greeting; its beep is told when it ends', () => {
+  it('reports a machine that reads a greeting, and the end of its beep', () => {
     const events = found(quiet(500), voice(1_500), quiet(400), voice(4_000), quiet(500), tone(400, 1_000));
     expect(events).toEqual([
       { type: 'guess', answerer: 'machine', atMs: 2_000 },
@@ -47,7 +47,7 @@ describe('who answered', () => {
     expect(events.at(-1)!.atMs - 7_300).toBeLessThanOrEqual(100);
   });
 
-  it('is a machine without a beep: two seconds of silence end its greeting', () => {
+  it('ends the greeting of a machine without a beep after two seconds of silence', () => {
     expect(found(voice(5_000)).at(-1)).toEqual({ type: 'greeting-ended', by: 'silence', atMs: 7_000 });
   });
 
@@ -58,18 +58,18 @@ describe('who answered', () => {
     ['[E.180] ring-back of a call that is forwarded', [tone(2_000, 440, 480), quiet(3_000)], 'unknown'],
     ['silence', [], 'unknown'],
     ['a click', [voice(40), quiet(6_000)], 'unknown'],
-  ])('hears %s', (_name, parts, answerer) => {
+  ])('recognizes %s', (_name, parts, answerer) => {
     const [verdict] = found(quiet(200), ...parts);
     expect(verdict).toMatchObject({ type: 'verdict', answerer });
     expect(verdict!.atMs).toBeLessThanOrEqual(5_000);
   });
 
-  it('is told after five seconds, even of somebody who begins late', () => {
+  it('decides after five seconds, even when somebody begins late', () => {
     expect(found(quiet(4_500), voice(3_000))[0]).toEqual({ type: 'verdict', answerer: 'person', atMs: 5_000 });
     expect(found(quiet(3_000), voice(5_000)).find(({ type }) => type === 'verdict')).toMatchObject({ answerer: 'machine', atMs: 5_000 });
   });
 
-  it('does not take the noise of the line for speech', () => {
+  it('does not take line noise for speech', () => {
     const noise = voice(8_000).map((sample) => Math.round(sample / 40));
     const word = voice(600);
     const said = noise.map((sample, n) => sample + (n < 4_000 ? 0 : (word[n - 4_000] ?? 0)));
@@ -77,12 +77,12 @@ describe('who answered', () => {
   });
 });
 
-describe('a tone', () => {
-  it.each([425, 950, 1_100, 2_100, 2_600])('of %i Hz is measured within 2 %', (hertz) => {
+describe('the tone detector', () => {
+  it.each([425, 950, 1_100, 2_100, 2_600])('measures a tone of %i Hz within 2 %', (hertz) => {
     expect(Math.abs((frameTone(tone(20, hertz)) ?? 0) - hertz)).toBeLessThan(0.02 * hertz);
   });
 
-  it('is not found in noise, silence, or two tones far apart', () => {
+  it('finds no tone in noise, silence, or two tones far apart', () => {
     expect(frameTone(voice(20))).toBeNull();
     expect(frameTone(quiet(20))).toBeNull();
     expect(frameTone(tone(20, 700, 1_900))).toBeNull();

@@ -29,12 +29,12 @@ describe('G.711', () => {
     },
   );
 
-  it('the silence codes are the well-known 0xff and 0xd5', () => {
+  it('has the well-known silence codes 0xff and 0xd5', () => {
     expect(silenceByte('PCMU')).toBe(0xff);
     expect(silenceByte('PCMA')).toBe(0xd5);
   });
 
-  it.each(['PCMU', 'PCMA'] as const)('%s: a pause is about as loud as line noise, a voice is louder', (codec) => {
+  it.each(['PCMU', 'PCMA'] as const)('%s counts a pause as quiet at the level of line noise, and a voice as louder', (codec) => {
     const encoded = new Uint8Array(6);
     encodeG711(codec, Int16Array.of(0, 100, -100, 150, -150, 20_000), encoded);
     expect([...encoded].map((code) => isQuietG711(codec, code))).toEqual([true, true, true, false, false, false]);
@@ -44,7 +44,7 @@ describe('G.711', () => {
     expect([payloadTypeOf('PCMU'), payloadTypeOf('PCMA')]).toEqual([0, 8]);
   });
 
-  it('encodes into the place that it is given, and leaves the rest alone', () => {
+  it('encodes at the given offset, and leaves the rest alone', () => {
     const target = new Uint8Array(5).fill(1);
     encodeG711('PCMU', Int16Array.of(0, 0), target, 2);
     expect([...target]).toEqual([1, 1, 0xff, 0xff, 1]);
@@ -53,7 +53,7 @@ describe('G.711', () => {
   it.each([
     ['all', undefined, undefined, [0, 8316, 0, 0, 7, 7]],
     ['from an offset on', 1, undefined, [8316, 0, 0, 7, 7, 7]],
-    ['so many from an offset on', 1, 2, [8316, 0, 7, 7, 7, 7]],
+    ['a number of bytes from an offset on', 1, 2, [8316, 0, 7, 7, 7, 7]],
   ] as const)('decodes %s, and leaves the rest alone', (_what, offset, length, expected) => {
     const target = new Int16Array(6).fill(7);
     decodeG711('PCMU', Uint8Array.of(0xff, 0x9f, 0xff, 0xff), target, offset, length);
@@ -63,7 +63,7 @@ describe('G.711', () => {
   it.each([
     ['all', undefined, undefined, [0xd5, 0xb5, 0xd5, 0xd5, 7, 7]],
     ['from an offset on', 1, undefined, [0xb5, 0xd5, 0xd5, 7, 7, 7]],
-    ['so many from an offset on', 1, 2, [0xb5, 0xd5, 7, 7, 7, 7]],
+    ['a number of bytes from an offset on', 1, 2, [0xb5, 0xd5, 7, 7, 7, 7]],
   ] as const)('transcodes %s, and leaves the rest alone', (_what, offset, length, expected) => {
     const target = new Uint8Array(6).fill(7);
     transcodeG711('PCMU', Uint8Array.of(0xff, 0x9f, 0xff, 0xff), target, offset, length);
@@ -73,7 +73,7 @@ describe('G.711', () => {
   it.each([
     ['PCMU', 'PCMA'],
     ['PCMA', 'PCMU'],
-  ] as const)('from %s to %s is as decoded and encoded', (from, to) => {
+  ] as const)('transcodes from %s to %s as decoding and encoding do', (from, to) => {
     const [samples, expected, transcoded] = [new Int16Array(256), new Uint8Array(256), new Uint8Array(256)];
     decodeG711(from, ALL_BYTES, samples);
     encodeG711(to, samples, expected);
@@ -81,7 +81,7 @@ describe('G.711', () => {
     expect(transcoded).toEqual(expected);
   });
 
-  it('a loud tone keeps its shape through either law within 3 %', () => {
+  it('keeps a loud tone in shape through either law within 3 %', () => {
     const tone = Int16Array.from({ length: 800 }, (_, i) => Math.round(20_000 * Math.sin(i / 5)));
     for (const codec of ['PCMU', 'PCMA'] as const) {
       const heard = throughG711(codec, tone);

@@ -44,17 +44,17 @@ function levelAt(hz: number, rateHz: number, samples: Int16Array): number {
   return 20 * Math.log10((2 * Math.hypot(real, imaginary)) / count / AMPLITUDE + 1e-9);
 }
 
-describe('rate doubler and halver', () => {
-  it.each([100, 300, 1_000, 2_500, 3_000, 3_400])('pass a tone of %i Hz as it is, within 0.2 dB', (hz) => {
+describe('the rate doubler and halver', () => {
+  it.each([100, 300, 1_000, 2_500, 3_000, 3_400])('pass a tone of %i Hz unchanged, within 0.2 dB', (hz) => {
     expect(Math.abs(levelAt(hz, 16_000, doubled(tone(hz, 8_000))))).toBeLessThan(0.2);
     expect(Math.abs(levelAt(hz, 8_000, halved(tone(hz, 16_000))))).toBeLessThan(0.2);
   });
 
-  it.each([100, 1_000, 3_000, 3_400])('a tone of %i Hz has no image above 4 kHz once doubled: 50 dB at least', (hz) => {
+  it.each([100, 1_000, 3_000, 3_400])('leave no image of a tone of %i Hz above 4 kHz once doubled, by 50 dB at least', (hz) => {
     expect(levelAt(8_000 - hz, 16_000, doubled(tone(hz, 8_000)))).toBeLessThan(-50);
   });
 
-  it.each([4_600, 5_000, 6_000, 7_000, 7_900])('a tone of %i Hz leaves no alias once halved: 50 dB at least', (hz) => {
+  it.each([4_600, 5_000, 6_000, 7_000, 7_900])('leave no alias of a tone of %i Hz once halved, by 50 dB at least', (hz) => {
     expect(levelAt(8_000 - hz, 8_000, halved(tone(hz, 16_000)))).toBeLessThan(-50);
   });
 
@@ -69,7 +69,7 @@ describe('rate doubler and halver', () => {
     expect(peak(halved(impulse(3_200))) / 8 - 100).toBeCloseTo(30 / 16, 5);
   });
 
-  it('pieces of any size make the same stream as one piece', () => {
+  it('make the same stream of pieces of any size as of one piece', () => {
     const slow = voiceLikeNoise(4_000, 3);
     const fast = voiceLikeNoise(8_001, 4);
     const [allDoubled, allHalved] = [doubled(slow, 4_000), halved(fast, 8_001)];
@@ -84,7 +84,7 @@ describe('rate doubler and halver', () => {
     );
   });
 
-  it('a sine has no clicks at the borders of frames: it is as smooth there as elsewhere', () => {
+  it('leave no clicks in a sine at the borders of frames', () => {
     const samples = doubled(tone(440, 8_000)).subarray(400);
     const expected = 2 * Math.sin((Math.PI * 440) / 16_000);
     let worst = 0;
@@ -96,7 +96,7 @@ describe('rate doubler and halver', () => {
     expect(worst).toBeLessThan(8);
   });
 
-  it('there and back is what it was, 31 samples of 8 kHz later at most', () => {
+  it('return a doubled signal as it was, 31 samples of 8 kHz later at most', () => {
     const original = tone(700, 8_000);
     const back = halved(doubled(original));
     // 31 and 30 of 16 kHz: 30.5 of 8 kHz. Between them lies the mean of two neighbours.
@@ -108,7 +108,7 @@ describe('rate doubler and halver', () => {
     expect(error).toBeLessThan(60);
   });
 
-  it('constants stay, the loudest are clipped and not wrapped, and silence is silence', () => {
+  it('keep constants and silence, and clip the loudest without wrapping', () => {
     const loud = Int16Array.from({ length: 800 }, (_, n) => (n % 40 < 20 ? 32_767 : -32_768));
     for (const samples of [doubled(loud), halved(loud)]) {
       expect(Math.max(...samples)).toBe(32_767);
@@ -119,7 +119,7 @@ describe('rate doubler and halver', () => {
     expect(new Set(doubled(new Int16Array(400)))).toEqual(new Set([0]));
   });
 
-  it('say when there is no room', () => {
+  it('throw when there is no room', () => {
     expect(() => new RateDoubler().process(new Int16Array(160), new Int16Array(319))).toThrow(RangeError);
     const halver = new RateHalver();
     expect(halver.process(new Int16Array(1), new Int16Array(0))).toBe(0);

@@ -33,18 +33,18 @@ const tone = (hz: number, rateHz: number): Int16Array =>
 const worst = (samples: Int16Array, expected: (n: number) => number): number =>
   samples.slice(100).reduce((most, sample, n) => Math.max(most, Math.abs(sample - expected(n + 100))), 0);
 
-describe('between 8 and 24 kHz', () => {
-  it.each([100, 1_000, 2_500, 3_400])('a tone of %i Hz is the same tone 2 ms later, within 200 of 10,000', (hz) => {
+describe('the conversion between 8 and 24 kHz', () => {
+  it.each([100, 1_000, 2_500, 3_400])('keeps a tone of %i Hz with a delay of 2 ms, within 200 of 10,000', (hz) => {
     expect(worst(tripled(tone(hz, 8_000)), (n) => toneAt(hz, 24_000, n - DELAY))).toBeLessThan(200);
     // Every third sample, beginning with the third.
     expect(worst(third(tone(hz, 24_000)), (n) => toneAt(hz, 24_000, 3 * n + 2 - DELAY))).toBeLessThan(200);
   });
 
-  it.each([4_600, 6_000, 8_000, 11_000])('a tone of %i Hz leaves no alias: 55 dB at least', (hz) => {
+  it.each([4_600, 6_000, 8_000, 11_000])('leaves no alias of a tone of %i Hz, by 55 dB at least', (hz) => {
     expect(worst(third(tone(hz, 24_000)), () => 0)).toBeLessThan(AMPLITUDE / 560 + 1);
   });
 
-  it('pieces of any size make the same stream as one piece', () => {
+  it('makes the same stream of pieces of any size as of one piece', () => {
     const [slow, fast] = [voiceLikeNoise(2_000, 3), voiceLikeNoise(6_002, 4)];
     const [allTripled, allThird] = [tripled(slow), third(fast)];
     expect([allTripled.length, allThird.length]).toEqual([6_000, 2_000]);
@@ -57,7 +57,7 @@ describe('between 8 and 24 kHz', () => {
     );
   });
 
-  it('constants stay, and the loudest are clipped and not wrapped', () => {
+  it('keeps constants, and clips the loudest without wrapping', () => {
     expect(worst(tripled(new Int16Array(200).fill(12_345)), () => 12_345)).toBeLessThan(5);
     expect(worst(third(new Int16Array(600).fill(-999)), () => -999)).toBe(0);
     const square = (half: number): Int16Array => Int16Array.from({ length: 1_200 }, (_, n) => (n % (2 * half) < half ? 32_767 : -32_768));

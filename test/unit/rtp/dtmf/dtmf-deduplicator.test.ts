@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DtmfDeduplicator } from '../../../../src/rtp/dtmf/telephone-event-receiver.js';
 
-describe('a key press that is told by telephone-event and by INFO', () => {
+describe('a digit that comes by telephone-event and by INFO', () => {
   it('counts once, whichever comes first', () => {
     const presses = new DtmfDeduplicator();
     expect(presses.take('media', 5, 160, 1_000)).toBe(true);
@@ -10,7 +10,7 @@ describe('a key press that is told by telephone-event and by INFO', () => {
     expect(presses.take('media', 6, 160, 3_900)).toBe(false);
   });
 
-  it('counts twice when the key is pressed twice, both told both ways', () => {
+  it('counts twice when it is pressed twice, and both come both ways', () => {
     const presses = new DtmfDeduplicator();
     const told = [
       presses.take('media', 1, 100, 0),
@@ -21,7 +21,7 @@ describe('a key press that is told by telephone-event and by INFO', () => {
     expect(told).toEqual([true, true, false, false]);
   });
 
-  it('is a press of its own when only one way tells it', () => {
+  it('counts by itself when it comes one way only', () => {
     const presses = new DtmfDeduplicator();
     expect([0, 300, 600].map((at) => presses.take('media', 9, 100, at))).toEqual([true, true, true]);
     expect([0, 300, 600].map((at) => presses.take('signalling', 8, 100, at))).toEqual([true, true, true]);

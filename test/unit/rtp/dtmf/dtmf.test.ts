@@ -35,7 +35,7 @@ function receive(packets: readonly Sent[], receiver = new TelephoneEventReceiver
   return lost === undefined ? presses : [...presses, lost];
 }
 
-describe('telephone-event receiver', () => {
+describe('the telephone-event receiver', () => {
   it('[4733 §2.5.1.4] reports a digit once though the end packet came three times', () => {
     expect(receive(press(5, 0, 1_000))).toEqual([{ event: 5, durationMs: 100 }]);
   });
@@ -53,22 +53,22 @@ describe('telephone-event receiver', () => {
     expect(watched.deadlineMs).toBeUndefined();
   });
 
-  it('[4733 §2.5.1.2] reports a digit of which only one end packet arrived', () => {
+  it('[4733 §2.5.1.2] reports a digit with one end packet left', () => {
     expect(receive(press(9, 0, 1_000).slice(-1))).toEqual([{ event: 9, durationMs: 100 }]);
   });
 
-  it('[4733 §2.5.1.1] the same digit twice is two presses: their timestamps differ', () => {
+  it('[4733 §2.5.1.1] reports the same digit twice when the timestamps differ', () => {
     expect(receive([...press(7, 0, 1_000), ...press(7, 200, 2_600)])).toEqual([
       { event: 7, durationMs: 100 },
       { event: 7, durationMs: 100 },
     ]);
   });
 
-  it('a new press ends the one before, whose end was lost, in order', () => {
+  it('ends a press whose end was lost at the next one, in order', () => {
     expect(receive([...press(1, 0, 1_000, 5, 0), ...press(2, 100, 1_800)]).map((result) => result.event)).toEqual([1, 2]);
   });
 
-  it('[4733 §2.5.1.3] a press longer than the 16-bit duration is one press, with its whole length', () => {
+  it('[4733 §2.5.1.3] reports a press longer than the 16-bit duration as one, with its whole length', () => {
     const sender = new TelephoneEventSender();
     sender.send(3, 12 * 8_000);
     const sent: Sent[] = [];
@@ -82,12 +82,12 @@ describe('telephone-event receiver', () => {
     expect(receive(sent.filter((_, i) => i < 405 || i > 412))).toEqual([{ event: 3, durationMs: 12_000 }]);
   });
 
-  it('the key is SSRC and timestamp: another source with the same timestamp is another press', () => {
+  it('distinguishes presses by SSRC and timestamp', () => {
     const other = press(4, 200, 1_000).map((packet) => ({ ...packet, ssrc: 99 }));
     expect(receive([...press(4, 0, 1_000), ...other])).toHaveLength(2);
   });
 
-  it('needs no order: reordered, doubled and thinned packets of ten presses are ten presses', () => {
+  it('needs no order: it finds ten presses in reordered, doubled and thinned packets', () => {
     const digits = [1, 2, 3, 4, 5, 6, 7, 8, 9, 0];
     fc.assert(
       fc.property(fc.array(fc.record({ drop: fc.nat(3), delay: fc.nat(3) }), { minLength: 70, maxLength: 70 }), (noise) => {
@@ -104,7 +104,7 @@ describe('telephone-event receiver', () => {
     );
   });
 
-  it('[4733 §2.5.1.5] two events packed into one packet are two presses; zeros behind an event are no digit 0', () => {
+  it('[4733 §2.5.1.5] reports two events in one packet as two presses, and zeros behind an event not as digit 0', () => {
     const packed = Buffer.concat([telephoneEvent(1, 400, true), telephoneEvent(2, 800, true)]);
     expect(receive([{ at: 0, ts: 10, payload: packed }])).toEqual([
       { event: 1, durationMs: 50 },
@@ -114,7 +114,7 @@ describe('telephone-event receiver', () => {
     expect(receive([{ at: 0, ts: 10, payload: padded }])).toEqual([{ event: 1, durationMs: 50 }]);
   });
 
-  it('[4733 §3.2] takes 0 to 15, nothing else, and nothing from a payload of three bytes', () => {
+  it('[4733 §3.2] accepts 0 to 15, nothing else, and nothing from a payload of three bytes', () => {
     for (let event = 0; event < 256; event += 1) expect(receive(press(event, 0, 1))).toHaveLength(event <= 15 ? 1 : 0);
     expect(receive([{ at: 0, ts: 1, payload: new Uint8Array(3) }])).toEqual([]);
   });
@@ -131,12 +131,12 @@ function bytesOf(packet: EventPacket): Uint8Array {
   return bytes;
 }
 
-describe('telephone-event sender', () => {
+describe('the telephone-event sender', () => {
   function send(sender: TelephoneEventSender, frames: number, start = 1_000): (EventPacket | undefined)[] {
     return Array.from({ length: frames }, (_, i) => sender.next(addTicks(start, i * 160)));
   }
 
-  it('[4733 §2.5.1.2 §2.5.1.4] one timestamp, growing durations, the marker once, the end three times', () => {
+  it('[4733 §2.5.1.2 §2.5.1.4] sends one timestamp, growing durations, the marker once, and the end three times', () => {
     const sender = new TelephoneEventSender();
     sender.send(11, 640);
     const packets = send(sender, 8).filter((packet) => packet !== undefined);
@@ -148,7 +148,7 @@ describe('telephone-event sender', () => {
     expect(sender.isIdle).toBe(true);
   });
 
-  it('leaves a pause between two presses, which the receiver tells apart', () => {
+  it('pauses between two presses, which the receiver distinguishes', () => {
     const sender = new TelephoneEventSender();
     sender.send(2, 320);
     sender.send(2, 320);
@@ -164,12 +164,12 @@ describe('telephone-event sender', () => {
     ]);
   });
 
-  it('takes no more than 64 waiting presses', () => {
+  it('queues no more than 64 presses', () => {
     const sender = new TelephoneEventSender();
     expect(Array.from({ length: 65 }, () => sender.send(1, 160)).filter((taken) => taken)).toHaveLength(64);
   });
 
-  it('keys and event codes', () => {
+  it('digits and event codes convert both ways', () => {
     expect(['0', '1', '5', '9', '*', '#', 'A', 'D', 'd'].map(eventOfDigit)).toEqual([0, 1, 5, 9, 10, 11, 12, 15, 15]);
     expect(['x', '', '12'].map(eventOfDigit)).toEqual([undefined, undefined, undefined]);
     expect([0, 10, 11, 15, 16].map(digitOfEvent)).toEqual(['0', '*', '#', 'D', undefined]);

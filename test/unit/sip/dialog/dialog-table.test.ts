@@ -113,7 +113,7 @@ describe('the table of dialogs', () => {
     expect(bench.table.of({ ...CORE, fromTag: undefined, toTag: 'ours' })).toBe(dialog);
   });
 
-  it('loses a dialog that ends, and not the one that has its place', () => {
+  it('removes a dialog that ends, and not the one that replaced it', () => {
     const bench = new Bench();
     const [first, second] = [bench.add(), bench.add()];
     bench.table.forget(first);
@@ -122,7 +122,7 @@ describe('the table of dialogs', () => {
     expect(bench.table.size).toBe(0);
   });
 
-  it('tells the INVITE that waits in a dialog of its end, once', () => {
+  it('notifies the INVITE that waits in a dialog of its end, once', () => {
     const bench = new Bench();
     const dialog = bench.add();
     let ends = 0;
@@ -132,7 +132,7 @@ describe('the table of dialogs', () => {
     expect([ends, dialog.invite]).toEqual([1, null]);
   });
 
-  it('takes a merged copy of a request for one while it is in progress, and an INVITE’s while its dialog is there', () => {
+  it('detects a merged copy of a request while that is in progress, and of an INVITE while its dialog is there', () => {
     const bench = new Bench();
     const { table } = bench;
     const transaction = (): ServerTransaction => ({ mergeKey: 'm' }) as unknown as ServerTransaction;
@@ -198,7 +198,7 @@ describe('the record of a dialog', () => {
     ['is not confirmed', { isConfirmed: false }],
     ['has ended', { isEnded: true }],
     ['ends with the process', { userData: null }],
-  ])('is none of a dialog that %s', (_what, over) => {
+  ])('does not exist for a dialog that %s', (_what, over) => {
     const bench = new Bench();
     const dialog = bench.add();
     Object.assign(dialog, { isConfirmed: true, userData: 'mine', ...over });
@@ -206,7 +206,7 @@ describe('the record of a dialog', () => {
     expect([bench.done, dialog.isWritten, bench.table.records(), bench.table.writtenKeys()]).toEqual([[], false, [], []]);
   });
 
-  it('is none of a subscription', () => {
+  it('does not exist for a subscription', () => {
     const bench = new Bench();
     const dialog = bench.table.add(STATE, bench.flow, 'subscribe', null);
     Object.assign(dialog, { isConfirmed: true, userData: 'mine' });
@@ -247,12 +247,12 @@ describe('the record of a dialog', () => {
     expect(bench.done).toEqual([['write', KEY, dialog.record, 'now']]);
   });
 
-  it('is not asked for where there is no store', () => {
+  it('is not read where there is no store', () => {
     const { table } = new Bench(null);
     expect([table.isOwner, table.isAwake, table.isElsewhere({ ...CORE, toTag: 'ours' })]).toEqual([true, true, false]);
   });
 
-  it('may be another host’s', async () => {
+  it('may belong to another host', async () => {
     const { table, store } = new Bench();
     expect(await table.isElsewhere({ ...CORE, toTag: 'ours' })).toBe(true);
     expect(table.isElsewhere(CORE)).toBe(false);
@@ -272,7 +272,7 @@ describe('a dialog', () => {
     expect([dialog.lastSdp, dialog.lastContact]).toEqual(['v=1', '<sip:we>']);
   });
 
-  it('goes by the way by which the peer was heard last, and remembers sixteen of those who may act in it', () => {
+  it('uses the latest way to the peer, and remembers sixteen sources that may act in it', () => {
     const dialog = new Bench().add();
     const closed = Object.assign(flowFrom('192.0.2.2'), { isOpen: false });
     dialog.heardBy(closed);
@@ -292,14 +292,14 @@ describe('a dialog', () => {
     ['203.0.113.9', 'them.example', true],
     ['203.0.113.9', 'other.example', false],
     ['203.0.113.9', undefined, false],
-  ])('of an earlier process hears %s with the certificate of %s: %s', (address, tlsIdentity, admitted) => {
+  ])('of an earlier process admits %s with the certificate of %s: %s', (address, tlsIdentity, admitted) => {
     const dialog = new Bench().restored({ actors: ['192.0.2.1', 'them.example'] });
     expect(dialog.admits(flowFrom(address, tlsIdentity))).toBe(admitted);
     expect(dialog.admits(dialog.flow)).toBe(true);
     expect(new Bench().add().admits(flowFrom(address))).toBe(true);
   });
 
-  it('of an earlier process is as it was, and goes on behind the reserved CSeq numbers', () => {
+  it('of an earlier process is unchanged, and continues behind the reserved CSeq numbers', () => {
     const own = { userData: 'mine', lastSdp: 'v=0', lastContact: '<sip:us>', ownInviteSeq: 7, isPublicOnly: true, reservedSeq: 101 };
     const bench = new Bench();
     const dialog = bench.restored(own);
@@ -324,8 +324,8 @@ describe('a dialog', () => {
   });
 });
 
-describe('our 2xx', () => {
-  it('is sent again until its ACK, and is in the record', () => {
+describe('a 2xx that we sent', () => {
+  it('is retransmitted until its ACK, and is in the record', () => {
     const bench = new Bench();
     const dialog = bench.add();
     let sent = 0;
@@ -340,7 +340,7 @@ describe('our 2xx', () => {
     expect([sent, bench.ended, bench.timers.size]).toEqual([2, [], 0]);
   });
 
-  it('that nobody acknowledges within 64 T1 ends the dialog', () => {
+  it('without an ACK within 64 T1 ends the dialog', () => {
     const bench = new Bench();
     const dialog = bench.add();
     dialog.answered(ANSWER, () => undefined);
@@ -350,7 +350,7 @@ describe('our 2xx', () => {
     expect([bench.ended, dialog.awaitsAck]).toEqual([['no ACK'], false]);
   });
 
-  it('is not sent any more in a dialog that ended', () => {
+  it('is not retransmitted in a dialog that ended', () => {
     const bench = new Bench();
     const dialog = bench.add();
     dialog.answered(ANSWER, () => expect.unreachable());
@@ -382,7 +382,7 @@ describe('our 2xx', () => {
     expect(text({})).toBeUndefined();
   });
 
-  it('of an earlier process to a re-INVITE is none to an INVITE outside dialogs', () => {
+  it('of an earlier process to a re-INVITE answers no INVITE outside dialogs', () => {
     const bench = new Bench();
     const dialog = bench.restored({ unacknowledged: { ...ANSWER, isInitial: false } });
     dialog.answered(ANSWER, () => undefined);
@@ -391,7 +391,7 @@ describe('our 2xx', () => {
     ]);
   });
 
-  it('of this process is known to its transaction alone', () => {
+  it('of this process belongs to its transaction alone', () => {
     const bench = new Bench();
     const dialog = bench.add();
     dialog.answered(ANSWER, () => undefined);
@@ -399,7 +399,7 @@ describe('our 2xx', () => {
   });
 });
 
-describe('our ACK', () => {
+describe('an ACK that we sent', () => {
   it('is sent again for each 2xx that comes again', () => {
     const bench = new Bench();
     const dialog = bench.add({ role: 'uac' });
@@ -410,7 +410,7 @@ describe('our ACK', () => {
     expect(bench.flow.sent).toEqual(['ACK 2', 'ACK 1']);
   });
 
-  it('has its body in the record, until our next INVITE goes out', () => {
+  it('has its body in the record, until our next INVITE is sent', () => {
     const dialog = new Bench().add({ role: 'uac' });
     dialog.beginsInvite(5);
     dialog.keepAck(4, 'ACK', 'old');
@@ -421,7 +421,7 @@ describe('our ACK', () => {
     expect(dialog.record).toMatchObject({ ownInviteSeq: 6, ackBody: '' });
   });
 
-  it('to an INVITE of an earlier process has the body that is known of the last one', () => {
+  it('to an INVITE of an earlier process has the last known body', () => {
     const dialog = new Bench().restored({ role: 'uac', ownInviteSeq: 5, ackBody: 'v=0' });
     expect([dialog.record.ackBody, ...[4, 5, 6].map((cseq) => dialog.ackBodyFor(cseq))]).toEqual(['v=0', '', 'v=0', null]);
     dialog.keepAck(5, 'ACK', 'v=0');

@@ -35,11 +35,11 @@ describe('a response that the user agent retransmits', () => {
     },
   );
 
-  it('[3261 §13.3.1.4] a 2xx: the interval doubles up to T2', () => {
+  it('[3261 §13.3.1.4] doubles its interval up to T2 when it is a 2xx', () => {
     expect(intervals({ t1Ms: 500, longestMs: 4_000 })).toEqual([1_000, 2_000, 4_000, 4_000, 4_000, 4_000]);
   });
 
-  it('[3262 §3] a reliable provisional response: the interval doubles without bound', () => {
+  it('[3262 §3] doubles its interval without bound when it is a reliable provisional response', () => {
     expect(intervals({ t1Ms: 500, longestMs: Infinity })).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000]);
   });
 

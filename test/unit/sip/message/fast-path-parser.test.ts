@@ -136,16 +136,16 @@ const WHOLE: readonly (readonly [string, string])[] = [
   ['one byte too many in a line', invite(ofLength(LIMITS.maxHeaderBytes + 1))],
 ];
 
-describe('the quick reader', () => {
-  it.each(QUICK)('takes %s, and says what the whole reader says', (_what, whole) => {
+describe('the fast parser', () => {
+  it.each(QUICK)('accepts %s, and returns what the full parser does', (_what, whole) => {
     for (const peer of PEERS) expect(isQuick(whole, peer)).toBe(true);
   });
 
-  it.each(WHOLE)('leaves %s to the whole reader', (_what, whole) => {
+  it.each(WHOLE)('leaves %s to the full parser', (_what, whole) => {
     expect(parseFast(whole, PEER, RECEPTION)).toBeUndefined();
   });
 
-  it('[3581 §4] adds our headers at the end, and what it found before stays where it was', () => {
+  it('[3581 §4] adds our headers at the end, and keeps the others in place', () => {
     const { message } = parseFast(text(PLAIN), PEER, RECEPTION) ?? expect.unreachable();
     const via = 'Via: SIP/2.0/TLS 192.0.2.1:5061;branch=z9hG4bKabc;rport=40000;received=198.51.100.7';
     const [start, , ...rest] = PLAIN;
@@ -156,7 +156,7 @@ describe('the quick reader', () => {
     expect(message.body).toBe('v=0\r\n');
   });
 
-  it('gives a request its own parts, and a response its own', () => {
+  it('gives a request its parts, and a response its own', () => {
     expect(parseFast(text(PLAIN), PEER, RECEPTION)?.message).toMatchObject({
       kind: 'request',
       method: 'INVITE',

@@ -16,12 +16,12 @@ describe('a SIP URI', () => {
     ['sip:h?d=e', { ...PLAIN, headers: 'd=e' }],
     ['sip:h;LR;Transport=TLS?d=;e', { ...PLAIN, params: new Map(Object.entries({ lr: '', transport: 'TLS' })), headers: 'd=;e' }],
     [`sip:${'a'.repeat(4_090)}@h`, { ...PLAIN, user: 'a'.repeat(4_090) }],
-  ])('is read: %s', (text, uri) => {
+  ])('is read from %s', (text, uri) => {
     expect(parseSipUri(text)).toEqual(uri);
   });
 
   it.each(['', 'h', 'xsip:h', 'sipx:h', 'sip:@h', 'sip:a@', 'sip:?d=e', 'sip:a\nb@h', 'sip:<h', `sip:${'a'.repeat(4_091)}@h`])(
-    'is not %j',
+    'is not read from %j',
     (text) => {
       expect(parseSipUri(text)).toBeUndefined();
     },
@@ -33,7 +33,7 @@ describe('a SIP URI', () => {
     ['1a:x', ''],
     [' sip:x', ''],
     ['sip', ''],
-  ])('and any other: the scheme of %j is %j', (text, scheme) => {
+  ])('of any other kind has the scheme, for %j: %j', (text, scheme) => {
     expect(uriScheme(text)).toBe(scheme);
   });
 });
@@ -47,7 +47,7 @@ describe('host and port', () => {
     ['[2001:DB8::1]', '2001:db8::1', null],
     ['[::]:5061', '::', 5_061],
     ['a-b_c.d.', 'a-b_c.d.', null],
-  ])('are read: %j', (text, host, port) => {
+  ])('are read from %j', (text, host, port) => {
     expect(parseHostPort(text)).toEqual({ host, port });
   });
 
@@ -70,7 +70,7 @@ describe('host and port', () => {
     'h-',
     'a..b',
     '[::g]',
-  ])('are not %j', (text) => {
+  ])('are not read from %j', (text) => {
     expect(parseHostPort(text)).toBeUndefined();
   });
 });
@@ -94,7 +94,7 @@ describe('a name and address', () => {
     [' Ann < sip:a@b;c > ;x=y ', 'Ann', 'sip:a@b;c', { x: 'y' }],
     ['<sip:a@b>', '', 'sip:a@b', {}],
     ['"A \\" <x>" <sip:a@b>;x=">"', '"A \\" <x>"', 'sip:a@b', { x: '">"' }],
-  ])('are read: %j', (text, displayName, uri, params) => {
+  ])('are read from %j', (text, displayName, uri, params) => {
     expect(parseNameAddr(text)).toEqual({ displayName, uri, params: new Map(Object.entries(params)) });
   });
 
@@ -112,7 +112,7 @@ describe('a name and address', () => {
     '<sip:a> x;y',
     '"A <sip:a>',
     '"A\\"<sip:a>',
-  ])('are not %j', (text) => {
+  ])('are not read from %j', (text) => {
     expect(parseNameAddr(text)).toBeUndefined();
   });
 });

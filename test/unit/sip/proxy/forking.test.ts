@@ -43,7 +43,7 @@ const lastOf = (options: Parameters<typeof forkingStart>[0], ...events: readonly
   effectsOf(options, ...events).at(-1);
 
 describe('the targets of a forwarded request', () => {
-  it('are all called at once, or one after the other', () => {
+  it('are called all at once, or one after the other', () => {
     expect(effectsOf(INVITE, START)).toEqual([['launch sip:a as 0', 'launch sip:b as 1']]);
     expect(effectsOf(SERIAL, START, response(0, 486))).toEqual([['launch sip:a as 0'], ['stop-timers 0', 'launch sip:b as 1']]);
     expect(effectsOf(SERIAL, START, response(0, 180), response(0, 486))).toEqual([
@@ -53,11 +53,11 @@ describe('the targets of a forwarded request', () => {
     ]);
   });
 
-  it('are none: the caller gets 487, and that is all', () => {
+  it('may be missing, and then the caller gets 487', () => {
     expect(effectsOf({ ...INVITE, targets: [] }, START)).toEqual([['answer 487 of null', 'done']]);
   });
 
-  it('begin with nothing answered, nothing done', () => {
+  it('begin with no response and nothing done', () => {
     expect(forkingStart(SERIAL)).toEqual({
       isInvite: true,
       isSerial: true,
@@ -71,19 +71,19 @@ describe('the targets of a forwarded request', () => {
 });
 
 describe('a provisional response', () => {
-  it('is forwarded, each, and starts the long wait anew', () => {
+  it('is forwarded, each, and restarts the long timer', () => {
     const { effects, state } = played(INVITE, START, response(0, 180), response(0, 183));
     const expected = ['stop-provisional-timer 0', 'restart-final-timer 0', 'forward'];
     expect(effects.slice(1)).toEqual([expected, expected]);
     expect(state.branches.map(({ name }) => name)).toEqual(['Proceeding', 'Calling']);
   });
 
-  it('counts no more once the branch has its final response, or the caller one', () => {
+  it('has no effect once the branch has its final response, or the caller one', () => {
     expect(lastOf(INVITE, START, response(0, 486), response(0, 180))).toEqual([]);
     expect(lastOf(INVITE, START, response(0, 200), response(1, 180))).toEqual([]);
   });
 
-  it('of a branch that was given up is forwarded, and does not bring it back', () => {
+  it('of an abandoned branch is forwarded, and does not revive it', () => {
     const { effects, state } = played(INVITE, START, timer(0, 'final'), response(0, 180));
     expect(effects.at(-1)).toEqual(['stop-provisional-timer 0', 'restart-final-timer 0', 'forward']);
     expect(state.branches[0]?.name).toBe('Abandoned');
@@ -128,7 +128,7 @@ describe('the final response that the caller gets', () => {
     [500, 499, 'answer 499 of 1'],
     [503, 500, 'answer 500 of 0'],
     [500, 503, 'answer 500 of 0'],
-  ])('of %i and %i: %s (RFC 3261 §16.7 step 6)', (first, second, expected) => {
+  ])('of %i and %i is %s (RFC 3261 §16.7 step 6)', (first, second, expected) => {
     expect(answered(first, second)).toBe(expected);
   });
 
@@ -139,7 +139,7 @@ describe('the final response that the caller gets', () => {
     expect(lastOf(SERIAL, START, response(0, 599))).toEqual(['stop-timers 0', 'launch sip:b as 1']);
   });
 
-  it('is given once all have theirs', () => {
+  it('is sent once all branches have theirs', () => {
     expect(effectsOf(INVITE, START, response(1, 404), response(0, 486)).slice(1)).toEqual([
       ['stop-timers 1'],
       ['stop-timers 0', 'answer 486 of 0', 'done'],
@@ -150,7 +150,7 @@ describe('the final response that the caller gets', () => {
 describe('a redirection', () => {
   const FOLLOWED = { ...SERIAL, followsRedirects: true };
 
-  it('is followed before what waits, where that is wanted', () => {
+  it('is followed before the waiting targets, where that is set', () => {
     const { effects, state } = played(FOLLOWED, START, response(0, 302, ['sip:c', 'sip:d']));
     expect(effects.at(-1)).toEqual(['stop-timers 0', 'launch sip:c as 1']);
     expect(state.waiting).toEqual(['sip:d', 'sip:b']);
@@ -175,7 +175,7 @@ describe('a redirection', () => {
 });
 
 describe('a target that does not answer', () => {
-  it('or cannot be reached makes room for the next one; the caller gets the best of all', () => {
+  it('or cannot be reached gives way to the next one; the caller gets the best response', () => {
     expect(effectsOf(SERIAL, START, failed(0, 408), failed(1, 503)).slice(1)).toEqual([
       ['stop-timers 0', 'launch sip:b as 1'],
       ['stop-timers 1', 'answer 408 of 0', 'done'],
@@ -185,20 +185,20 @@ describe('a target that does not answer', () => {
     expect(lastOf(INVITE, START, failed(7, 408))).toEqual([]);
   });
 
-  it('is given up by its timer, and cancelled when it is an INVITE', () => {
+  it('is abandoned by its timer, and cancelled when it is an INVITE', () => {
     expect(lastOf(SERIAL, START, timer(0, 'provisional'))).toEqual(['stop-timers 0', 'cancel 0', 'launch sip:b as 1']);
     expect(lastOf(SERIAL, START, response(0, 180), timer(0, 'final'))).toEqual(['stop-timers 0', 'cancel 0', 'launch sip:b as 1']);
     expect(lastOf({ ...SERIAL, isInvite: false }, START, timer(0, 'final'))).toEqual(['stop-timers 0', 'launch sip:b as 1']);
   });
 
-  it('has sent a provisional response: the short timer no longer counts', () => {
+  it('has sent a provisional response, which stops the short timer', () => {
     expect(lastOf(SERIAL, START, response(0, 180), timer(0, 'provisional'))).toEqual([]);
     expect(lastOf(SERIAL, START, timer(0, 'final'), timer(0, 'final'))).toEqual([]);
     expect(lastOf(INVITE, START, response(0, 486), timer(0, 'final'))).toEqual([]);
     expect(lastOf(INVITE, START, timer(7, 'final'))).toEqual([]);
   });
 
-  it('and was cancelled by us answers 487: that counts as 408, which the caller did not ask for', () => {
+  it('and was cancelled by us answers 487, which counts as 408', () => {
     const { effects, state } = played(INVITE, START, timer(0, 'final'), response(1, 404), response(0, 487));
     expect(effects.slice(2)).toEqual([
       ['stop-timers 1', 'answer 404 of 1'],
@@ -220,14 +220,14 @@ describe('a CANCEL of the caller', () => {
     expect(lastOf(OPTIONS, START, CANCEL)).toEqual([]);
   });
 
-  it('does nothing after the end', () => {
+  it('has no effect after the end', () => {
     expect(lastOf(SERIAL, START, response(0, 200), CANCEL)).toEqual([]);
     expect(lastOf(SERIAL, START, response(0, 200), START)).toEqual([]);
   });
 });
 
 describe('a response to no branch', () => {
-  it('is left out', () => {
+  it('is ignored', () => {
     for (const status of [180, 200, 404]) expect(lastOf(INVITE, START, response(9, status))).toEqual([]);
   });
 });

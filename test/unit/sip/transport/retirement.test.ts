@@ -60,13 +60,13 @@ async function retired(client = 0): Promise<Retired> {
   return result;
 }
 
-describe('a connection of a server that ends', () => {
+describe('a connection of a server that is stopping', () => {
   it('is closed after 50 ms when nothing is open on it', async () => {
     expect(await retired()).toEqual({ connections: 1, transactions: 0, cut: 0 });
     expect(flow.retiredMs).toBeLessThanOrEqual(70);
   });
 
-  it('that carries a steady load is closed in a gap: every request that came before is served', async () => {
+  it('that carries a steady load is closed in a gap, and every earlier request is answered', async () => {
     flow.steadily(35, 12);
     expect(await retired()).toMatchObject({ connections: 1, cut: 0 });
     expect([flow.pausedMs, flow.lost]).toEqual([null, 0]);
@@ -89,7 +89,7 @@ describe('a connection of a server that ends', () => {
     expect(flow.retiredMs).toBeGreaterThanOrEqual(1_500);
   });
 
-  it('is left to the limit, and counted as cut, while a transaction is open', async () => {
+  it('stays open until the limit, and counts as cut, while a transaction is open', async () => {
     expect(await retired(1)).toEqual({ connections: 0, transactions: 1, cut: 1 });
     expect([clock.nowMs() >= LIMIT_MS, flow.pausedMs]).toEqual([true, null]);
   });

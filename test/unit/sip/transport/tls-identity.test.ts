@@ -18,7 +18,7 @@ describe('the identity in a certificate', () => {
     ['URI:"sip:x\\u002c DNS:forged.test"', 'b', 'CN:b'],
     [undefined, 'a\r\nX-Forged: yes', ''],
     [undefined, 'a, DNS:forged.test', ''],
-  ])('[5922 §7.1] %j with the common name %j is %j', (sans, commonName, identity) => {
+  ])('[5922 §7.1] of %j with the common name %j is %j', (sans, commonName, identity) => {
     expect(identityOf(certificate(sans, commonName))).toBe(identity);
   });
 
@@ -28,7 +28,7 @@ describe('the identity in a certificate', () => {
     ['URI:sip:user@example.com', false],
     ['URI:https:example.com', false],
     ['DNS:example.com', false],
-  ])('[5922 §7.1] %s is for the SIP domain example.com: %s', (sans, expected) => {
+  ])('[5922 §7.1] of %s is valid for the SIP domain example.com: %s', (sans, expected) => {
     expect(namesSipDomain(certificate(sans), 'example.com')).toBe(expected);
   });
 });

@@ -36,7 +36,7 @@ const withoutVia = (text = ''): string => text.replace(/^Via: .*\r\n/m, '');
 const branch = (text: string | undefined): string | undefined => valueOf(text, 'Via')?.split('branch=')[1];
 
 describe('the next server', () => {
-  it('[3263 §4.3] gets the same request under another branch after a 503, of which the user hears nothing', async () => {
+  it('[3263 §4.3] gets the same request under another branch after a 503, without a response to the user', async () => {
     await send('INVITE');
     const [first, second] = servers;
     await bench.answer(first, '503 Service Unavailable');
@@ -57,7 +57,7 @@ describe('the next server', () => {
     ['Retry-After: 999999999', 300_000],
     ['Retry-After: soon', 0],
     ['Retry-After: -5', 0],
-  ])('[3261 §21.5.4] leaves the first alone for as long as it says, 5 minutes at most: %s', async (line, restMs) => {
+  ])('[3261 §21.5.4] leaves the first one alone for as long as that says, 5 minutes at most: %s', async (line, restMs) => {
     await send('OPTIONS');
     await bench.answer(servers[0], '503 Service Unavailable', [line]);
     expect(asked).toMatchObject([{ restMs }]);
@@ -67,7 +67,7 @@ describe('the next server', () => {
   it.each([
     ['cannot be connected', { wasConnected: false }],
     ['refuses our certificate after the handshake', { wasConnected: false, wasRefused: true }],
-  ])('is asked after a 503 of the first, too, when it %s, and then the user has the 503', async (_what, how) => {
+  ])('gets the request after a 503 of the first also when it %s, and then the user gets the 503', async (_what, how) => {
     await send('INVITE');
     await bench.answer(servers[0], '503 Service Unavailable', ['Retry-After: 30']);
     others = () => Promise.resolve(undefined);
@@ -76,7 +76,7 @@ describe('the next server', () => {
     expect(bench.heard).toEqual([{ status: 503, isOurs: false }]);
   });
 
-  it('gets a request that the first read nothing of: it refused our certificate', async () => {
+  it('gets a request of which the first read nothing, since it refused our certificate', async () => {
     await send('INVITE');
     await bench.breaks(servers[0], { wasConnected: false, wasRefused: true });
     expect(servers[1].methods).toEqual(['INVITE']);
@@ -84,11 +84,11 @@ describe('the next server', () => {
   });
 });
 
-describe('a request stays where it is', () => {
+describe('a request that goes to no other server', () => {
   it.each([
     ['is none left', () => Promise.resolve(undefined)],
     ['are none to be found', () => Promise.reject(new Error('no such name'))],
-  ])('when there %s: the user has the refusal, ours after a refused certificate', async (_what, left) => {
+  ])('ends when there %s: the user gets the refusal, our own after a refused certificate', async (_what, left) => {
     others = left;
     await send('INVITE');
     await bench.answer(servers[0], '503 Service Unavailable');
@@ -100,8 +100,8 @@ describe('a request stays where it is', () => {
 
   it.each([
     ['that rings already', 'INVITE', '180 Ringing'],
-    ['that is no 503', 'OPTIONS', '500 Server Internal Error'],
-  ])('with an answer %s', async (_what, method, status) => {
+    ['other than 503', 'OPTIONS', '500 Server Internal Error'],
+  ])('has an answer %s', async (_what, method, status) => {
     await send(method);
     await bench.answer(servers[0], status);
     await bench.answer(servers[0], '503 Service Unavailable');
@@ -109,14 +109,14 @@ describe('a request stays where it is', () => {
     expect(bench.heard.at(-1)).toMatchObject({ isOurs: false });
   });
 
-  it('but a 100 does not count as taking it', async () => {
+  it('does not include one with a 100 only', async () => {
     await send('INVITE');
     await bench.answer(servers[0], '100 Trying');
     await bench.answer(servers[0], '503 Service Unavailable');
     expect(servers[1].methods).toEqual(['INVITE']);
   });
 
-  it('when each name is one server, when it goes by UDP, and when its connection broke after it was written', async () => {
+  it('has a server with one name each, goes by UDP, or lost its connection after it was written', async () => {
     await send('INVITE');
     await bench.breaks(servers[0], { wasConnected: true });
     expect(bench.heard).toEqual([{ status: 408, isOurs: true }]);
@@ -133,8 +133,8 @@ describe('a request stays where it is', () => {
   });
 });
 
-describe('a user who gives up', () => {
-  it('before the 503 has it, and no other server gets the request', async () => {
+describe('a user who cancels', () => {
+  it('before the 503 gets that, and no other server gets the request', async () => {
     const request = await send('INVITE');
     bench.agent.cancel(request);
     await bench.answer(servers[0], '503 Service Unavailable');
@@ -142,7 +142,7 @@ describe('a user who gives up', () => {
     expect(bench.heard.at(-1)).toEqual({ status: 503, isOurs: false });
   });
 
-  it('while the next server is looked for has the 503, and that server gets nothing', async () => {
+  it('while the next server is located gets the 503, and that server gets nothing', async () => {
     let found: (flow: Flow) => void = () => undefined;
     others = () => new Promise((resolve) => (found = resolve));
     const request = await send('INVITE');

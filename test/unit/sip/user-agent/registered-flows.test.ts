@@ -32,7 +32,7 @@ function site() {
 const contact = (parameters = '', uri = PHONE): readonly [string, string] => ['Contact', `<${uri}>${parameters}`];
 
 describe('registered flows', () => {
-  it('[5626] finds the connection of a Contact by user, host and port, whatever else is in the URI', () => {
+  it('[5626] find the connection of a Contact by user, host and port, whatever else is in the URI', () => {
     const { flows, grant } = site();
     const flow = grant([contact()], []);
     expect(flows.find(`${PHONE};transport=tls`)).toBe(flow);
@@ -56,7 +56,7 @@ describe('registered flows', () => {
     ['the Expires of the request', [contact(), ['Expires', '500']], [], 500],
     ['an hour', [contact()], [], 3_600],
     ['a week at most', [contact(';expires=4294967295')], [], WEEK_SECONDS],
-  ])('[3261 §10.2.4] keeps it for %s', (_what, asked, answered, seconds) => {
+  ])('[3261 §10.2.4] keep a Contact for %s', (_what, asked, answered, seconds) => {
     const { clock, flows, grant } = site();
     grant(asked, answered);
     clock.advance(seconds * 1_000 - 1);
@@ -65,7 +65,7 @@ describe('registered flows', () => {
     expect([flows.size, flows.find(PHONE)]).toEqual([0, undefined]);
   });
 
-  it('[3261 §10.2.2] removes it for 0 seconds, and for a time that is no number', () => {
+  it('[3261 §10.2.2] remove a Contact for 0 seconds, and for an invalid time', () => {
     for (const seconds of ['0', 'soon', '-1']) {
       const { flows, grant } = site();
       grant([contact()], []);
@@ -74,7 +74,7 @@ describe('registered flows', () => {
     }
   });
 
-  it('[3261 §10.2.2] removes all Contacts of the To by *, and no one else’s', () => {
+  it('[3261 §10.2.2] remove all Contacts of the To by *, and no other', () => {
     const { flows, grant } = site();
     const of = (user: string): readonly [string, string] => ['To', `<sip:${user}@gw.example>;tag=1`];
     grant([of('phone'), contact(), contact('', 'sip:phone@10.0.0.9:5064')], []);
@@ -94,7 +94,7 @@ describe('registered flows', () => {
     expect(flows.size).toBe(2);
   });
 
-  it('replaces the connection at the next registration, for a time of its own', () => {
+  it('replace the connection at the next registration, for a time of its own', () => {
     const { clock, flows, grant } = site();
     grant([contact(';expires=60')], []);
     clock.advance(59_000);
@@ -104,14 +104,14 @@ describe('registered flows', () => {
     expect(flows.size).toBe(1);
   });
 
-  it('forgets a connection that is closed', () => {
+  it('remove a connection that is closed', () => {
     const { clock, flows, grant } = site();
     grant([contact()], [], flowOf({ isOpen: false }));
     expect([flows.size, flows.find(PHONE), flows.size]).toEqual([1, undefined, 0]);
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('stores none of UDP, none that it cannot read, and ten of one request', () => {
+  it('store none of UDP, none that cannot be read, and ten of one request', () => {
     const { flows, grant } = site();
     grant([contact()], [], flowOf({ transport: 'UDP', reliable: false }));
     grant([['Contact', '*'], contact('', 'tel:+15550100100')], []);

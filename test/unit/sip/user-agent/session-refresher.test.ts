@@ -83,7 +83,7 @@ describe('a session timer', () => {
     expect([bench.within(dueMs - 1), bench.within(1)]).toEqual([[], done]);
   });
 
-  it('begins anew with each 2xx that has one, and ends with one that has none', () => {
+  it('restarts with each 2xx that has one, and ends with one that has none', () => {
     const bench = new Bench();
     bench.refresher.settled(bench.dialog, settling(OURS), true);
     bench.within(REFRESH_MS - 1);
@@ -101,7 +101,7 @@ describe('a session timer', () => {
   });
 });
 
-describe('our refresh', () => {
+describe('a refresh that we send', () => {
   it('repeats our Contact and SDP, and keeps us as the refresher', () => {
     expect(refreshed().sent).toEqual([
       [
@@ -128,7 +128,7 @@ describe('our refresh', () => {
     },
   );
 
-  it('waits while none may be sent', () => {
+  it('waits while no refresh may be sent', () => {
     const bench = new Bench();
     bench.mayRefresh = false;
     bench.refresher.settled(bench.dialog, settling(OURS), true);
@@ -145,7 +145,7 @@ describe('our refresh', () => {
   });
 });
 
-describe('an answer to our refresh', () => {
+describe('an answer to a refresh that we sent', () => {
   const answered = (bench: Bench, answer: SipResponse, sent = request()): string[] => {
     bench.refresher.onRefreshAnswer(bench.dialog, sent, answer);
     return bench.done.splice(0);
@@ -156,26 +156,26 @@ describe('an answer to our refresh', () => {
     expect([answered(bench, response(199)), bench.timers.size]).toEqual([[], 0]);
   });
 
-  it('is nothing to a dialog that has ended', () => {
+  it('has no effect on a dialog that has ended', () => {
     const bench = refreshed();
     bench.dialog.isEnded = true;
     for (const status of [200, 481, 491, 500]) expect([answered(bench, response(status)), bench.timers.size]).toEqual([[], 0]);
   });
 
-  it.each([200, 299])('of %i is acknowledged, and the next refresh is due', (status) => {
+  it.each([200, 299])('of %i gets ACK, and the next refresh is due', (status) => {
     const bench = refreshed();
     expect(answered(bench, response(status, [header('Session-Expires', OURS)]))).toEqual(['acknowledge']);
     expect([bench.within(REFRESH_MS - 1), bench.within(1)]).toEqual([[], ['refresh']]);
   });
 
-  it.each([408, 481])('of %i ends the call: the peer has none', (status) => {
+  it.each([408, 481])('of %i ends the call, since the peer has none', (status) => {
     expect(answered(refreshed(), response(status))).toEqual(['expire']);
   });
 
   it.each([
     ['uac', 2_100, 4_000],
     ['uas', 0, 2_000],
-  ] as const)('of 491 sends another; in a call of which we were the %s, after %i to %i ms', (role, leastMs, mostMs) => {
+  ] as const)('of 491 makes us send another, in a call of which we were the %s, after %i to %i ms', (role, leastMs, mostMs) => {
     const bench = refreshed({ state: { role } as DialogEntry['state'] });
     expect(answered(bench, response(491))).toEqual([]);
     let waitedMs = 0;
@@ -190,13 +190,13 @@ describe('an answer to our refresh', () => {
     expect([bench.within(EXPIRY_MS - REFRESH_MS - 1), bench.within(1)]).toEqual([[], ['expire']]);
   });
 
-  it('that refuses it is nothing where the session has no timer any more', () => {
+  it('that refuses it has no effect where the session has no timer any more', () => {
     const bench = new Bench();
     for (const answer of [response(500), response(422, [header('Min-SE', '3600')])])
       expect([answered(bench, answer), bench.timers.size]).toEqual([[], 0]);
   });
 
-  it.each(['3600', ' 3600 ;x=y'])('of 422 sends another with the interval of its Min-SE, once: %j', (minSe) => {
+  it.each(['3600', ' 3600 ;x=y'])('of 422 makes us send another with the interval of its Min-SE, once: %j', (minSe) => {
     const bench = refreshed();
     expect(answered(bench, response(422, [header('Min-SE', minSe)]))).toEqual(['refresh']);
     expect(bench.sent[1]).toEqual([
@@ -217,13 +217,13 @@ describe('an answer to our refresh', () => {
     expect(bench.sent[1]).toContain('Min-SE: 3600');
   });
 
-  it.each(['1800', '90', '', 'x3600', '3600x', '123456'])('of 422 that wants no longer interval sends none: Min-SE %j', (minSe) => {
+  it.each(['1800', '90', '', 'x3600', '3600x', '123456'])('of 422 without a longer interval makes us send none: Min-SE %j', (minSe) => {
     const bench = refreshed();
     expect(answered(bench, response(422, minSe === '' ? [] : [header('Min-SE', minSe)]))).toEqual([]);
     expect(bench.within(EXPIRY_MS - REFRESH_MS)).toEqual(['expire']);
   });
 
-  it('of another status is not read for a Min-SE', () => {
+  it('of another status has no Min-SE', () => {
     const bench = refreshed();
     expect(answered(bench, response(500, [header('Min-SE', '3600')]))).toEqual([]);
   });
@@ -241,19 +241,19 @@ describe('the session timer of a dialog that an earlier process had', () => {
   it.each([
     ['our refresh is due', true, 600_000, 600_000, ['refresh']],
     ['the call ends', false, 600_000, 600_000, ['expire']],
-    ['the call ends that fell due meanwhile', false, -1, 32_000, ['expire']],
+    ['the call ends that expired in between', false, -1, 32_000, ['expire']],
     ['our refresh is due, whatever the clock was set to', true, 2 * INTERVAL_MS, REFRESH_MS, ['refresh']],
     ['the call ends, whatever the clock was set to', false, 2 * INTERVAL_MS, EXPIRY_MS, ['expire']],
-  ])('goes on: %s', (_what, weRefresh, leftMs, dueMs, done) => {
+  ])('continues: %s', (_what, weRefresh, leftMs, dueMs, done) => {
     const bench = resumed(weRefresh, leftMs);
     expect([bench.within(dueMs - 1), bench.within(1)]).toEqual([[], done]);
   });
 
-  it('has ten seconds for our refreshes that are overdue', () => {
+  it('leaves ten seconds for our overdue refreshes', () => {
     expect(resumed(true, -1).within(10_000)).toEqual(['refresh']);
   });
 
-  it('is none where there was none', () => {
+  it('does not exist where there was none', () => {
     const bench = new Bench();
     bench.refresher.resume(bench.dialog, { sessionTimer: null, sessionDueMs: 0 });
     expect([bench.timers.size, bench.dialog.sessionTimer]).toEqual([0, null]);

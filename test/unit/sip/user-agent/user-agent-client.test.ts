@@ -46,7 +46,7 @@ const inDialog = (dialog: DialogEntry, method: string, headers: Readonly<Record<
   bench.agent.sendInDialog(dialog, { method, headers: headersOf(headers), body: '' });
 
 describe('a request outside dialogs', () => {
-  it('needs a URI and a way', () => {
+  it('requires a URI and a connection', () => {
     const send = (uri: string): unknown => bench.agent.send(uri, { method: 'OPTIONS', headers: [], body: '' }, null);
     expect([send('tel:+15550100100'), send('nonsense')]).toEqual(['bad-uri', 'bad-uri']);
     open = () => undefined;
@@ -65,19 +65,19 @@ describe('a request outside dialogs', () => {
     ['SUBSCRIBE', URI, `<sip:${OWN.address}:5061;transport=tls>`],
     ['INVITE', 'sips:a@peer.example', `<sips:${OWN.address}:5061;transport=tls>`],
     ['OPTIONS', URI, undefined],
-  ])('%s to %s has the Contact %s', async (method, uri, contact) => {
+  ])('by %s to %s has the Contact %s', async (method, uri, contact) => {
     await bench.send(method, uri);
     expect(valueOf(peer.sent[0], 'Contact')).toBe(contact);
   });
 
-  it('takes To, From and Call-ID of the user, and makes a tag of its own', async () => {
+  it('has To, From and Call-ID of the user, and a tag of its own', async () => {
     await bench.send('OPTIONS', URI, { headers: headersOf({ To: '"B" <sip:b@x>', From: '"A" <sip:a@x>', 'Call-ID': 'mine' }) });
     const [text] = peer.sent;
     expect([valueOf(text, 'To'), valueOf(text, 'Call-ID')]).toEqual(['"B" <sip:b@x>', 'mine']);
     expect(valueOf(text, 'From')).toMatch(/^"A" <sip:a@x>;tag=\w{13}$/);
   });
 
-  it('[3261 §8.1.3.5] sent again, as after a challenge, keeps Call-ID, tag and number that the user sets', async () => {
+  it('[3261 §8.1.3.5] that is sent again, as after a challenge, keeps Call-ID, tag and number that the user sets', async () => {
     const of = async (headers: Readonly<Record<string, string>>): Promise<(string | undefined)[]> => {
       await bench.send('REGISTER', URI, { headers: headersOf(headers) });
       const text = peer.sent.at(-1);
@@ -102,7 +102,7 @@ describe('a request outside dialogs', () => {
     ['INVITE', false, 503],
     ['OPTIONS', true, 503],
     ['OPTIONS', false, 503],
-  ])('%s whose connection is lost (established: %s) gets our own %i', async (method, wasConnected, status) => {
+  ])('by %s whose connection is lost (established: %s) gets our own %i', async (method, wasConnected, status) => {
     await bench.send(method, URI);
     await bench.breaks(peer, { wasConnected });
     expect(bench.heard).toEqual([{ status, isOurs: true }]);
@@ -139,7 +139,7 @@ describe('[3261 §18.1.1] a request that is too long for UDP', () => {
     open = ({ transport }) => (transport === 'TCP' ? tcp : peer);
   });
 
-  it('goes by TCP, and its Via says so', async () => {
+  it('goes by TCP, with a matching Via', async () => {
     await bench.send('OPTIONS', URI, LONG);
     expect([peer.sent, tcp.methods]).toEqual([[], ['OPTIONS']]);
     expect(valueOf(tcp.sent[0], 'Via')).toMatch(/^SIP\/2\.0\/TCP 10\.0\.0\.1:5061;rport;branch=z9hG4bK\w+$/);
@@ -147,7 +147,7 @@ describe('[3261 §18.1.1] a request that is too long for UDP', () => {
     expect(opened.at(-1)).toMatchObject({ transport: 'TCP', isAttempt: true });
   });
 
-  it('goes by UDP after all where TCP is not to be had', async () => {
+  it('goes by UDP after all where TCP is unavailable', async () => {
     await bench.send('OPTIONS', URI, LONG);
     await bench.breaks(tcp, { wasConnected: false });
     expect(peer.methods).toEqual(['OPTIONS']);
@@ -158,7 +158,7 @@ describe('[3261 §18.1.1] a request that is too long for UDP', () => {
     expect(peer.methods).toEqual(['OPTIONS', 'OPTIONS']);
   });
 
-  it('does not when the connection broke later, or the user gave up', async () => {
+  it('does not go by UDP when the connection broke later, or the user cancelled', async () => {
     await bench.send('OPTIONS', URI, LONG);
     await bench.breaks(tcp, { wasConnected: true });
     tcp = new PeerFlow('10.0.0.9', 'TCP');
@@ -172,7 +172,7 @@ describe('[3261 §18.1.1] a request that is too long for UDP', () => {
     ]);
   });
 
-  it('stays where it is with another transport, or when it is short', async () => {
+  it('keeps its transport when it names another one, or when it is short', async () => {
     await bench.send('OPTIONS', URI);
     peer = new PeerFlow('10.0.0.9');
     await bench.send('OPTIONS', URI, LONG);
@@ -182,7 +182,7 @@ describe('[3261 §18.1.1] a request that is too long for UDP', () => {
 });
 
 describe('a request in a dialog', () => {
-  it('goes over the connection that the dialog has, and counts on', async () => {
+  it('uses the dialog’s connection, and the next numbers', async () => {
     const dialog = await established();
     inDialog(dialog, 'INFO');
     inDialog(dialog, 'UPDATE');
@@ -196,14 +196,14 @@ describe('a request in a dialog', () => {
     ]);
   });
 
-  it('has a secure Contact where the peer’s is one', async () => {
+  it('has a secure Contact where the peer’s is secure', async () => {
     const dialog = await established(URI, {}, 'Contact: <sips:peer@10.0.0.9>');
     inDialog(dialog, 'UPDATE');
     await bench.send('OPTIONS', URI);
     expect(valueOf(peer.sent[0], 'Contact')).toBe(`<sips:${OWN.address}:5061;transport=tls>`);
   });
 
-  it('opens another connection when that one is closed, with what the first was to have', async () => {
+  it('opens another connection when that one is closed, with the settings of the first', async () => {
     const dialog = await established(URI, { isPublicOnly: true });
     peer.isOpen = false;
     const next = new PeerFlow('10.0.0.9');
@@ -220,7 +220,7 @@ describe('a request in a dialog', () => {
 
   it.each([
     ['in clear', 'Contact: <sip:peer@10.0.0.9;transport=tcp>', 'no-transport'],
-    ['nowhere', 'Contact: <tel:+15550100100>', 'bad-uri'],
+    ['to an unreachable URI', 'Contact: <tel:+15550100100>', 'bad-uri'],
   ])('never goes %s when its TLS connection is gone', async (_what, contact, problem) => {
     const dialog = await established(URI, {}, contact);
     peer.isOpen = false;
@@ -235,7 +235,7 @@ describe('a request in a dialog', () => {
     ['UPDATE', '481 Call/Transaction Does Not Exist', 0],
     ['UPDATE', '500 Server Internal Error', 1],
     ['INFO', '481 Call/Transaction Does Not Exist', 1],
-  ])('%s that gets %s leaves %i dialogs', async (method, status, left) => {
+  ])('by %s that gets %s leaves %i dialogs', async (method, status, left) => {
     const dialog = await established();
     inDialog(dialog, method);
     await bench.send('OPTIONS', URI);
@@ -246,7 +246,7 @@ describe('a request in a dialog', () => {
     expect(bench.agent.dialogCount).toBe(method === 'BYE' ? 0 : left);
   });
 
-  it('[3261 §13.2.2.4] gets the ACK of its 2xx with the number of its INVITE', async () => {
+  it('[3261 §13.2.2.4] makes the ACK of its 2xx have the number of its INVITE', async () => {
     const request = await answered();
     const { dialog } = request;
     if (dialog === null) throw new Error('there is no dialog');
@@ -256,7 +256,7 @@ describe('a request in a dialog', () => {
   });
 });
 
-describe('[3261 §13.2.2.4] a 2xx that nobody waits for', () => {
+describe('[3261 §13.2.2.4] a 2xx without a transaction', () => {
   const stray = (more: readonly string[] = [CONTACT], via = `SIP/2.0/TLS ${OWN.address}:5061;branch=z9hG4bKlost`): readonly string[] => [
     'SIP/2.0 200 OK',
     `Via: ${via}`,
@@ -267,7 +267,7 @@ describe('[3261 §13.2.2.4] a 2xx that nobody waits for', () => {
     ...more,
   ];
 
-  it('is acknowledged and ended over the connection that it came by', async () => {
+  it('gets ACK and BYE over the connection that it came by', async () => {
     await bench.receive(peer, stray());
     expect(peer.methods).toEqual(['ACK', 'BYE']);
     const [ack, bye] = peer.sent;
@@ -281,14 +281,14 @@ describe('[3261 §13.2.2.4] a 2xx that nobody waits for', () => {
     ['has no Contact', () => stray([])],
     ['went through another host', () => stray([CONTACT], `SIP/2.0/TLS 10.0.0.77:5061;branch=z9hG4bKlost`)],
     ['went through another port', () => stray([CONTACT], `SIP/2.0/TLS ${OWN.address}:5062;branch=z9hG4bKlost`)],
-    ['is meant for somebody behind us', () => stray(['Via: SIP/2.0/TLS 10.0.0.8:5061;branch=z9hG4bKnext', CONTACT])],
+    ['is meant for a host behind us', () => stray(['Via: SIP/2.0/TLS 10.0.0.8:5061;branch=z9hG4bKnext', CONTACT])],
     ['has no tag', () => stray().map((line) => line.replace(';tag=theirs', ''))],
-  ])('is left alone when it %s', async (_what, lines) => {
+  ])('is ignored when it %s', async (_what, lines) => {
     await bench.receive(peer, lines());
     expect(peer.sent).toEqual([]);
   });
 
-  it('is left alone over UDP, and while dialogs of an earlier process may be unknown', async () => {
+  it('is ignored over UDP, and while dialogs of an earlier process may be unknown', async () => {
     const udp = new PeerFlow('10.0.0.9', 'UDP');
     await bench.receive(udp, stray());
     bench.agent.isComplete = false;

@@ -72,14 +72,14 @@ describe('the connection to an agent', () => {
     expect(first.upgrade.headers['sec-websocket-extensions']).toBeUndefined();
   });
 
-  it('signs as Twilio’s documentation shows: HMAC-SHA1 of the URL in base64', () => {
+  it('carries the signature of Twilio’s documentation: HMAC-SHA1 of the URL in base64', () => {
     // Made with `printf %s wss://example.com/ws | openssl dgst -sha1 -hmac 12345 -binary | base64`.
     expect(twilioSignature('12345', 'wss://example.com/ws')).toBe('HXrgvHt0qTHu33oSxSjpOvWtO60=');
     // The fragment stays here.
     expect(twilioSignature('12345', 'wss://example.com/ws#rc=2')).toBe('HXrgvHt0qTHu33oSxSjpOvWtO60=');
   });
 
-  it('moves text and binary both ways, answers pings, and tells how it was closed', async () => {
+  it('moves text and binary both ways, answers pings, and reports its close code', async () => {
     const { url, calls } = await startBot();
     const { outcomes, texts, binary, socket } = dial(url);
     await outcomes.at(0, LIMIT_MS);
@@ -98,7 +98,7 @@ describe('the connection to an agent', () => {
     expect(await outcomes.at(2, LIMIT_MS)).toBe('closed 1013');
   });
 
-  it('says nothing after it was closed from here', async () => {
+  it('reports nothing after it was closed from here', async () => {
     const { url, calls } = await startBot();
     const { outcomes, texts, socket } = dial(url);
     await outcomes.at(0, LIMIT_MS);
@@ -109,7 +109,7 @@ describe('the connection to an agent', () => {
     expect([outcomes.all, texts.all]).toEqual([['open'], []]);
   });
 
-  it('is no attempt any more once it is open: giving that up changes nothing', async () => {
+  it('stays open when the attempt is given up afterwards', async () => {
     const { url, calls } = await startBot();
     const { outcomes, giveUp, socket } = dial(url);
     await outcomes.at(0, LIMIT_MS);
@@ -120,9 +120,9 @@ describe('the connection to an agent', () => {
 
   it.each<[string, number, (socket: BotCall['socket']) => void]>([
     ['is too long', 1_009, (socket) => socket.send('x'.repeat(3 * 1_024 * 1_024))],
-    ['is no UTF-8', 1_007, (socket) => socket.send(Buffer.from([0xff]), { binary: false })],
+    ['is not UTF-8', 1_007, (socket) => socket.send(Buffer.from([0xff]), { binary: false })],
     ['is masked', 1_002, (socket) => socket.send('x', { mask: true })],
-  ])('ends with a message that %s, and says so', async (_name, code, send) => {
+  ])('ends with an error at a message that %s', async (_name, code, send) => {
     const { url, calls } = await startBot();
     const { outcomes, texts } = dial(url);
     const call = await calls.at(0, LIMIT_MS);
@@ -132,7 +132,7 @@ describe('the connection to an agent', () => {
     expect(texts.all).toEqual([]);
   });
 
-  it('takes a long message in parts, and sends one', async () => {
+  it('accepts a long message in parts, and sends one', async () => {
     const { url, calls } = await startBot();
     const { outcomes, binary, texts, socket } = dial(url);
     await outcomes.at(0, LIMIT_MS);
@@ -161,7 +161,7 @@ describe('the connection to an agent', () => {
     expect(await call.closed.at(0, LIMIT_MS)).toBe(4_321);
   });
 
-  it('tells of a close frame without a code, and of a connection that ends without one', async () => {
+  it('reports a close frame without a code, and an end without a close frame', async () => {
     const { url, calls } = await startBot();
     const [first, second] = [dial(url), dial(url)];
     (await calls.at(0, LIMIT_MS)).socket.close();
@@ -170,13 +170,13 @@ describe('the connection to an agent', () => {
     expect(codes.sort()).toEqual(['closed 1005', 'closed 1006']);
   });
 
-  it('is made to whichever address of a name answers', async () => {
+  it('uses whichever address of a name answers', async () => {
     const { port } = await startBot();
     expect(await dial(`ws://localhost:${String(port)}/`).outcomes.at(0, LIMIT_MS)).toBe('open');
   });
 });
 
-describe('a server that answers the upgrade with', () => {
+describe('an upgrade that the server answers with', () => {
   const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n';
 
   let sent: Arrivals<Buffer>;
@@ -198,7 +198,7 @@ describe('a server that answers the upgrade with', () => {
   }
 
   it.each<[string, (accept: string) => readonly string[], string]>([
-    ['what is no HTTP', () => ['SSH-2.0-OpenSSH_9.6\r\n\r\n'], 'was not answered in HTTP'],
+    ['something other than HTTP', () => ['SSH-2.0-OpenSSH_9.6\r\n\r\n'], 'was not answered in HTTP'],
     ['no end', () => [SWITCHING, 'X-Long: ', 'x'.repeat(17_000)], 'more than 16 kB of headers'],
     ['another key', () => [SWITCHING, 'Sec-WebSocket-Accept: eHh4\r\n\r\n'], 'another Sec-WebSocket-Accept'],
     ['no Upgrade', (accept) => [SWITCHING.replace('Upgrade: websocket\r\n', ''), `${accept}\r\n`], 'no Upgrade: websocket'],
@@ -209,7 +209,7 @@ describe('a server that answers the upgrade with', () => {
     expect(await (await answering(answer)).outcomes.at(0, LIMIT_MS)).toMatch(new RegExp(`^failed: .*${message}`));
   });
 
-  it('its first message, in odd pieces and odd cases, is connected', async () => {
+  it('its first message, in odd pieces and odd letter case, makes a connection', async () => {
     const { outcomes, texts } = await answering((accept) => {
       const whole = `${SWITCHING.replace('Upgrade: websocket', 'upgrade:WebSocket')}${accept.toLowerCase().slice(0, 22)}${accept.slice(22)}\r\n\x81\x02hi`;
       return [whole.slice(0, 9), whole.slice(9, 30), whole.slice(30, -2), whole.slice(-2)];
@@ -218,7 +218,7 @@ describe('a server that answers the upgrade with', () => {
     expect(outcomes.all).toEqual(['open']);
   });
 
-  it('a thousand pings at once gets one pong, for the latest', async () => {
+  it('a thousand pings at once makes the gateway send one pong, for the latest', async () => {
     const pings = Array.from({ length: 1_000 }, (_, i) => `\x89\x03${String(i).padStart(3, '0')}`).join('');
     const { texts } = await answering((accept) => [`${SWITCHING}${accept}\r\n${pings}\x81\x02hi`]);
     expect(await texts.at(0, LIMIT_MS)).toBe('hi');
@@ -229,30 +229,30 @@ describe('a server that answers the upgrade with', () => {
   });
 });
 
-describe('what cannot be connected to', () => {
-  it('an agent whose token no header can hold', async () => {
+describe('an attempt to connect', () => {
+  it('fails for an agent whose token no header can hold', async () => {
     const { url } = await startBot();
     const { outcomes } = dial(url, ALLOWED, { bearerToken: 'a\r\nX-Other: 1' });
     expect(await outcomes.at(0, LIMIT_MS)).toBe('failed: the header Authorization has characters that no header may have');
   });
 
-  it('an agent that refuses the upgrade, with its status', async () => {
+  it('fails with the status of an agent that refuses the upgrade', async () => {
     const { url } = await startBot({ refuseWith: 403 });
     expect(await dial(url).outcomes.at(0, LIMIT_MS)).toBe('failed: the upgrade was answered with HTTP 403');
   });
 
-  it('an agent that redirects', async () => {
+  it('fails for an agent that redirects', async () => {
     const { url } = await startBot({ refuseWith: 302 });
     expect(await dial(url).outcomes.at(0, LIMIT_MS)).toBe('failed: the upgrade was answered with HTTP 302');
   });
 
-  it('a port where nobody listens', async () => {
+  it('fails for a port where nothing listens', async () => {
     const { url } = await startBot();
     await bot?.stop();
     expect(await dial(url).outcomes.at(0, LIMIT_MS)).toContain('ECONNREFUSED');
   });
 
-  it('an attempt that is given up tells nothing', async () => {
+  it('reports nothing once it is given up', async () => {
     const accepted = new Arrivals<boolean>();
     server = createServer(() => accepted.add(true));
     await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
@@ -271,18 +271,18 @@ describe('what cannot be connected to', () => {
     ['wss://localhost:9/', 'not an address of the public internet'],
     ['ws://example.com/', 'needs agents.allow_private'],
     ['wss://', 'the URL cannot be read'],
-  ])('%s unless the configuration allows it', async (url, message) => {
+  ])('fails for %s unless the configuration allows it', async (url, message) => {
     const { outcomes } = dial(url, { allowPrivate: false, caPem: null });
     expect(await outcomes.at(0, LIMIT_MS)).toContain(message);
   });
 
-  it('an address of the public internet without TLS, whatever the configuration', async () => {
+  it('fails for a public address without TLS, whatever the configuration', async () => {
     expect(await dial('ws://8.8.8.8/').outcomes.at(0, LIMIT_MS)).toContain('without TLS (ws://) must be at a private address');
   });
 });
 
-describe('TLS', () => {
-  it('is checked against the CAs of the configuration', async () => {
+describe('the TLS of a connection to an agent', () => {
+  it('is verified against the CAs of the configuration', async () => {
     const { url } = await tlsBot('IP:127.0.0.1');
     expect(await dial(url, { allowPrivate: true, caPem: ca.ca }).outcomes.at(0, LIMIT_MS)).toBe('open');
     expect(await dial(url).outcomes.at(0, LIMIT_MS)).toMatch(/^failed: .*(certificate|self-signed)/);
@@ -302,7 +302,7 @@ describe('TLS', () => {
       expect(came.map((frame) => [frame.length, frame[159]])).toEqual(Array.from({ length: 200 }, (_, i) => [160, i]));
   });
 
-  it('of another name is refused', async () => {
+  it('fails for a certificate with another name', async () => {
     const { url } = await tlsBot('DNS:bot.example.com');
     expect(await dial(url, { allowPrivate: true, caPem: ca.ca }).outcomes.at(0, LIMIT_MS)).toMatch(/^failed: .*altnames/);
   });

@@ -47,7 +47,7 @@ async function fixture(reservedBytes = 0) {
 const refused = (orgId: string | null) => callOf(orgId, 0, { answered_at: null, reason: 'BAD_SDP', sip_status: 488 });
 
 describe('CallRecordBuffer', () => {
-  it('writes 20 records a second of calls from one address that were refused as they came in, and sums the others exactly', async () => {
+  it('writes 20 records a second of refused calls from one address as they come, and sums the others', async () => {
     const { clock, written, lines, records } = await fixture();
     for (let count = 0; count < 50; count += 1) for (const org of ['a', 'b', null]) await records.write(endedCall(refused(org)));
     await records.write(endedCall(refused('c')));
@@ -63,7 +63,7 @@ describe('CallRecordBuffer', () => {
     expect([lines.length, clock.pendingTimers]).toEqual([1, 0]);
   });
 
-  it('sums nothing of an organization because of strangers, or of another address', async () => {
+  it('sums no calls of an organization because of strangers, or of another address', async () => {
     const { clock, written, records } = await fixture();
     const source = { ip: '198.51.100.1', port: 5061, transport: 'tls', tls_version: null, tls_cipher: null };
     const stranger = callOf('a', 0, { answered_at: null, reason: 'SOURCE_NOT_ALLOWED', sip_status: 403, source });
@@ -81,7 +81,7 @@ describe('CallRecordBuffer', () => {
     ]);
   });
 
-  it('keeps the sums of a second in which it closes, and those that the store does not take', async () => {
+  it('writes the sums of the second in which it closes, and keeps those that the store does not accept', async () => {
     const { written, redis, records } = await fixture();
     for (let count = 0; count < 30; count += 1) await records.write(endedCall(refused('a')));
     redis.isAway = true;
@@ -93,9 +93,9 @@ describe('CallRecordBuffer', () => {
   });
 
   it.each([
-    ['that we place', { direction: 'outbound' }],
+    ['that the gateway placed', { direction: 'outbound' }],
     ['that rang', { timings: { ring_ms: 500, answer_ms: null, first_audio_ms: null, talk_ms: null } }],
-  ] as const)('writes a record of its own, with its webhook, for each call %s, whatever its end and the rate', async (_what, fields) => {
+  ] as const)('writes a record, with its webhook, for each call %s, whatever its end and the rate', async (_what, fields) => {
     const { clock, stored, redis, records } = await fixture();
     const reasons = Object.keys(REASONS) as Reason[];
     const calls = Array.from({ length: 600 }, (_, at) => {
@@ -144,7 +144,7 @@ describe('CallRecordBuffer', () => {
     expect((await fixture()).records.size).toBe(0);
   });
 
-  it('goes on after a call that the store refuses for good', async () => {
+  it('continues after a call that the store refuses for good', async () => {
     const { clock, written, lines, redis, records } = await fixture();
     redis.isAway = true;
     const [bad, good] = [callOf('bad', 0), callOf('a', 0)];
@@ -155,7 +155,7 @@ describe('CallRecordBuffer', () => {
     expect(lines).toEqual([{ level: 'error', event: 'call.record.lost', fields: { call_id: bad.call_id, error: 'refused' } }]);
   });
 
-  it('closing while it writes what waited loses and repeats nothing', async () => {
+  it('loses and repeats nothing when it closes while it writes waiting calls', async () => {
     const { clock, written, redis, records } = await fixture();
     const calls = Array.from({ length: 10 }, () => callOf('a', 0));
     redis.isAway = true;
@@ -167,7 +167,7 @@ describe('CallRecordBuffer', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('says how many stay in the spool when it closes without the store', async () => {
+  it('logs how many calls stay in the spool when it closes without the store', async () => {
     const { clock, lines, redis, records } = await fixture();
     redis.isAway = true;
     await records.write(endedCall(callOf('a', 0)));

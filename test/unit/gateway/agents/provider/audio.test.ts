@@ -100,8 +100,8 @@ async function talked(name: string, codec: AudioCodec) {
   };
 }
 
-describe.each(ROWS)('%s, a leg with %s', (name, codec) => {
-  it.each([300, 1_000, 3_400])('a tone of %i Hz reaches the provider at its level, and no image of it', async (hertz) => {
+describe.each(ROWS)('%s with a leg in %s', (name, codec) => {
+  it.each([300, 1_000, 3_400])('passes a tone of %i Hz to the provider at its level, without an image', async (hertz) => {
     const { up, upHz } = await talked(name, codec);
     const samples = up(hertz);
     const amplitude = amplitudeAt(samples, hertz, upHz);
@@ -113,7 +113,7 @@ describe.each(ROWS)('%s, a leg with %s', (name, codec) => {
       expect(amplitudeAt(samples, image, upHz)).toBeLessThan(0.005 * AMPLITUDE);
   });
 
-  it.each([300, 1_000, 3_400])('a tone of %i Hz reaches the caller at its level', async (hertz) => {
+  it.each([300, 1_000, 3_400])('passes a tone of %i Hz to the caller at its level', async (hertz) => {
     const samples = (await talked(name, codec)).down(hertz);
     const amplitude = amplitudeAt(samples, hertz, LEG_HZ);
     expect(amplitude).toBeGreaterThan(0.88 * AMPLITUDE);
@@ -123,7 +123,7 @@ describe.each(ROWS)('%s, a leg with %s', (name, codec) => {
 });
 
 it.each(ROWS.filter(([name]) => PATHS[name]!.down[1] > LEG_HZ))(
-  '%s, a leg with %s: nothing above 4.6 kHz is heard as an alias',
+  '%s with a leg in %s passes nothing above 4.6 kHz as an alias',
   async (name, codec) => {
     for (const hertz of [4_700, 7_000, 9_000, 11_000].filter((one) => one < PATHS[name]!.down[1] / 2))
       expect(rms((await talked(name, codec)).down(hertz)), String(hertz)).toBeLessThan(30);

@@ -27,10 +27,10 @@ const agent = (frames: number): string => 'a'.repeat(frames);
 const both = (frames: number): string => 'b'.repeat(frames);
 const pause = (frames: number): string => '.'.repeat(frames);
 
-describe('when the words began that were written down', () => {
+describe('the start of the words that a transcription has', () => {
   it.each<[string, string, (number | null)[]]>([
     ['nothing was heard', `${pause(50)}w`, [null]],
-    ['a click is no speech', `${speech(2)}${pause(50)}w`, [null]],
+    ['a click is not speech', `${speech(2)}${pause(50)}w`, [null]],
     ['after the speech', `${pause(10)}${speech(20)}${pause(20)}w`, [10]],
     ['while the agent answers', `${pause(10)}${speech(20)}${pause(20)}${agent(30)}w`, [10]],
     ['with pauses between', `${speech(20)}${pause(40)}${speech(20)}${pause(20)}w`, [0]],
@@ -57,16 +57,16 @@ describe('when the words began that were written down', () => {
     ['just before the next words are over', `${speech(20)}${pause(20)}${agent(20)}${speech(30)}${pause(13)}w`, [0]],
     ['as the next words are over', `${speech(20)}${pause(20)}${agent(20)}${speech(30)}${pause(14)}w`, [60]],
     ['while it is spoken, and what is said after that', `${speech(20)}w${speech(20)}${pause(20)}w`, [0, 20]],
-  ])('%s', (_what, call, expected) => {
+  ])('is found in this case: %s', (_what, call, expected) => {
     expect(writtenAt(call)).toEqual(expected);
   });
 
-  it('remembers no more than a few', () => {
+  it('is found among the last few only', () => {
     const cough = `${speech(6)}${pause(16)}a${pause(16)}`;
     expect(writtenAt(`${cough.repeat(30)}w`)).toEqual([(30 - 10) * 39]);
   });
 
-  it('remembers speech behind any number of clicks', () => {
+  it('is found behind any number of clicks', () => {
     const click = `${speech(2)}${pause(20)}`;
     expect(writtenAt(`${speech(20)}${pause(20)}${agent(20)}${click.repeat(12)}w`)).toEqual([0]);
   });
@@ -77,7 +77,7 @@ describe('when the words began that were written down', () => {
 const BYTES_PER_MS = { deepgram: 8, 'gemini-live': 48, elevenlabs: 8 } as const;
 
 describe.each(Object.keys(BYTES_PER_MS) as (keyof typeof BYTES_PER_MS)[])('the transcript of %s', (provider) => {
-  it('is in the order of the audio, though texts come later, and so is what another session gets', async () => {
+  it('is in the order of the audio, though texts come later, and so is the history that another session gets', async () => {
     const { leg, play } = await talkAt(provider);
     const say = (text: string): void => {
       play.begin();

@@ -29,7 +29,7 @@ const talking = async (settings: Partial<ProviderSettings> = {}) => {
 };
 
 describe('an agent at Deepgram', () => {
-  it('sends its settings, opts out of training, and has the first sentence said word for word', async () => {
+  it('sends its settings, opts out of training, and has the first sentence spoken word for word', async () => {
     const leg = open({ codec: 'PCMA', language: 'SPA', firstSentence: 'Buenos días.', model: 'claude-sonnet', tools: [WEATHER] });
     await leg.connect();
     expect(leg.session.config).toMatchObject({
@@ -69,13 +69,13 @@ describe('an agent at Deepgram', () => {
     expect(waits.session.config!.agent.greeting).toBeUndefined();
   });
 
-  it('refuses the call when the settings are refused', async () => {
+  it('refuses the call when Deepgram refuses the settings', async () => {
     const leg = open({}, 'INVALID_SETTINGS');
     await expect(leg.connect()).rejects.toThrow('INVALID_SETTINGS');
     expect(leg.notes.join()).not.toContain('words of the call');
   });
 
-  it('audio goes both ways as it is, in chunks of any length', async () => {
+  it('passes audio both ways unchanged, in chunks of any length', async () => {
     const leg = await talking({ waitsForGreeting: true });
     leg.frames(10, 0x2a);
     expect(leg.session.audio).toEqual(Buffer.alloc(1_600, 0x2a));
@@ -85,7 +85,7 @@ describe('an agent at Deepgram', () => {
     expect(leg.frames(6).subarray(0, 800)).toEqual(speech);
   });
 
-  it('the caller interrupts: nothing of the utterance is played any more, and the record has what was heard', async () => {
+  it('plays nothing more of an utterance that the caller interrupts, and records what was heard', async () => {
     const leg = await talking({ waitsForGreeting: true });
     const { session } = leg;
     session.text('One two three four five six seven eight nine ten.');
@@ -107,7 +107,7 @@ describe('an agent at Deepgram', () => {
     ]);
   });
 
-  it('a session is renewed in a pause before its 120 minutes are over, with the conversation so far', async () => {
+  it('renews its session in a pause before its 120 minutes are over, with the conversation so far', async () => {
     const leg = await talking({ firstSentence: 'Hello.' });
     leg.session.text('Hello.');
     leg.session.say(loud(40));
@@ -124,7 +124,7 @@ describe('an agent at Deepgram', () => {
     expect(leg.session.config!.agent.greeting).toBeUndefined();
   });
 
-  it('keys after an interruption let nothing of the old utterance through', async () => {
+  it('plays nothing of the old utterance when a digit follows an interruption', async () => {
     const leg = await talking({ waitsForGreeting: true });
     const { session } = leg;
     session.text('One two three.');
@@ -139,7 +139,7 @@ describe('an agent at Deepgram', () => {
     expect(session.of('InjectUserMessage')).toHaveLength(1);
   });
 
-  it('is kept alive until the ACK, when audio does that', async () => {
+  it('keeps its session alive until the ACK, after which audio does that', async () => {
     const leg = open({ waitsForGreeting: true });
     await leg.connect();
     leg.clock.advance(12_000);
@@ -182,7 +182,7 @@ describe('an agent at Deepgram', () => {
     expect(session.errors).toEqual([]);
   });
 
-  it('says nothing for a tool whose result is there soon, or that was cancelled', async () => {
+  it('speaks nothing for a tool whose result comes soon, or that was cancelled', async () => {
     const leg = await talking({ waitsForGreeting: true, tools: [WEATHER] });
     leg.session.call('1', 'the_weather', { day: 'Monday' });
     leg.session.call('2', 'the_weather', { day: 'Tuesday' });
@@ -193,7 +193,7 @@ describe('an agent at Deepgram', () => {
     expect(leg.session.of('InjectAgentMessage')).toEqual([]);
   });
 
-  it.each([1_000, 1_006, 1_011])('a close with %i begins another session with the conversation so far', async (code) => {
+  it.each([1_000, 1_006, 1_011])('begins another session with the conversation so far after a close with %i', async (code) => {
     const leg = await talking({ firstSentence: 'Hello.' });
     leg.session.text('Hello.');
     leg.session.say(loud(40));
@@ -218,7 +218,7 @@ describe('an agent at Deepgram', () => {
   });
 });
 
-describe('the messages of Deepgram', () => {
+describe('the adapter for Deepgram', () => {
   const adapterOf = (settings: Partial<ProviderSettings> = {}) =>
     new DeepgramAgent({ ...PROVIDER, ...DEEPGRAM, tools: [WEATHER], ...settings });
   const said = (content: string, role = 'assistant') => ({ type: 'ConversationText', role, content });
@@ -239,7 +239,7 @@ describe('the messages of Deepgram', () => {
     ['µ-law', {}, { encoding: 'mulaw', sample_rate: 8_000 }],
     ['A-law', { codec: 'PCMA' }, { encoding: 'alaw', sample_rate: 8_000 }],
     ['linear', { codec: 'PCMA', audio: 'pcm-24000' }, { encoding: 'linear16', sample_rate: 24_000 }],
-  ])('the settings of an agent with %s', (_law, settings, audio) => {
+  ])('sends the settings of an agent with %s', (_law, settings, audio) => {
     const adapter = adapterOf({ tools: [], mayTransfer: false, ...settings });
     expect(adapter.target).toEqual({ url: DEEPGRAM.url, headers: { Authorization: 'Token sk-secret' } });
     expect(shown(adapter.open([]))).toEqual([
@@ -268,7 +268,7 @@ describe('the messages of Deepgram', () => {
     ['gemini-3-flash', 'google'],
     ['gpt-5-mini', 'open_ai'],
     ['like-claude', 'open_ai'],
-  ])('the model %s is made by %s', (model, type) => {
+  ])('assigns the model %s to %s', (model, type) => {
     expect(JSON.stringify(shown(adapterOf({ model }).open([])))).toContain(JSON.stringify({ type, model }));
   });
 
@@ -279,11 +279,11 @@ describe('the messages of Deepgram', () => {
     expect(shown(adapterOf({ firstSentence }).begin())).toEqual(expected);
   });
 
-  it('takes nothing of how much was heard', () => {
+  it('sends nothing after an interruption', () => {
     expect(adapterOf().interrupted()).toEqual([]);
   });
 
-  it('has a text said after what it says now', () => {
+  it('queues a text behind the current speech', () => {
     expect(shown(adapterOf().say('Bye.'))).toEqual([
       { do: 'send', message: { type: 'InjectAgentMessage', message: 'Bye.', behavior: 'queue' } },
     ]);
@@ -303,13 +303,9 @@ describe('the messages of Deepgram', () => {
         ...wholly('utterance-1', 'Three.'),
       ],
     ],
+    ['an interruption, and drops the rest', [said('One.'), speaks, AUDIO, said('Two.'), done], [partly('utterance-0', 'One.'), ...SPEAKS]],
     [
-      'the caller interrupts: the rest is left out',
-      [said('One.'), speaks, AUDIO, said('Two.'), done],
-      [partly('utterance-0', 'One.'), ...SPEAKS],
-    ],
-    [
-      'and its text, too, is not that of the next answer',
+      'an interruption, and keeps its text out of the next answer',
       [said('One.'), speaks, said('', 'user'), done],
       [partly('utterance-0', 'One.'), ...SPEAKS, SPOKE, ...wholly('utterance-1', '')],
     ],
@@ -328,22 +324,22 @@ describe('the messages of Deepgram', () => {
     ['a call', [called({ arguments: '{"day":"Monday"}' })], [ran({ input: { day: 'Monday' } })]],
     ['a call of a function of ours', [called({ name: 'hang_up' })], [ran({ name: 'hang_up', speech: '' })]],
     ['a call with arguments that are not JSON', [called({ arguments: '{' })], [ran({ input: undefined })]],
-    ['a call that the provider makes itself', [called({ client_side: false })], []],
+    ['a call that the provider runs itself', [called({ client_side: false })], []],
     [
       'a call that is cancelled',
       [{ type: 'FunctionCallCancelled', functions: [{ id: '1' }, { id: '2' }] }],
       [{ do: 'drop-tools', callIds: ['1', '2'] }],
     ],
     [
-      'an error for good',
+      'a final error',
       [{ type: 'Error', code: 'INVALID_AUTH' }],
       [{ do: 'fail', message: 'the provider sent an error: INVALID_AUTH (the key is wrong)', isFinal: true }],
     ],
     ['an error', [{ type: 'Error', code: 'BUSY' }], [{ do: 'fail', message: 'the provider sent an error: BUSY', isFinal: false }]],
     ['a warning', [{ type: 'Warning', code: 'SLOW' }], [{ do: 'warn', message: 'the provider warns: SLOW' }]],
-    ['what it does not know', [{ type: 'Welcome' }], []],
-    ['what is no object', [[]], [{ do: 'warn', message: 'a message that is not JSON' }]],
-  ])('%s', (_what, messages, expected) => {
+    ['an unknown message', [{ type: 'Welcome' }], []],
+    ['a message that is no object', [[]], [{ do: 'warn', message: 'a message that is not JSON' }]],
+  ])('reads %s', (_what, messages, expected) => {
     expect(receives(adapterOf(), ...messages)).toEqual(expected);
   });
 

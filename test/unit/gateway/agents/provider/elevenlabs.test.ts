@@ -17,7 +17,7 @@ const talking = async (settings: Partial<ProviderSettings> = {}, options: FakeEl
 };
 
 describe('an agent at ElevenLabs', () => {
-  it('sends what it overrides, and the call is answered once the formats are known', async () => {
+  it('sends its overrides, and the call is answered once the formats are agreed', async () => {
     const leg = open({ voice: 'v1', language: 'GER', firstSentence: 'Guten Tag.' });
     await leg.connect();
     const override = leg.session.config?.conversation_config_override;
@@ -26,7 +26,7 @@ describe('an agent at ElevenLabs', () => {
     expect(leg.session.errors).toEqual([]);
   });
 
-  it('leaves the agent its own prompt and first message, and waits when it is to', async () => {
+  it('leaves the agent its own prompt and first message, and waits when it is set to', async () => {
     const own = await talking({ prompt: '' });
     expect(own.session.config?.conversation_config_override?.agent).toEqual({ language: 'en' });
     const waiting = await talking({ firstSentence: 'Hello.', waitsForGreeting: true });
@@ -42,13 +42,13 @@ describe('an agent at ElevenLabs', () => {
     expect(leg.notes.join()).toContain(cause);
   });
 
-  it('without an agent there connects nothing', async () => {
+  it('connects nothing without an agent id', async () => {
     const leg = open({ model: '' });
     await expect(leg.connect()).rejects.toThrow('there is no agent for elevenlabs');
     expect(leg.sessions).toEqual([]);
   });
 
-  it.each(['pcm_8000', 'pcm_16000', 'pcm_24000', 'ulaw_8000'])('hears and is heard in %s, on a leg with A-law', async (format) => {
+  it.each(['pcm_8000', 'pcm_16000', 'pcm_24000', 'ulaw_8000'])('exchanges audio in %s on a leg with A-law', async (format) => {
     const leg = await talking({ codec: 'PCMA' }, { input: format, output: format });
     const bytesPerMs = { pcm_8000: 16, pcm_16000: 32, pcm_24000: 48, ulaw_8000: 8 }[format] ?? 0;
     leg.frames(30, 0x10);
@@ -59,7 +59,7 @@ describe('an agent at ElevenLabs', () => {
     expect(leg.session.errors).toEqual([]);
   });
 
-  it('stops at an interruption, plays nothing of it after that, and the transcript has what the provider says was heard', async () => {
+  it('plays nothing after an interruption, and the transcript has what the provider reports as heard', async () => {
     const leg = await talking();
     leg.session.text('One two three four five.');
     const id = leg.session.say(loud(2_000, 0x33));
@@ -82,7 +82,7 @@ describe('an agent at ElevenLabs', () => {
     ]);
   });
 
-  it('runs tools that are set up there, and answers its pings', async () => {
+  it('runs tools that are configured at ElevenLabs, and answers its pings', async () => {
     const leg = await talking();
     leg.session.ping(7);
     leg.session.call('c1', 'book', { day: 'Monday' });
@@ -102,7 +102,7 @@ describe('an agent at ElevenLabs', () => {
     expect(leg.session.errors).toEqual([]);
   });
 
-  it('the agent that ends the call is heard to its end; a connection that breaks is made anew with the conversation so far', async () => {
+  it('is heard to its end when it ends the call, and gets a new connection with the conversation after a break', async () => {
     const leg = await talking();
     leg.session.text('Good day.');
     leg.session.say(loud(100, 0x22));
@@ -125,7 +125,7 @@ describe('an agent at ElevenLabs', () => {
     expect(leg.transcript().at(-1)).toEqual({ speaker: 'agent', text: 'Goodbye.', at_ms: expect.any(Number) as number });
   });
 
-  it('takes what it does not know', async () => {
+  it('ignores unknown messages', async () => {
     const leg = await talking();
     leg.session.surprise();
     leg.session.text('Hi.');
@@ -134,7 +134,7 @@ describe('an agent at ElevenLabs', () => {
   });
 });
 
-describe('the messages of ElevenLabs', () => {
+describe('the adapter for ElevenLabs', () => {
   const BOOK: SpokenTool = {
     name: 'book',
     description: 'Books.',
@@ -166,13 +166,13 @@ describe('the messages of ElevenLabs', () => {
     { speaker: 'caller', text: 'A table.' },
   ];
   it.each<[string, Partial<ProviderSettings>, readonly Said[], object]>([
-    ['the prompt', {}, [], { agent: { ...PROMPT, language: 'en' } }],
-    ['nothing but the language', { prompt: '', language: 'GER' }, [], { agent: { language: 'de' } }],
-    ['a voice', { prompt: '', voice: 'v1' }, [], { agent: { language: 'en' }, tts: { voice_id: 'v1' } }],
-    ['a first sentence', { firstSentence: 'Good day.' }, [], { agent: { ...PROMPT, first_message: 'Good day.', language: 'en' } }],
-    ['no sentence, and waits', { waitsForGreeting: true }, [], { agent: { ...PROMPT, first_message: '', language: 'en' } }],
-    ['a later session', { firstSentence: 'Good day.' }, EARLIER, { agent: { ...PROMPT, first_message: '', language: 'en' } }],
-  ])('an agent with %s', (_what, settings, conversation, override) => {
+    ['with a prompt', {}, [], { agent: { ...PROMPT, language: 'en' } }],
+    ['with nothing but the language', { prompt: '', language: 'GER' }, [], { agent: { language: 'de' } }],
+    ['with a voice', { prompt: '', voice: 'v1' }, [], { agent: { language: 'en' }, tts: { voice_id: 'v1' } }],
+    ['with a first sentence', { firstSentence: 'Good day.' }, [], { agent: { ...PROMPT, first_message: 'Good day.', language: 'en' } }],
+    ['without a sentence that waits', { waitsForGreeting: true }, [], { agent: { ...PROMPT, first_message: '', language: 'en' } }],
+    ['with a later session', { firstSentence: 'Good day.' }, EARLIER, { agent: { ...PROMPT, first_message: '', language: 'en' } }],
+  ])('sends for an agent %s the matching overrides', (_what, settings, conversation, override) => {
     const adapter = adapterOf(settings);
     expect(adapter.target).toEqual({ url: `${ELEVENLABS.url}?agent_id=agent_1`, headers: { 'xi-api-key': 'sk-secret' } });
     expect(shown(adapter.open(conversation))).toEqual([
@@ -180,7 +180,7 @@ describe('the messages of ElevenLabs', () => {
     ]);
   });
 
-  it('what it says by itself, or takes as text', () => {
+  it('sends nothing of its own, and audio as text', () => {
     const adapter = adapterOf();
     expect([adapter.begin(), adapter.interrupted()]).toEqual([[], []]);
     expect(JSON.parse(adapter.audio(Uint8Array.of(1, 2)) as string)).toEqual({ user_audio_chunk: 'AQI=' });
@@ -190,7 +190,7 @@ describe('the messages of ElevenLabs', () => {
   it.each([
     ['ulaw_8000', 'pcm_16000', { input: 'pcmu', output: 'pcm16-16000' }],
     ['pcm_24000', 'pcm_8000', { input: 'pcm16-24000', output: 'pcm16-8000' }],
-  ])('hears %s and speaks %s, as it says first', (input, output, formats) => {
+  ])('hears %s and speaks %s, as ElevenLabs states first', (input, output, formats) => {
     const adapter = adapterOf();
     expect(receives(adapter, metadata(input, output), metadata())).toEqual([{ do: 'accepted' }]);
     expect(adapter.formats).toEqual(formats);
@@ -205,7 +205,7 @@ describe('the messages of ElevenLabs', () => {
     );
   });
 
-  it('tells a later session what was said', () => {
+  it('sends a later session the conversation so far', () => {
     const adapter = adapterOf();
     adapter.open(EARLIER);
     const text = 'The connection was interrupted. The conversation so far:\nYou: Hello.\nCaller: A table.';
@@ -224,14 +224,14 @@ describe('the messages of ElevenLabs', () => {
     ['words of the caller', [audio(1), wrote(' Hi. ')], [played(0), ended(0), { do: 'heard', text: 'Hi.', audioMs: null }]],
     ['no words of the caller', [audio(1), wrote(' '), audio(2)], [played(0), ended(0), played(1)]],
     ['words after words', [wrote('Hi.'), audio(1)], [{ do: 'heard', text: 'Hi.', audioMs: null }, played(0)]],
-    ['no words twice', [audio(1), wrote(''), wrote('')], [played(0), ended(0)]],
+    ['empty words twice', [audio(1), wrote(''), wrote('')], [played(0), ended(0)]],
     [
       'audio before the text of the next answer',
       [answer('A.'), audio(1), wrote(''), audio(2), answer('B.')],
       [said(0, 'A.'), played(0), ended(0), played(1), said(1, 'B.')],
     ],
-    ['audio up to an interruption', [interrupted(5), audio(5), audio('4'), audio(6)], [INTERRUPT, played(1)]],
-    ['ids as texts', [interrupted('5'), audio('5'), audio('6')], [INTERRUPT, played(1)]],
+    ['no audio up to an interruption', [interrupted(5), audio(5), audio('4'), audio(6)], [INTERRUPT, played(1)]],
+    ['ids that are strings', [interrupted('5'), audio('5'), audio('6')], [INTERRUPT, played(1)]],
     ['the later of two interruptions', [interrupted(5), interrupted(3), audio(4)], [INTERRUPT, INTERRUPT]],
     ['an interruption without an id, between others', [interrupted(5), interrupted(), audio(5)], [INTERRUPT, INTERRUPT]],
     [
@@ -240,22 +240,22 @@ describe('the messages of ElevenLabs', () => {
       [said(0, 'A.'), played(0), INTERRUPT, said(1, 'B.')],
     ],
     [
-      'what was heard of it',
+      'a correction to what was heard',
       [{ type: 'agent_response_correction', agent_response_correction_event: { corrected_agent_response: ' One ' } }],
       [{ do: 'corrected', text: 'One' }],
     ],
     ['a ping', [{ type: 'ping', ping_event: { event_id: '7' } }], [sent({ type: 'pong', event_id: '7' })]],
     ['a call', [called({ parameters: { day: 'Monday' } })], [ran({ input: { day: 'Monday' } })]],
-    ['a call of what has no speech', [called({ tool_name: 'hang_up' })], [ran({ name: 'hang_up', speech: '' })]],
+    ['a call of a function without speech', [called({ tool_name: 'hang_up' })], [ran({ name: 'hang_up', speech: '' })]],
     ['an error before it is accepted', [{ type: 'client_error' }], failed('the provider sent an error')],
     [
       'an error later',
       [metadata(), { type: 'client_error' }],
       [{ do: 'accepted' }, { do: 'warn', message: 'the provider sent an error', isFailure: true }],
     ],
-    ['what it does not know', [{ type: 'vad_score' }], []],
-    ['what is no object', [[]], [{ do: 'warn', message: 'a message that is not JSON' }]],
-  ])('%s', (_what, messages, expected) => {
+    ['an unknown message', [{ type: 'vad_score' }], []],
+    ['a message that is no object', [[]], [{ do: 'warn', message: 'a message that is not JSON' }]],
+  ])('reads %s', (_what, messages, expected) => {
     expect(receives(adapterOf(), ...messages)).toEqual(expected);
   });
 
@@ -263,7 +263,7 @@ describe('the messages of ElevenLabs', () => {
     [{ result: 'ok' }, false],
     [{ error: 'TOOL_TIMEOUT' }, true],
     ['error', false],
-  ])('takes the result %j of a call once: an error %s', (output, isError) => {
+  ])('accepts the result %j of a call once, as an error: %s', (output, isError) => {
     const adapter = adapterOf();
     expect([adapter.isResponding, adapter.toolResult('1', output)]).toEqual([false, []]);
     receives(adapter, called({}));

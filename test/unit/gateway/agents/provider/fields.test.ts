@@ -129,7 +129,7 @@ const ROWS: Readonly<Record<AgentProviderName, Partial<Record<ProviderField, Row
 const CALLED_THERE: readonly ProviderField[] = ['tools', 'transfer_list'];
 
 describe.each(Object.entries(PROVIDER_FIELDS) as [AgentProviderName, (typeof PROVIDER_FIELDS)[AgentProviderName]][])(
-  '%s',
+  'the table of fields for %s',
   (provider, fields) => {
     const effective = (Object.entries(fields) as [ProviderField, { readonly by: string }][]).filter(([, { by }]) => by === 'provider');
 
@@ -138,14 +138,14 @@ describe.each(Object.entries(PROVIDER_FIELDS) as [AgentProviderName, (typeof PRO
       expect(rows.sort()).toEqual(effective.map(([field]) => field).sort());
     });
 
-    it.each(Object.entries(ROWS[provider]))('%s', (_field, { set, has }) => {
+    it.each(Object.entries(ROWS[provider]))('has %s as the provider gets it', (_field, { set, has }) => {
       expect(sent(provider, set).text).toContain(has);
       expect(sent(provider, {}).text).not.toContain(has);
     });
   },
 );
 
-it('ElevenLabs: tools of the agent and transfers are run when they are called there', () => {
+it('ElevenLabs runs tools of the agent and transfers when they are called there', () => {
   const { adapter } = sent('elevenlabs', { tools: ['TL-1'] });
   for (const [name, input, speech] of [
     ['book a table', { day: '2026-01-01' }, 'One moment.'],
@@ -158,13 +158,13 @@ it('ElevenLabs: tools of the agent and transfers are run when they are called th
     ).toEqual([{ do: 'run-tool', callId: '1', name, input, speech }]);
 });
 
-it('the model turbo has no tools, no transfers and no keys, whoever the provider is', () => {
+it('the model turbo has no tools, transfers or digits at any provider', () => {
   const of = (provider: AgentProviderName) => sent(provider, { model: 'turbo', tools: ['TL-1'] }).text;
   for (const provider of ['openai-realtime', 'deepgram', 'gemini-live'] as const)
     for (const name of ['book_a_table', 'transfer_call', 'press_keys']) expect(of(provider), provider).not.toContain(`"${name}"`);
 });
 
-it.each(supportedLanguages())('language %s is a code that each provider gets in its form', (language) => {
+it.each(supportedLanguages())('the language %s reaches each provider as a code in its form', (language) => {
   const iso = /"language":"([a-z]{2})"/.exec(sent('openai-realtime', { language }).text)?.[1];
   expect(iso).toBeDefined();
   for (const provider of ['deepgram', 'elevenlabs'] as const) expect(sent(provider, { language }).text).toContain(`"language":"${iso!}"`);

@@ -56,7 +56,7 @@ describe('an agent at Gemini', () => {
     expect(leg.session.errors).toEqual([]);
   });
 
-  it('refuses the call when the setup is refused', async () => {
+  it('refuses the call when Gemini refuses the setup', async () => {
     const leg = openProvider(
       (end, request) => {
         const session = new FakeGeminiSession(end, request);
@@ -68,7 +68,7 @@ describe('an agent at Gemini', () => {
     await expect(leg.connect()).rejects.toThrow('1007 (API key not valid.)');
   });
 
-  it('the caller interrupts: nothing of the turn is played any more, and the record has what was heard', async () => {
+  it('plays nothing more of a turn that the caller interrupts, and records what was heard', async () => {
     const leg = await talking();
     const { session } = leg;
     session.hear('Tell me ');
@@ -91,7 +91,7 @@ describe('an agent at Gemini', () => {
     ]);
   });
 
-  it('gets the result of each function as soon as it is there, and drops cancelled ones', async () => {
+  it('gets the result of each function as soon as it exists, and drops cancelled ones', async () => {
     const leg = await talking({ tools: [WEATHER] });
     const { session } = leg;
     const call = (id: string) => ({ id, name: 'the_weather', args: { day: 'Monday' } });
@@ -118,7 +118,7 @@ describe('an agent at Gemini', () => {
     expect(session.errors).toEqual([]);
   });
 
-  it('resumes at goAway in a pause, not while a tool runs, and begins anew where it cannot resume', async () => {
+  it('resumes at goAway in a pause, but not while a tool runs, and starts a new session where it cannot resume', async () => {
     const leg = await talking({ tools: [WEATHER] });
     let closesBefore: readonly number[] = [];
     leg.onOpen = () => (closesBefore = [...leg.sessions[0]!.closed.all]);
@@ -149,7 +149,7 @@ describe('an agent at Gemini', () => {
     expect(leg.sessions.flatMap(({ errors }) => errors)).toEqual([]);
   });
 
-  it('pongs may take half a minute; a session that has sent nothing for a minute is left', async () => {
+  it('may answer pings within half a minute, and is left after a minute without a message', async () => {
     const leg = await talking({}, { maxSilenceMs: 86_400_000 });
     leg.ignorePings();
     leg.frames(2_900);
@@ -161,7 +161,7 @@ describe('an agent at Gemini', () => {
     expect(leg.notes.join()).toContain('answered no ping');
   });
 
-  it('half a sample at the end of an utterance does not shift the next one', async () => {
+  it('keeps half a sample at the end of an utterance from shifting the next one', async () => {
     const leg = await talking();
     leg.session.say(Buffer.concat([tone(1_000, 100), Uint8Array.of(0x55)]));
     leg.session.turnComplete();
@@ -179,14 +179,14 @@ describe('an agent at Gemini', () => {
   });
 });
 
-it('tells of the tokens that the provider counts', async () => {
+it('reports the tokens that the provider counts', async () => {
   const leg = await talking();
   leg.session.usage(40);
   leg.frames(1);
   expect(leg.events.filter(({ type }) => type === 'provider-tokens')).toEqual([{ type: 'provider-tokens', tokens: 40 }]);
 });
 
-describe('the messages of Gemini', () => {
+describe('the adapter for Gemini', () => {
   const adapterOf = (settings: Partial<ProviderSettings> = {}) =>
     new GeminiLive({ ...PROVIDER, ...GEMINI, tools: [{ ...WEATHER, speech: 'One moment.' }], ...settings });
   const sent = (message: object) => ({ do: 'send', message });
@@ -233,28 +233,28 @@ describe('the messages of Gemini', () => {
       [],
     ],
     [
-      'a session with what was said',
+      'a session with the conversation so far',
       {},
       EARLIER,
       null,
       { historyConfig: { initialHistoryInClientContent: true } },
       [sent({ clientContent: { turns: TURNS, turnComplete: true } })],
     ],
-    ['a session that is resumed', {}, EARLIER, 'handle', { sessionResumption: { handle: 'handle' } }, []],
-  ])('%s', (_what, settings, conversation, resumption, more, first) => {
+    ['a session that resumes', {}, EARLIER, 'handle', { sessionResumption: { handle: 'handle' } }, []],
+  ])('opens %s', (_what, settings, conversation, resumption, more, first) => {
     const adapter = adapterOf({ tools: [], mayTransfer: false, ...settings });
     expect(adapter.target).toEqual({ url: GEMINI.url, headers: { 'x-goog-api-key': 'sk-secret' } });
     expect(shown(adapter.open(conversation, resumption))).toEqual([sent({ setup: { ...SETUP, ...more } })]);
     expect(receives(adapter, { setupComplete: {} }, { setupComplete: {} })).toEqual([...first, { do: 'accepted' }]);
   });
 
-  it('a voice', () => {
+  it('sends a voice', () => {
     expect(JSON.stringify(shown(adapterOf({ voice: 'Kore' }).open([], null)))).toContain(
       '"generationConfig":{"responseModalities":["AUDIO"],"speechConfig":{"voiceConfig":{"prebuiltVoiceConfig":{"voiceName":"Kore"}}}}',
     );
   });
 
-  it('what it takes as audio and as text, and does not take', () => {
+  it('sends audio and text in the form of Gemini, and nothing else', () => {
     const adapter = adapterOf();
     expect(JSON.parse(adapter.audio(Uint8Array.of(1, 2)) as string)).toEqual({
       realtimeInput: { audio: { data: 'AQI=', mimeType: 'audio/pcm;rate=16000' } },
@@ -282,7 +282,7 @@ describe('the messages of Gemini', () => {
       [partly(0, 'One.'), played(0, 1), ended(0)],
     ],
     [
-      'an interruption: the rest of the turn is left out',
+      'an interruption, and drops the rest of the turn',
       [says('One.'), INTERRUPTED, says('Two.'), audio('AQ=='), DONE, says('Three.'), audio('Ag==')],
       [partly(0, 'One.'), { do: 'interrupt' }, partly(2, 'Three.'), played(2, 2)],
     ],
@@ -302,7 +302,7 @@ describe('the messages of Gemini', () => {
       [heard('A table.')],
     ],
     [
-      'words of the caller until the agent is heard',
+      'words of the caller until the agent speaks',
       [hears('A table.'), says('Of'), audio('AQ==')],
       [partly(0, 'Of'), heard('A table.'), played(0, 1)],
     ],
@@ -314,17 +314,17 @@ describe('the messages of Gemini', () => {
     ],
     ['calls that are cancelled', [{ toolCallCancellation: { ids: ['1', '2'] } }], [{ do: 'drop-tools', callIds: ['1', '2'] }]],
     ['tokens', [{ usageMetadata: { totalTokenCount: 40 } }], [{ do: 'used', tokens: 40 }]],
-    ['its end in 50.5 s', [{ goAway: { timeLeft: '50.5s' } }], [{ do: 'renew', withinMs: 50_500 }]],
-    ['its end a second ago', [{ goAway: { timeLeft: '-1s' } }], [{ do: 'renew', withinMs: 0 }]],
-    ['its end at some time', [{ goAway: {} }], [{ do: 'renew', withinMs: 10_000 }]],
+    ['goAway in 50.5 s', [{ goAway: { timeLeft: '50.5s' } }], [{ do: 'renew', withinMs: 50_500 }]],
+    ['goAway a second ago', [{ goAway: { timeLeft: '-1s' } }], [{ do: 'renew', withinMs: 0 }]],
+    ['goAway without a time', [{ goAway: {} }], [{ do: 'renew', withinMs: 10_000 }]],
     ['several fields', [{ setupComplete: {}, usageMetadata: { totalTokenCount: 1 } }], [{ do: 'accepted' }, { do: 'used', tokens: 1 }]],
-    ['what it does not know', [{ voiceActivity: {} }], []],
-    ['what is no object', [[]], [{ do: 'warn', message: 'a message that is not JSON' }]],
-  ])('%s', (_what, messages, expected) => {
+    ['an unknown message', [{ voiceActivity: {} }], []],
+    ['a message that is no object', [[]], [{ do: 'warn', message: 'a message that is not JSON' }]],
+  ])('reads %s', (_what, messages, expected) => {
     expect(receives(adapterOf(), ...messages)).toEqual(expected);
   });
 
-  it('is responding while it is heard, and while a function runs', () => {
+  it('is responding while it speaks, and while a function runs', () => {
     const adapter = adapterOf();
     const isResponding = (message: object): boolean => (receives(adapter, message), adapter.isResponding);
     expect([adapter.isResponding, isResponding(says('One')), isResponding(audio('AQ==')), isResponding(DONE)]).toEqual([
@@ -340,7 +340,7 @@ describe('the messages of Gemini', () => {
     ]);
   });
 
-  it('gets each result once, and is to go on only where the caller waits for it', () => {
+  it('sends each result once, and lets the model continue only where the caller waits for it', () => {
     const adapter = adapterOf();
     receives(adapter, called(...['1', '2'].map((id) => ({ id, name: 'hang_up' }))));
     const result = (id: string, continues = true) => shown(adapter.toolResult(id, { result: id }, continues));
@@ -351,7 +351,7 @@ describe('the messages of Gemini', () => {
     expect(result('2', false)).toEqual(response('2', 'SILENT'));
   });
 
-  it('gets the results of all calls after the last, or its cancellation, once, where the model waits for all', () => {
+  it('sends the results of all calls after the last, or its cancellation, once, where the model waits for all', () => {
     const adapter = adapterOf({ model: 'gemini-3.1-flash-live-preview' });
     expect(JSON.stringify(shown(adapter.open([], null)))).not.toContain('NON_BLOCKING');
     const result = (id: string, continues = true) => shown(adapter.toolResult(id, { result: id }, continues));
@@ -367,7 +367,7 @@ describe('the messages of Gemini', () => {
     expect(receives(adapter, { toolCallCancellation: { ids: [] } })).toEqual([{ do: 'drop-tools', callIds: [] }]);
   });
 
-  it('can be resumed with its latest handle, while it says so', () => {
+  it('resumes with its latest handle, as long as Gemini allows it', () => {
     const adapter = adapterOf();
     const after = (update: object): string | null => (receives(adapter, { sessionResumptionUpdate: update }), adapter.resumption);
     expect([adapter.resumption, after({ resumable: true, newHandle: 'a' }), after({})]).toEqual([null, 'a', 'a']);

@@ -11,18 +11,18 @@ it.each([
   ['POR', 'pt'],
   ['spa', 'es'],
   ['XXX', 'en'],
-])('the language %s is %s at a provider', (language, iso) => {
+])('the language %s has the code %s at a provider', (language, iso) => {
   expect(isoLanguageOf(language)).toBe(iso);
 });
 
 it.each([
   [null, 'The call was answered. Greet the caller.'],
   ['Good day.', 'The call was answered. Greet the caller with exactly these words: "Good day."'],
-])('with the first sentence %j a model is asked to begin', (firstSentence, expected) => {
+])('a model with the first sentence %j is asked to begin', (firstSentence, expected) => {
   expect(greetingOf({ firstSentence })).toBe(expected);
 });
 
-describe('what a model is to do', () => {
+describe('the instructions of a model', () => {
   const SPEAK = 'You speak on the telephone. Speak English, unless the caller asks for another language.';
   const eta = { word: 'ETA', pronunciation: 'E T A', case_sensitive: true, spaced: true };
   const lima = { word: 'lima', pronunciation: 'lee-mah', case_sensitive: false, spaced: true };
@@ -40,14 +40,14 @@ describe('what a model is to do', () => {
         'Pronounce these words so:\n- "ETA" (only with these capital and small letters): "E T A"\n- "lima": "lee-mah"',
       ],
     ],
-    ['a first sentence, which it is asked for', { prompt: '', firstSentence: 'Good day.' }, [SPEAK]],
+    ['a first sentence, which is requested separately', { prompt: '', firstSentence: 'Good day.' }, [SPEAK]],
     ['a greeting of the caller', { prompt: '', waitsForGreeting: true }, [SPEAK]],
     [
       'a first sentence after the caller’s greeting',
       { prompt: '', firstSentence: 'Good day.', waitsForGreeting: true },
       [SPEAK, 'Begin your first answer with exactly these words: "Good day."'],
     ],
-  ])('%s', (_what, settings, expected) => {
+  ])('include %s', (_what, settings, expected) => {
     expect(instructionsOf({ ...PROVIDER, ...settings })).toBe(expected.join('\n\n'));
   });
 });

@@ -11,7 +11,7 @@ const tool = (name: string, speech: string | null = null): SpokenTool => ({
   input_schema: { type: 'object', example: null, required: [], properties: {} },
 });
 
-describe('the messages of OpenAI', () => {
+describe('the adapter for OpenAI', () => {
   const adapterOf = (settings: Partial<ProviderSettings> = {}) =>
     new OpenAiRealtime({ ...PROVIDER, tools: [tool('the weather', 'One moment.')], ...settings });
   const sent = (message: object) => ({ do: 'send', message });
@@ -69,7 +69,7 @@ describe('the messages of OpenAI', () => {
       { turn_detection: { type: 'server_vad', silence_duration_ms: 250 } },
       {},
     ],
-  ])('the session of an agent with %s', (_what, settings, format, input, voice) => {
+  ])('opens the session of an agent with %s', (_what, settings, format, input, voice) => {
     const adapter = adapterOf({ tools: [], mayTransfer: false, ...settings });
     expect(adapter.target).toEqual({ url: `${PROVIDER.url}?model=gpt-realtime-2.1`, headers: { Authorization: 'Bearer sk-secret' } });
     expect(shown(adapter.open([]))).toEqual([
@@ -93,7 +93,7 @@ describe('the messages of OpenAI', () => {
     expect(receives(adapter, UPDATED, UPDATED)).toEqual([ACCEPTED]);
   });
 
-  it('tells a later session what was said, and what another service said', () => {
+  it('sends a later session the conversation so far, and what another service spoke', () => {
     const adapter = adapterOf();
     adapter.open([
       { speaker: 'agent', text: 'Hello.' },
@@ -131,7 +131,7 @@ describe('the messages of OpenAI', () => {
       [created('r'), text('One'), STARTED, audio(), text(' two'), called(), done('r'), audio()],
       [said('One', false), ...SPEAKS],
     ],
-    ['the answer after that', [created('q'), STARTED, STOPPED, created('r'), audio()], [...SPEAKS, SPOKE, played()]],
+    ['the answer after an interrupted one', [created('q'), STARTED, STOPPED, created('r'), audio()], [...SPEAKS, SPOKE, played()]],
     [
       'words of the caller, and where they began',
       [STARTED, STOPPED, wrote(' Hi. '), wrote('Hm.')],
@@ -142,20 +142,20 @@ describe('the messages of OpenAI', () => {
       [{ ...STARTED, audio_start_ms: null }, wrote('Hi.')],
       [...SPEAKS, { do: 'heard', text: 'Hi.', audioMs: 0 }],
     ],
-    ['no words', [wrote(' ')], []],
+    ['empty words', [wrote(' ')], []],
     [
-      'words that were not written down',
+      'words that were not transcribed',
       [{ type: 'conversation.item.input_audio_transcription.failed', error: { type: 'server_error' } }],
       [{ do: 'not-heard', message: `${ERROR} server_error` }],
     ],
     ['a call', [called()], [ran()]],
     [
-      'a call that has its name from before',
+      'a call whose name came before',
       [ofItem('output_item.added', { item: { type: 'function_call', call_id: 'c', name: 'hang_up' } }), called({ name: undefined })],
       [ran({ name: 'hang_up' })],
     ],
     [
-      'another item before',
+      'another item that came before',
       [ofItem('output_item.added', { item: { type: 'message', call_id: 'c', name: 'hang_up' } }), called({ name: undefined })],
       [ran({ name: '' })],
     ],
@@ -167,7 +167,7 @@ describe('the messages of OpenAI', () => {
       [{ do: 'unanswered', message: `${ERROR} rate_limit_exceeded (a rate limit was reached)` }],
     ],
     [
-      'an answer that was broken off',
+      'an answer that was cut off',
       [done('r', { status: 'incomplete', status_details: { type: 'incomplete', reason: 'content_filter' } })],
       [{ do: 'unanswered', message: 'the provider broke an answer off: content_filter' }],
     ],
@@ -179,7 +179,7 @@ describe('the messages of OpenAI', () => {
     ['an answer that was cancelled', [done('r', { status: 'cancelled', status_details: { error: { code: 'insufficient_quota' } } })], []],
     ['an error before it is accepted', [error('x')], [{ do: 'fail', message: `${ERROR} x`, isFinal: false }]],
     [
-      'an error for good',
+      'a final error',
       [UPDATED, error('invalid_api_key')],
       [ACCEPTED, { do: 'fail', message: `${ERROR} invalid_api_key (the key is wrong)`, isFinal: true }],
     ],
@@ -189,19 +189,19 @@ describe('the messages of OpenAI', () => {
       [ACCEPTED, { do: 'fail', message: `${ERROR} session_expired`, isFinal: false }],
     ],
     [
-      'an error, and where',
+      'an error with its field',
       [UPDATED, error('invalid_value', { param: 'item.id' })],
       [ACCEPTED, { do: 'warn', message: `${ERROR} invalid_value at item.id (a field has a wrong value)` }],
     ],
     ['an error of a type', [UPDATED, error('', { type: 'server_error' })], [ACCEPTED, { do: 'warn', message: `${ERROR} server_error` }]],
     ['an error of no type', [UPDATED, { type: 'error' }], [ACCEPTED, { do: 'warn', message: `${ERROR} unknown` }]],
-    ['what it does not know', [{ type: 'rate_limits.updated' }], []],
-    ['what is no object', [[]], [{ do: 'warn', message: 'a message that is not JSON' }]],
-  ])('%s', (_what, messages, expected) => {
+    ['an unknown message', [{ type: 'rate_limits.updated' }], []],
+    ['a message that is no object', [[]], [{ do: 'warn', message: 'a message that is not JSON' }]],
+  ])('reads %s', (_what, messages, expected) => {
     expect(receives(adapterOf(), ...messages)).toEqual(expected);
   });
 
-  it('the rest of the last 50 interrupted answers is left out', () => {
+  it('drops the rest of the last 50 interrupted answers', () => {
     const adapter = adapterOf();
     for (let n = 0; n <= 50; n += 1) receives(adapter, created(`r${String(n)}`), STARTED, STOPPED, done(`r${String(n)}`));
     const rest = (response: string) => receives(adapter, { ...audio(), response_id: response });
@@ -211,11 +211,11 @@ describe('the messages of OpenAI', () => {
   it.each([
     [2_999, false],
     [3_000, true],
-  ])('a close with %i is final: %s', (code, isFinal) => {
+  ])('takes a close with %i as final: %s', (code, isFinal) => {
     expect(adapterOf().closed(code, 'why')).toEqual({ message: `the provider closed the connection with ${String(code)} (why)`, isFinal });
   });
 
-  it('is told how much was heard of each item of the conversation', () => {
+  it('sends how much was heard of each item of the conversation', () => {
     const adapter = adapterOf();
     receives(adapter, created('r', PHRASE), audio('aside'), text('', 'aside too'));
     const heard = ['i', 'aside', 'aside too'].map((utterance) => ({ utterance, playedMs: 500 }));
@@ -224,11 +224,11 @@ describe('the messages of OpenAI', () => {
     ]);
   });
 
-  describe('asks for an answer', () => {
+  describe('the adapter’s request for an answer', () => {
     const WAIT = item('system', 'input_text', 'Wait.');
     const informed = (adapter: OpenAiRealtime) => shown(adapter.inform('Wait.'));
 
-    it('to begin, and is responding until it is over', () => {
+    it('begins the conversation, and it is responding until the answer is over', () => {
       const adapter = adapterOf();
       expect(adapter.isResponding).toBe(false);
       expect(shown(adapter.begin())).toEqual([item('system', 'input_text', 'The call was answered. Greet the caller.'), RESPOND]);
@@ -240,26 +240,26 @@ describe('the messages of OpenAI', () => {
 
     it.each<[string, (object | 'inform')[], object[]]>([
       ['once', ['inform', created('r'), done('r')], [WAIT, RESPOND]],
-      ['twice: the first one was asked for before', ['inform', 'inform', created('r'), done('r')], [WAIT, RESPOND, WAIT, RESPOND]],
-      ['after the one under way', [created('q'), 'inform', done('q')], [WAIT, RESPOND]],
+      ['twice, when the first was requested before', ['inform', 'inform', created('r'), done('r')], [WAIT, RESPOND, WAIT, RESPOND]],
+      ['after the answer in progress', [created('q'), 'inform', done('q')], [WAIT, RESPOND]],
       ['after the caller’s words', [STARTED, 'inform', STOPPED], [...SPEAKS, WAIT, SPOKE, RESPOND]],
-      ['not after one that began meanwhile', [STARTED, 'inform', created('q'), STOPPED, done('q')], [...SPEAKS, WAIT, SPOKE]],
+      ['not after an answer that began in the meantime', [STARTED, 'inform', created('q'), STOPPED, done('q')], [...SPEAKS, WAIT, SPOKE]],
       [
-        'after what is only said meanwhile',
+        'after a phrase spoken in the meantime',
         [STARTED, 'inform', created('q', PHRASE), STOPPED, done('q')],
         [...SPEAKS, WAIT, SPOKE, RESPOND],
       ],
       [
-        'again, when another one came first',
+        'again, when another answer came first',
         [UPDATED, 'inform', created('q'), error('conversation_already_has_active_response'), done('q')],
         [ACCEPTED, WAIT, RESPOND, RESPOND],
       ],
       [
-        'anew, when the one before was refused',
+        'again, when the one before was refused',
         [UPDATED, 'inform', error('invalid_value'), 'inform'],
         [ACCEPTED, WAIT, RESPOND, { do: 'unanswered', message: `${ERROR} invalid_value (a field has a wrong value)` }, WAIT, RESPOND],
       ],
-    ])('%s', (_what, steps, expected) => {
+    ])('is sent %s', (_what, steps, expected) => {
       const adapter = adapterOf();
       expect(steps.flatMap((step) => (step === 'inform' ? informed(adapter) : receives(adapter, step)))).toEqual(expected);
     });
@@ -267,7 +267,7 @@ describe('the messages of OpenAI', () => {
     it.each([
       [true, [output('{"result":1}'), RESPOND]],
       [false, [output('{"result":1}')]],
-    ])('after the result of a call that goes on: %s', (continues, expected) => {
+    ])('is sent after the result of a call that continues: %s', (continues, expected) => {
       const adapter = adapterOf({ tools: [] });
       expect(receives(adapter, called({ name: 'hang_up' }))).toEqual([ran({ name: 'hang_up' })]);
       expect(adapter.isResponding).toBe(true);
@@ -275,14 +275,14 @@ describe('the messages of OpenAI', () => {
       expect([adapter.isResponding, adapter.toolResult('c', 1, true)]).toEqual([continues, []]);
     });
 
-    it('that was due before a result after which it is not to go on', () => {
+    it('is sent that was due before a result after which nothing follows', () => {
       const adapter = adapterOf({ tools: [] });
       receives(adapter, called({ name: 'hang_up' }));
       expect(informed(adapter)).toEqual([WAIT]);
       expect(shown(adapter.toolResult('c', 1, false))).toEqual([output('1'), RESPOND]);
     });
 
-    it('in place of one that began while a call ran', () => {
+    it('is sent in place of one that began while a call ran', () => {
       const adapter = adapterOf({ tools: [] });
       receives(adapter, called({ name: 'hang_up' }));
       informed(adapter);
@@ -291,14 +291,14 @@ describe('the messages of OpenAI', () => {
       expect(receives(adapter, done('r'))).toEqual([RESPOND]);
     });
 
-    it('after the speech that was asked for before the result', () => {
+    it('is sent after the speech that was requested before the result', () => {
       const adapter = adapterOf();
       expect(receives(adapter, created('r'), called(), done('r'))).toEqual([ran(), phrase('One moment.')]);
       expect(shown(adapter.toolResult('c', 1, true))).toEqual([output('1')]);
       expect(receives(adapter, created('p', PHRASE), done('p'))).toEqual([RESPOND]);
     });
 
-    it('in which the speech of each tool that runs is said, once', () => {
+    it('has the speech of each running tool, once', () => {
       const adapter = adapterOf({ tools: [tool('silent'), tool('slow', 'Wait.'), tool('slower', 'Still.')] });
       receives(adapter, created('r'));
       const calls = ['silent', 'slow', 'slower'].map((name) => called({ call_id: name, name }));

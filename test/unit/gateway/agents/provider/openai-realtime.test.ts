@@ -37,8 +37,8 @@ const outputs = ({ session }: { readonly session: FakeOpenAiSession }) =>
     .of('conversation.item.create')
     .flatMap(({ item }) => (item.type === 'function_call_output' ? [[item.call_id, JSON.parse(item.output) as unknown]] : []));
 
-describe('before the answer', () => {
-  it('sends the agent’s settings in the form of the reference, and the call is answered once they are accepted', async () => {
+describe('an agent at OpenAI before the answer', () => {
+  it('sends its settings in the form of the reference, and the call is answered once they are accepted', async () => {
     const leg = open({
       voice: 'marin',
       language: 'GER',
@@ -82,7 +82,7 @@ describe('before the answer', () => {
     });
   });
 
-  it('leaves the provider’s own end of speech with a threshold of 100, and takes 24 kHz where it is set', async () => {
+  it('keeps the provider’s own end of speech with a threshold of 100, and uses 24 kHz where it is set', async () => {
     const leg = open({ audio: 'pcm-24000' });
     await leg.connect();
     expect(leg.session.config!.audio!.input).toEqual({
@@ -91,7 +91,7 @@ describe('before the answer', () => {
     });
   });
 
-  it('refuses the call when the provider refuses the connection, the settings, or says nothing in time', async () => {
+  it('refuses the call when the provider refuses the connection or the settings, or does not answer in time', async () => {
     const refused = open();
     refused.refusals.push('the upgrade was answered with HTTP 401');
     await expect(refused.connect()).rejects.toThrow(AgentUnavailableError);
@@ -118,15 +118,15 @@ describe('before the answer', () => {
     expect(silent.session.closed.all).toHaveLength(1);
   });
 
-  it('makes no connection without a key', async () => {
+  it('opens no connection without a key', async () => {
     const leg = open({ apiKey: null });
     await expect(leg.agent.connect()).rejects.toThrow('there is no key for openai-realtime');
     expect(leg.sessions).toHaveLength(0);
   });
 });
 
-describe('the greeting', () => {
-  it('is asked for before the ACK, is kept, and begins with it', async () => {
+describe('the greeting of an agent at OpenAI', () => {
+  it('is requested before the ACK, is kept, and begins with it', async () => {
     const leg = open({ firstSentence: 'Blue Harbor, good day.' });
     await leg.connect();
     expect(systemTexts(leg)).toEqual(['The call was answered. Greet the caller with exactly these words: "Blue Harbor, good day."']);
@@ -145,8 +145,8 @@ describe('the greeting', () => {
   });
 });
 
-describe('audio', () => {
-  it('goes both ways in the leg’s own law, byte for byte, in chunks of any length', async () => {
+describe('the audio of an agent at OpenAI', () => {
+  it('passes both ways in the leg’s own law, byte for byte, in chunks of any length', async () => {
     const leg = await talking({ codec: 'PCMA', waitsForGreeting: true });
     leg.frames(10, 0x2a);
     expect(leg.session.audio).toEqual(Buffer.alloc(1_600, 0x2a));
@@ -172,7 +172,7 @@ describe('audio', () => {
   });
 });
 
-describe('an interruption', () => {
+describe('an interruption of an agent at OpenAI', () => {
   it('ends the utterance at once, truncates it by exactly what was sent, and marks the transcript', async () => {
     const leg = await greeted();
     const { session } = leg;
@@ -200,7 +200,7 @@ describe('an interruption', () => {
     expect(session.errors).toEqual([]);
   });
 
-  it('truncates nothing of what was heard to its end, nor more than was received', async () => {
+  it('truncates nothing that was heard to its end, nor more than was received', async () => {
     const leg = await greeted();
     const { session } = leg;
     session.utter(session.begin(), loud(60), 'All of it.');
@@ -232,8 +232,8 @@ describe('an interruption', () => {
   });
 });
 
-describe('the transcript', () => {
-  it('has the caller’s words where they were said, though they come later', async () => {
+describe('the transcript of an agent at OpenAI', () => {
+  it('has the caller’s words where they were spoken, though they come later', async () => {
     const leg = await greeted();
     const { session } = leg;
     leg.frames(50, 0x10);
@@ -252,14 +252,14 @@ describe('the transcript', () => {
   });
 });
 
-describe('tools', () => {
+describe('the tools of an agent at OpenAI', () => {
   const answered = async (tools: readonly SpokenTool[]) => {
     const leg = await greeted({ tools });
     const response = leg.session.begin();
     return { leg, response, session: leg.session };
   };
 
-  it('several run at once, and one response follows the last result', async () => {
+  it('run several at once, and one response follows the last result', async () => {
     const { leg, response, session } = await answered([tool('book a table'), tool('weather')]);
     const first = session.call(response, 'book_a_table', { day: 'Monday' });
     const second = session.call(response, 'weather', { day: 'Monday' });
@@ -283,7 +283,7 @@ describe('tools', () => {
     expect(session.errors).toEqual([]);
   });
 
-  it('speech of a tool that the caller interrupts is not truncated: it is not in the conversation', async () => {
+  it('have speech that is not truncated when the caller interrupts it, since it is not in the conversation', async () => {
     const { leg, response, session } = await answered([tool('weather', { speech: 'One moment, I am looking it up.' })]);
     session.call(response, 'weather', { day: 'x' });
     session.done(response);
@@ -295,7 +295,7 @@ describe('tools', () => {
     expect([leg.frames(2).at(-1), session.of('conversation.item.truncate'), session.errors]).toEqual([SILENCE, [], []]);
   });
 
-  it('a result that is there before the response is over waits for its end', async () => {
+  it('hold a result that comes before the response is over until its end', async () => {
     const { leg, response, session } = await answered([tool('weather')]);
     const before = session.of('response.create').length;
     const call = session.call(response, 'weather', { day: 'x' });
@@ -308,7 +308,7 @@ describe('tools', () => {
     expect(session.errors).toEqual([]);
   });
 
-  it('speech is said while a tool runs, and not when the result is there first', async () => {
+  it('have speech that is spoken while they run, and not when the result comes first', async () => {
     const slow = await answered([tool('weather', { speech: 'One moment.' })]);
     const call = slow.session.call(slow.response, 'weather', { day: 'x' });
     slow.session.done(slow.response);
@@ -332,7 +332,7 @@ describe('tools', () => {
     expect([...slow.session.errors, ...quick.session.errors]).toEqual([]);
   });
 
-  it('arguments that are not JSON, and results after the call’s end or of no call, cost nothing', async () => {
+  it('ignore arguments that are not JSON, and results after the call’s end or of no call', async () => {
     const { leg, response, session } = await answered([tool('weather')]);
     const call = session.call(response, 'weather', '{"day":');
     session.done(response);
@@ -346,7 +346,7 @@ describe('tools', () => {
     expect(session.errors).toEqual([]);
   });
 
-  it('hang_up waits until the caller has heard everything', async () => {
+  it('include hang_up, which waits until the caller has heard everything', async () => {
     const { leg, response, session } = await answered([]);
     const item = session.item(response);
     session.say(response, item, loud(400), 'Goodbye.');
@@ -362,7 +362,7 @@ describe('tools', () => {
     expect(leg.transcript().at(-1)).toMatchObject({ text: 'Goodbye.' });
   });
 
-  it('transfers and presses keys; a transfer that fails later is told', async () => {
+  it('transfer and send digits; a transfer that fails later is reported', async () => {
     const { leg, response, session } = await answered([]);
     const keys = session.call(response, 'press_keys', { digits: '12#' });
     const transfer = session.call(response, 'transfer_call', { to: '+15551234567' });
@@ -379,8 +379,8 @@ describe('tools', () => {
   });
 });
 
-describe('keys and silence', () => {
-  it('keys reach the model as text after two seconds, or at #', async () => {
+describe('the digits and the silence of a caller', () => {
+  it('reach the model as text after two seconds, or at #', async () => {
     const leg = await greeted();
     for (const key of [1, 2, 3]) leg.agent.digit(key);
     leg.frames(99);
@@ -392,7 +392,7 @@ describe('keys and silence', () => {
     expect(systemTexts(leg).at(-1)).toBe('The caller pressed the keys 7.');
   });
 
-  it('asks once when nobody speaks for 15 s, then hangs up', async () => {
+  it('make the agent ask once after 15 s without speech, then hang up', async () => {
     const leg = await greeted();
     leg.frames(760);
     expect(systemTexts(leg).at(-1)).toContain('Ask whether the caller is still there.');
@@ -404,8 +404,8 @@ describe('keys and silence', () => {
   });
 });
 
-describe('what goes wrong in a call', () => {
-  it('unknown events, broken JSON and harmless errors cost nothing', async () => {
+describe('an agent at OpenAI in a call', () => {
+  it('ignores unknown events, broken JSON and harmless errors', async () => {
     const leg = await greeted();
     leg.session.surprise();
     leg.session.error('item_truncate_invalid_item_id');
@@ -417,7 +417,7 @@ describe('what goes wrong in a call', () => {
     expect(leg.frames(2)).toEqual(loud(40));
   });
 
-  it('a final error ends the call with its cause', async () => {
+  it('ends the call with the cause of a final error', async () => {
     const leg = await greeted();
     leg.session.error('insufficient_quota');
     leg.frames(1);
@@ -425,7 +425,7 @@ describe('what goes wrong in a call', () => {
     expect(leg.notes.at(-1)).toContain('insufficient_quota');
   });
 
-  it.each([1_000, 1_001, 1_006, 1_011])('a close with %i begins another session with the conversation so far', async (code) => {
+  it.each([1_000, 1_001, 1_006, 1_011])('begins another session with the conversation so far after a close with %i', async (code) => {
     const leg = await greeted();
     const item = leg.session.callerSpeaks(100);
     leg.session.callerStops(item, 'I want a table.');
@@ -447,7 +447,7 @@ describe('what goes wrong in a call', () => {
     expect(session.errors).toEqual([]);
   });
 
-  it('renews the session in a pause before its 60 minutes are over', async () => {
+  it('renews its session in a pause before its 60 minutes are over', async () => {
     const leg = await greeted({}, { maxSilenceMs: 86_400_000 });
     const first = leg.session;
     leg.clock.advance(54 * 60_000);
@@ -465,7 +465,7 @@ describe('what goes wrong in a call', () => {
     expect(leg.frames(2)).toEqual(loud(40));
   });
 
-  it('a provider that answers no pings is left', async () => {
+  it('leaves a provider that answers no pings', async () => {
     const leg = await greeted();
     leg.ignorePings();
     leg.frames(600, 0x10);
@@ -473,7 +473,7 @@ describe('what goes wrong in a call', () => {
     expect(leg.notes.join()).toContain('answered no ping');
   });
 
-  it('the call’s end closes the session, and what was half said is recorded as cut off', async () => {
+  it('closes the session at the end of the call, and records a half-spoken text as interrupted', async () => {
     const leg = await greeted();
     const response = leg.session.begin();
     leg.session.say(response, leg.session.item(response), loud(1_000), 'One two three four');
@@ -485,8 +485,8 @@ describe('what goes wrong in a call', () => {
   });
 });
 
-describe('tokens', () => {
-  it('are told as the provider counts them', async () => {
+describe('the tokens of a call', () => {
+  it('are reported as the provider counts them', async () => {
     const leg = await greeted();
     leg.session.done(leg.session.begin(), 'completed', '', 120);
     leg.session.done(leg.session.begin());
@@ -495,15 +495,15 @@ describe('tokens', () => {
   });
 });
 
-describe('the transcript tells what is missing', () => {
+describe('the transcript, where something is missing,', () => {
   const gaps = (leg: Awaited<ReturnType<typeof talking>>) =>
     leg.requests().flatMap((request) => (request.type === 'transcript' && request.gap !== undefined ? [request.gap] : []));
 
-  it('nothing, when all was written down', async () => {
+  it('has no note when all was transcribed', async () => {
     expect(gaps(await greeted())).toEqual([]);
   });
 
-  it('of the caller, when the transcription failed', async () => {
+  it('has a note for the caller when the transcription failed', async () => {
     const leg = await greeted();
     const item = leg.session.callerSpeaks();
     leg.session.callerStops(item, null);
@@ -512,7 +512,7 @@ describe('the transcript tells what is missing', () => {
     expect(gaps(leg)).toEqual(['the provider did not transcribe the caller: the provider sent an error: audio_unintelligible']);
   });
 
-  it('of the agent, when audio came without a text', async () => {
+  it('has a note for the agent when audio came without a text', async () => {
     const leg = await talking();
     leg.session.utter(leg.session.responses.all[0]!.id, loud(40), '');
     leg.frames(6);

@@ -13,14 +13,14 @@ const systemTexts = ({ session }: { readonly session: FakeOpenAiSession }): stri
     .of('conversation.item.create')
     .flatMap(({ item }) => (item.type === 'message' && item.role === 'system' ? [item.content[0].text] : []));
 
-describe('the first sentence', () => {
+describe('the first sentence of an agent', () => {
   const SPEECH: ProviderSettings['speech'] = { services: NO_SPEECH.speech, voice: { provider: 'openai', voice: 'marin' } };
   const assistantTexts = ({ session }: { readonly session: FakeOpenAiSession }): string[] =>
     session
       .of('conversation.item.create')
       .flatMap(({ item }) => (item.type === 'message' && item.role === 'assistant' ? [item.content[0].text] : []));
 
-  it('is spoken word for word by a speech service, from before the ACK on, and stands in the conversation as the assistant’s', async () => {
+  it('is spoken word for word by a speech service, from before the ACK on, and enters the conversation as the agent’s', async () => {
     const leg = open({ firstSentence: 'Blue Harbor, good day.', language: 'GER', speech: SPEECH });
     await leg.connect();
     expect(leg.speech.texts).toEqual([{ text: 'Blue Harbor, good day.', language: 'de', voice: { provider: 'openai', voice: 'marin' } }]);
@@ -35,7 +35,7 @@ describe('the first sentence', () => {
     expect([leg.session.of('response.create'), leg.session.errors]).toEqual([[], []]);
   });
 
-  it('is heard once, and stands in the conversation, also when the provider’s session ends before the ACK', async () => {
+  it('is heard once, and is in the conversation, also when the provider’s session ends before the ACK', async () => {
     const leg = open({ firstSentence: 'Blue Harbor, good day.', speech: SPEECH });
     await leg.connect();
     leg.speech.say(loud(50));
@@ -51,7 +51,7 @@ describe('the first sentence', () => {
     expect([assistantTexts(leg), systemTexts(leg)]).toEqual([['Blue Harbor, good day.'], []]);
   });
 
-  it('is asked for by the next session when the service fails while there is none', async () => {
+  it('is requested from the next session when the service fails while there is none', async () => {
     const leg = open({ firstSentence: 'Good day.', speech: SPEECH });
     await leg.connect();
     leg.refusals.push('the connection was refused');
@@ -65,7 +65,7 @@ describe('the first sentence', () => {
     expect(leg.frames(1)).toEqual(loud(20));
   });
 
-  it('spoken by a service is cut off by the caller: the model knows what of it was heard', async () => {
+  it('that a service speaks is cut off by the caller, and the model gets what of it was heard', async () => {
     const leg = open({ firstSentence: 'One two three four five six seven eight nine ten.', speech: SPEECH });
     await leg.talk();
     leg.speech.say(loud(1_000));
@@ -79,7 +79,7 @@ describe('the first sentence', () => {
     expect([leg.session.of('conversation.item.truncate'), leg.session.errors]).toEqual([[], []]);
   });
 
-  it('is asked for when the service has no audio, and ends where its audio ends', async () => {
+  it('is requested from the provider when the service has no audio, and ends where its audio ends', async () => {
     const leg = open({ firstSentence: 'Good day.', speech: SPEECH });
     await leg.talk();
     await leg.speech.fail('openai answered 500');
@@ -95,7 +95,7 @@ describe('the first sentence', () => {
   });
 });
 
-describe.each(['gemini-live', 'elevenlabs'] as const)('the speech of a tool at %s, which says nothing word for word', (provider) => {
+describe.each(['gemini-live', 'elevenlabs'] as const)('the speech of a tool at %s, which speaks nothing word for word,', (provider) => {
   const TOOL: SpokenTool = {
     name: 'weather',
     description: 'Tells the weather.',
@@ -118,7 +118,7 @@ describe.each(['gemini-live', 'elevenlabs'] as const)('the speech of a tool at %
   };
   const isHeard = (heard: Buffer): boolean => heard.some((byte) => byte !== SILENCE);
 
-  it('is said by a speech service after 300 ms without a result, and is in the transcript', async () => {
+  it('is spoken by a speech service after 300 ms without a result, and is in the transcript', async () => {
     const { leg, result } = await running(14);
     expect(leg.speech.texts).toEqual([]);
     leg.frames(2);
@@ -133,7 +133,7 @@ describe.each(['gemini-live', 'elevenlabs'] as const)('the speech of a tool at %
     expect(leg.session.errors).toEqual([]);
   });
 
-  it('is not asked for when the result is there within 300 ms', async () => {
+  it('is not requested when the result comes within 300 ms', async () => {
     const { leg, result } = await running(10);
     leg.agent.notify(result);
     leg.frames(50);
@@ -150,7 +150,7 @@ describe.each(['gemini-live', 'elevenlabs'] as const)('the speech of a tool at %
     expect(leg.transcript()).toEqual([]);
   });
 
-  it('waits until what the provider said was heard, and does not come between', async () => {
+  it('waits until the provider’s speech was heard, and does not interrupt it', async () => {
     const { leg, say } = await running(14);
     say('Let me see.');
     leg.frames(2);
@@ -166,7 +166,7 @@ describe.each(['gemini-live', 'elevenlabs'] as const)('the speech of a tool at %
     ).toMatch(/Let me see\..*I look it up\..*One moment\./);
   });
 
-  it('is left out without a service, and when the service fails: the call goes on', async () => {
+  it('is left out without a service, and when the service fails, and the call continues', async () => {
     const without = await running(30, { speech: null });
     expect(without.leg.speech.texts).toEqual([]);
     const { leg, result } = await running(20);

@@ -18,21 +18,33 @@ describe('the notes of a provider’s sessions', () => {
   const name = 'deepgram (agent.deepgram.com:8443)';
 
   it.each<[string, (notes: ProviderNotes) => void, Omit<AgentNote, 'type'>]>([
-    ['what is told', (notes) => notes.add('ignored', 'x'), { kind: 'ignored', text: 'x', isFailure: false }],
-    ['what cost the call', (notes) => notes.add('other', 'x', true), { kind: 'other', text: 'x', isFailure: true }],
-    ['accepted', (notes) => notes.accepted(), { kind: 'other', text: `session accepted by ${name} after 250 ms`, isFailure: false }],
-    ['over', (notes) => notes.closed('bye', false), { kind: 'closed', text: `${name}: bye`, isFailure: false }],
-    ['over, with the call', (notes) => notes.closed('gone', true), { kind: 'closed', text: `${name}: gone`, isFailure: true }],
-    ['not made', (notes) => notes.failed('no\nroute '), { kind: 'other', text: `${name}: no route, after 250 ms`, isFailure: true }],
+    ['an ignored message', (notes) => notes.add('ignored', 'x'), { kind: 'ignored', text: 'x', isFailure: false }],
+    ['a cause that ends the call', (notes) => notes.add('other', 'x', true), { kind: 'other', text: 'x', isFailure: true }],
+    [
+      'an accepted session',
+      (notes) => notes.accepted(),
+      { kind: 'other', text: `session accepted by ${name} after 250 ms`, isFailure: false },
+    ],
+    ['a closed session', (notes) => notes.closed('bye', false), { kind: 'closed', text: `${name}: bye`, isFailure: false }],
+    [
+      'a closed session that ends the call',
+      (notes) => notes.closed('gone', true),
+      { kind: 'closed', text: `${name}: gone`, isFailure: true },
+    ],
+    [
+      'a session that could not be opened',
+      (notes) => notes.failed('no\nroute '),
+      { kind: 'other', text: `${name}: no route, after 250 ms`, isFailure: true },
+    ],
     ['a warning', (notes) => notes.warn('slow'), { kind: 'other', text: `${name}: slow`, isFailure: false }],
-    ['a warning that cost an answer', (notes) => notes.warn('full', true), { kind: 'other', text: `${name}: full`, isFailure: true }],
-  ])('%s', (_what, tell, expected) => {
+    ['a warning that costs an answer', (notes) => notes.warn('full', true), { kind: 'other', text: `${name}: full`, isFailure: true }],
+  ])('report %s', (_what, tell, expected) => {
     const { notes, told } = notesOf();
     tell(notes);
     expect(told).toEqual([{ type: 'agent-note', ...expected }]);
   });
 
-  it('warn five times, in the log too', () => {
+  it('contain five warnings at most, in the log too', () => {
     const { notes, told, log } = notesOf();
     for (const n of [1, 2, 3, 4, 5, 6, 7]) notes.warn(`warning ${String(n)}`);
     expect(told.map(({ text }) => text)).toEqual([1, 2, 3, 4, 5].map((n) => `${name}: warning ${String(n)}`));
@@ -41,7 +53,7 @@ describe('the notes of a provider’s sessions', () => {
     );
   });
 
-  it('tell nothing of a URL that cannot be read', () => {
+  it('contain nothing of a URL that cannot be read', () => {
     const { notes, told } = notesOf('secret');
     notes.closed('bye', false);
     expect(told.map(({ text }) => text)).toEqual(['deepgram (a URL that cannot be read): bye']);

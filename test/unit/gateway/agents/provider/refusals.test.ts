@@ -25,27 +25,30 @@ describe('OpenAI', () => {
     return leg;
   };
 
-  it.each(REFUSALS)('is asked once more after an answer that ended with %s, and the call goes on', async (_how, refuse, cause) => {
-    const leg = await talking();
-    refuse(leg.session, leg.session.begin());
-    leg.frames(1);
-    expect(leg.notes.at(-1)).toContain(cause);
-    const before = leg.session.responses.all.length;
-    leg.frames(30);
-    expect(leg.session.responses.all).toHaveLength(before + 1);
-    leg.session.utter(leg.session.responses.all.at(-1)!.id, LOUD, 'For how many?');
-    leg.frames(10);
-    leg.session.callerStops(leg.session.callerSpeaks(), 'Two.');
-    refuse(leg.session, leg.session.begin());
-    leg.frames(30);
-    // The one in between came through: this is the first again.
-    expect([leg.sessions.length, leg.isLost()]).toEqual([1, false]);
-    expect(leg.transcript().map(({ text }) => text)).toContain('For how many?');
-    expect(leg.session.errors).toEqual([]);
-  });
+  it.each(REFUSALS)(
+    'gets its request once more after an answer that ended with %s, and the call continues',
+    async (_how, refuse, cause) => {
+      const leg = await talking();
+      refuse(leg.session, leg.session.begin());
+      leg.frames(1);
+      expect(leg.notes.at(-1)).toContain(cause);
+      const before = leg.session.responses.all.length;
+      leg.frames(30);
+      expect(leg.session.responses.all).toHaveLength(before + 1);
+      leg.session.utter(leg.session.responses.all.at(-1)!.id, LOUD, 'For how many?');
+      leg.frames(10);
+      leg.session.callerStops(leg.session.callerSpeaks(), 'Two.');
+      refuse(leg.session, leg.session.begin());
+      leg.frames(30);
+      // The one in between came through: this is the first again.
+      expect([leg.sessions.length, leg.isLost()]).toEqual([1, false]);
+      expect(leg.transcript().map(({ text }) => text)).toContain('For how many?');
+      expect(leg.session.errors).toEqual([]);
+    },
+  );
 
   it.each(REFUSALS)(
-    'loses the session after two answers that ended with %s, the next one is asked, and the agent is lost after four',
+    'loses the session after two answers that ended with %s; the next one gets the request, and then the agent is lost',
     async (_how, refuse) => {
       const leg = await talking();
       refuse(leg.session, leg.session.begin());
@@ -65,7 +68,7 @@ describe('OpenAI', () => {
     },
   );
 
-  it('is asked once more when it refused the request for an answer', async () => {
+  it('gets its request once more when it refused that', async () => {
     const leg = await talking();
     leg.session.refusesNext = 'server_error';
     leg.agent.digit(4);
@@ -81,7 +84,7 @@ describe('OpenAI', () => {
     expect([leg.sessions.length, leg.session.errors]).toEqual([1, []]);
   });
 
-  it('is not asked again for what the caller interrupted', async () => {
+  it('gets no further request for what the caller interrupted', async () => {
     const leg = await talking();
     const response = leg.session.begin();
     leg.frames(1);
@@ -97,7 +100,7 @@ describe('Gemini', () => {
   const GEMINI = { provider: 'gemini-live', url: 'wss://generativelanguage.example/live', waitsForGreeting: true } as const;
 
   it.each(['RESPONSE_REJECTED', 'MALFORMED_FUNCTION_CALL', 'PROHIBITED_INPUT_CONTENT', 'BLOCKLIST'] as const)(
-    'is asked once more after a turn that ended with %s, then another session is',
+    'gets its request once more after a turn that ended with %s, and then another session gets it',
     async (reason) => {
       const leg = openProvider((end, request) => new FakeGeminiSession(end, request), GEMINI);
       await leg.talk();
@@ -115,7 +118,7 @@ describe('Gemini', () => {
     },
   );
 
-  it('may want more input, which is no refusal', async () => {
+  it('may require more input, which is no refusal', async () => {
     const leg = openProvider((end, request) => new FakeGeminiSession(end, request), GEMINI);
     await leg.talk();
     leg.session.turnComplete('NEED_MORE_INPUT');
@@ -140,7 +143,7 @@ describe('Deepgram', () => {
   };
   const KEYS = 'The caller pressed the keys 4.';
 
-  it('gets keys again that it refused, once its agent has spoken', async () => {
+  it('gets digits that it refused again once its agent has spoken', async () => {
     const leg = await talking();
     leg.session.text('One moment, please.');
     leg.session.say(LOUD);

@@ -7,8 +7,8 @@ import { openProvider, PROVIDER } from '../../../../support/provider/provider-le
 
 // What all providers have in common: a connection that ends, a session that is replaced, messages that hurt.
 
-describe.each(PROVIDERS)('%s', (name) => {
-  it('the caller’s last two seconds of a change of the connection reach the next one, in order; the record tells of the rest', async () => {
+describe.each(PROVIDERS)('a session at %s', (name) => {
+  it('gets the caller’s last two seconds of a reconnection, in order, and the record has what is missing', async () => {
     const { leg } = await talkAt(name);
     leg.frames(2, 0x10);
     // For three seconds no connection can be made.
@@ -35,7 +35,7 @@ describe.each(PROVIDERS)('%s', (name) => {
     });
   });
 
-  it('before the ACK: what the first session said is not heard, what the next one says is, and it hears the caller’s first words', async () => {
+  it('that ends before the ACK is replaced: the caller hears the next one alone, which hears the caller’s words', async () => {
     const { leg, play } = openAt(name);
     await leg.connect();
     play.begin();
@@ -64,7 +64,7 @@ describe.each(PROVIDERS)('%s', (name) => {
     expect(leg.isLost()).toBe(false);
   });
 
-  it('before the ACK, for good: the call may have another agent', async () => {
+  it('that ends for good before the ACK lets the call have another agent', async () => {
     const { leg } = openAt(name);
     await leg.connect();
     leg.session.close(1_008);
@@ -72,7 +72,7 @@ describe.each(PROVIDERS)('%s', (name) => {
     expect([leg.isLost(), leg.sessions.length]).toEqual([true, 1]);
   });
 
-  it('a session that ends within an answer is replaced, and the call goes on', async () => {
+  it('that ends within an answer is replaced, and the call continues', async () => {
     const { leg } = await talkAt(name);
     leg.frames(5, 0x10);
     leg.session.close(1_011);
@@ -82,7 +82,7 @@ describe.each(PROVIDERS)('%s', (name) => {
   });
 });
 
-it('a model that was asked to begin, and said nothing before its session ended, is asked again', async () => {
+it('a model that was asked to begin, and spoke nothing before its session ended, is asked again', async () => {
   for (const isStarted of [false, true]) {
     const leg = openProvider((end, request) => new FakeOpenAiSession(end, request));
     await leg.connect();
@@ -128,7 +128,7 @@ it.each([
   ['elevenlabs', 1_008, true, false],
   ['elevenlabs', 1_011, false, false],
   ['elevenlabs', 3_000, true, false],
-] as const)('a close of %s with %i: final %s, a hang-up %s', async (name, code, isFinal, isHangUp) => {
+] as const)('a close of %s with %i is final: %s, and a hang-up: %s', async (name, code, isFinal, isHangUp) => {
   const { isFinal: final, isHangUp: hangUp = false } = newAdapter({ ...PROVIDER, provider: name }).closed(code, '');
   expect([final, hangUp]).toEqual([isFinal, isHangUp]);
   const { leg } = await talkAt(name);
@@ -138,7 +138,7 @@ it.each([
   expect([leg.isLost(), leg.hasHungUp(), leg.sessions.length > 1]).toEqual([isFinal, isHangUp, !isFinal && !isHangUp]);
 });
 
-it('the reason that ElevenLabs gives for the end of a call stands in the notes', async () => {
+it('the notes have the reason that ElevenLabs gives for the end of a call', async () => {
   const { leg } = await talkAt('elevenlabs');
   leg.frames(2, 0x10);
   leg.session.close(1_000, 'Maximum duration reached');

@@ -20,7 +20,7 @@ describe('the renewal of a session', () => {
     ['an hour', 60 * MINUTE, 55 * MINUTE, 60 * MINUTE - 30_000],
     ['less than 5 minutes, in the next pause', 4 * MINUTE, 0, 4 * MINUTE - 30_000],
     ['less than a minute, at half of it', 40_000, 0, 20_000],
-  ])('of %s: in a pause from 5 minutes before its end on, and 30 s before it at the latest', (_what, withinMs, atMs, latestMs) => {
+  ])('of %s is due in a pause from 5 minutes before its end on, and 30 s before it at the latest', (_what, withinMs, atMs, latestMs) => {
     const renewal = new Renewal();
     renewal.endsIn(withinMs, 1_000);
     expect(isDue(renewal, 1_000 + atMs - 1)).toEqual([false, false]);
@@ -29,7 +29,7 @@ describe('the renewal of a session', () => {
     expect(isDue(renewal, 1_000 + latestMs)).toEqual([true, true]);
   });
 
-  it('goes by the earliest end that it was told of, until it is cleared', () => {
+  it('follows the earliest end that was announced, until it is cleared', () => {
     const renewal = new Renewal();
     renewal.endsIn(40_000, 0);
     renewal.endsIn(60 * MINUTE, 0);
@@ -39,8 +39,8 @@ describe('the renewal of a session', () => {
   });
 });
 
-describe('whether a provider is there', () => {
-  it('is asked once an interval, and answered by any message within two', () => {
+describe('the check that a provider is alive', () => {
+  it('sends a ping once an interval, and accepts any message within two', () => {
     let pings = 0;
     const liveness = new Liveness(10_000, () => (pings += 1));
     expect([liveness.pass(9_999, null), pings]).toEqual([true, 0]);
@@ -51,7 +51,7 @@ describe('whether a provider is there', () => {
     expect([liveness.pass(1, null), pings]).toEqual([false, 3]);
   });
 
-  it('has the time that the provider states', () => {
+  it('allows the time that the provider states', () => {
     const liveness = new Liveness(10_000, () => undefined);
     expect([liveness.pass(5_000, 5_000), liveness.pass(1, 5_000)]).toEqual([true, false]);
   });
@@ -61,7 +61,7 @@ describe('an agent that hangs up', () => {
   const frames = (farewell: Farewell, count: number, isQuiet: boolean): number =>
     Array.from({ length: count }, () => farewell.pass(1, isQuiet)).indexOf(true) + 1;
 
-  it('does so when the caller has heard everything and 0.2 s of silence, once', () => {
+  it('hangs up once the caller has heard everything and 0.2 s of silence, once', () => {
     const farewell = new Farewell();
     expect(frames(farewell, 100, true)).toBe(0);
     farewell.begin();
@@ -71,7 +71,7 @@ describe('an agent that hangs up', () => {
     expect(farewell.isBegun).toBe(false);
   });
 
-  it('does so after 30 s, whatever it still says', () => {
+  it('hangs up after 30 s, whatever it still says', () => {
     const farewell = new Farewell();
     farewell.begin();
     expect(frames(farewell, 2_000, false)).toBe(1_500);
@@ -91,7 +91,7 @@ describe('a long silence', () => {
     ]);
   });
 
-  it('begins anew when anybody speaks, and asks anew when it was the caller', () => {
+  it('starts again when anybody speaks, and asks again when it was the caller', () => {
     const silence = new LongSilence(1_000);
     expect(run(silence, 49)).toEqual([]);
     run(silence, 1, false);
@@ -108,7 +108,7 @@ describe('a long silence', () => {
     ]);
   });
 
-  it('is no silence while loud packets come in a row, and is one beside single noises', () => {
+  it('is ended by loud packets in a row, but not by single noises', () => {
     const silence = new LongSilence(1_000);
     const quiet = (count: number) => Array.from({ length: count }, () => silence.frame(true)).filter((step) => step !== null);
     for (let n = 0; n < 200; n += 1) {
@@ -122,7 +122,7 @@ describe('a long silence', () => {
   });
 });
 
-describe('the keys of a caller', () => {
+describe('the DTMF digits of a caller', () => {
   function site() {
     const clock = new VirtualClock();
     const told: string[] = [];
@@ -131,7 +131,7 @@ describe('the keys of a caller', () => {
     return { clock, told, keys, press };
   }
 
-  it('are told together at #, or 2 s after the last', () => {
+  it('are reported together at #, or 2 s after the last', () => {
     const { clock, told, keys, press } = site();
     keys.start();
     press('12#');
@@ -158,7 +158,7 @@ describe('the keys of a caller', () => {
     expect(told).toEqual(['The caller pressed the keys 4 5.']);
   });
 
-  it('are 64 at most, and none once it is closed', () => {
+  it('are 64 at most, and none once they are closed', () => {
     const { clock, told, keys, press } = site();
     keys.start();
     press('1'.repeat(65));
@@ -170,7 +170,7 @@ describe('the keys of a caller', () => {
   });
 });
 
-describe('what an agent says before the ACK', () => {
+describe('the speech of an agent before the ACK', () => {
   const piece = (utterance: string, length: number | null) => ({ utterance, bytes: length === null ? null : new Uint8Array(length) });
   const taken = (early: EarlySpeech) => early.take().map(({ utterance, bytes }) => [utterance, bytes?.length ?? null]);
 
@@ -186,7 +186,7 @@ describe('what an agent says before the ACK', () => {
     expect(taken(early)).toEqual([]);
   });
 
-  it('is not heard when its session is over, and leaves its room', () => {
+  it('is dropped when its session is over, and frees its space', () => {
     const early = new EarlySpeech();
     early.add(piece('a', (2 << 20) - 10));
     early.add(piece('kept', 10));
@@ -200,18 +200,18 @@ describe('what an agent says before the ACK', () => {
   });
 });
 
-describe('what was said so far', () => {
+describe('the conversation so far', () => {
   const entry = (text: string, atMs: number) => ({ speaker: 'agent' as const, text, at_ms: atMs });
   const texts = (so: ConversationSoFar): string[] => so.said.map(({ text }) => text);
 
-  it('stands in the order of its audio, after what was said to another agent', () => {
+  it('has the order of its audio, after what was said to another agent', () => {
     const soFar = new ConversationSoFar([{ speaker: 'caller', text: 'before' }]);
     soFar.add([entry('third', 300), entry('first', 100)]);
     soFar.add([entry('second', 200), entry('second too', 200)]);
     expect(texts(soFar)).toEqual(['before', 'first', 'second', 'second too', 'third']);
   });
 
-  it('is the last 200', () => {
+  it('keeps the last 200 texts', () => {
     const soFar = new ConversationSoFar(Array.from({ length: 201 }, (_, n) => ({ speaker: 'caller', text: String(n) })));
     expect([texts(soFar).length, texts(soFar)[0]]).toEqual([200, '1']);
     soFar.add([entry('new', 1), entry('newer', 2)]);

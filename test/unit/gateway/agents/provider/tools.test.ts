@@ -14,12 +14,12 @@ const namesOf = (tools: readonly SpokenTool[], mayTransfer = false): string[] =>
   new ToolNames(tools, mayTransfer).functions.map(({ name }) => name);
 
 describe('the functions of a call', () => {
-  it('are the tools, and ours behind them; those of a transfer only where it may transfer', () => {
+  it('are the agent’s tools, then our own; those of a transfer only where the agent may transfer', () => {
     expect(namesOf([tool('look_up')])).toEqual(['look_up', 'hang_up', 'do_not_call']);
     expect(namesOf([tool('look_up')], true)).toEqual(['look_up', 'hang_up', 'do_not_call', 'transfer_call', 'press_keys']);
   });
 
-  it('describe themselves, and what they take', () => {
+  it('describe themselves and their input', () => {
     const { functions } = new ToolNames([], true);
     for (const { description, parameters } of functions) {
       expect(description).not.toBe('');
@@ -28,7 +28,7 @@ describe('the functions of a call', () => {
     expect(functions.map(({ parameters }) => Object.keys(parameters.properties))).toEqual([[], [], ['to', 'briefing', 'step'], ['digits']]);
   });
 
-  it('lead back to their tools; ours and unknown ones to none', () => {
+  it('map to their tools; our own and unknown ones to none', () => {
     const lookUp = tool('look up');
     const names = new ToolNames([lookUp], true);
     expect([names.toolOf('look_up'), names.toolOf('look up'), names.toolOf('hang_up')]).toEqual([lookUp, undefined, undefined]);
@@ -41,7 +41,7 @@ describe('the name of a tool', () => {
     expect(namesOf([tool('x'.repeat(70))])[0]).toBe('x'.repeat(64));
   });
 
-  it('that is taken gets a number: a function of ours keeps its own', () => {
+  it('gets a number when it is taken, and functions of ours keep their names', () => {
     const names = new ToolNames([tool('a b'), tool('a_b'), tool('a.b'), tool('hang_up')], false);
     expect(names.functions.map(({ name }) => name)).toEqual(['a_b', 'a_b_2', 'a_b_3', 'hang_up_2', 'hang_up', 'do_not_call']);
     expect(names.toolOf('a_b_3')?.name).toBe('a.b');
@@ -53,7 +53,7 @@ describe('the name of a tool', () => {
 describe('the input of a tool', () => {
   const functionOf = (one: SpokenTool): unknown => new ToolNames([one], false).functions[0];
 
-  it('is an object of texts: those that are described, and those that are required alone', () => {
+  it('is an object of strings: the described ones, and those that are only required', () => {
     expect(functionOf(tool('t', { properties: { city: 'Where' }, required: ['city', 'day'] }))).toEqual({
       name: 't',
       description: 'Looks something up.',

@@ -14,7 +14,7 @@ const TOOL: SpokenTool = {
   input_schema: { type: 'object', example: null, required: [], properties: {} },
 };
 
-describe.each(PROVIDERS)('%s', (provider) => {
+describe.each(PROVIDERS)('a call with an agent at %s', (provider) => {
   /** A sound of a level of its own. */
   const sound = (ms: number, byte = 0x22): Buffer => Buffer.alloc(ms * BYTES_PER_MS[provider], byte);
   const opened = async () => {
@@ -47,7 +47,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
   const toolCalls = new WeakMap<object, string>();
 
   it.each(TURN.map(([name], at) => [name, at] as const))(
-    'a connection that ends after %s is made anew, and the call goes on',
+    'gets a new connection after one that ends after %s, and continues',
     async (_, at) => {
       const call = await opened();
       const { leg, play } = call;
@@ -71,7 +71,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
     },
   );
 
-  it('of an answer whose session was lost the transcript has what was heard, and the next session what it said', async () => {
+  it('has in its transcript what was heard of a lost session’s answer, and the next session gets what was said', async () => {
     const { leg, play } = await opened();
     const text = 'One two three four five six seven eight nine ten eleven twelve thirteen.';
     play.wrote('Count.');
@@ -101,7 +101,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
     expect(leg.sessions.flatMap(({ errors }) => errors)).toEqual([]);
   });
 
-  it('a connection that ends within an answer and cannot be made again loses the agent, once', async () => {
+  it('loses the agent, once, when a connection ends within an answer and cannot be made again', async () => {
     const { leg, play } = await opened();
     play.begin();
     play.say(sound(60));
@@ -112,7 +112,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
     expect(leg.events.filter(({ type }) => type === 'agent-lost')).toHaveLength(1);
   });
 
-  it('audio in chunks of one byte is heard as audio in one', async () => {
+  it('plays audio in chunks of one byte as audio in one', async () => {
     const ramp = Buffer.from(Array.from({ length: 200 * BYTES_PER_MS[provider] }, (_, i) => (i * 7) % 251));
     const [whole, chunks] = [await opened(), await opened()];
     whole.answer('All.', ramp);
@@ -126,7 +126,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
     expect(new Set(one).size).toBeGreaterThan(50);
   });
 
-  it('half a minute of audio at once is heard to its end, in its time', async () => {
+  it('plays half a minute of audio at once to its end, in real time', async () => {
     const { leg, answer, play, texts } = await opened();
     answer('A long story.', sound(30_000));
     const heard = leg.frames(1_520);
@@ -138,7 +138,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
     expect(texts()).toEqual(['A long story.', 'Thanks.']);
   });
 
-  it('audio after an interruption is not heard, that of the next answer is', async () => {
+  it('plays no audio after an interruption, and that of the next answer', async () => {
     const { leg, play, answer } = await opened();
     play.begin();
     play.text('One two three four five six seven eight nine ten.');
@@ -157,7 +157,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
     expect(leg.session.errors).toEqual([]);
   });
 
-  it('a caller who speaks longer than the longest silence is not asked, and is asked once they are silent', async () => {
+  it('does not ask a caller who speaks longer than the longest silence, and asks once they are silent', async () => {
     const { leg, session, answer } = await opened();
     answer('What happened?', sound(60));
     leg.frames(5);
@@ -179,7 +179,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
     expect(leg.notes.join()).toContain('nobody spoke, also not after a question');
   });
 
-  it('what it does not know, within an answer, costs nothing', async () => {
+  it('ignores an unknown message within an answer', async () => {
     const { leg, play, session } = await opened();
     play.begin();
     play.say(sound(60));

@@ -15,8 +15,8 @@ function whole(utterances: Utterances, id: string, text: string, from = 0): void
   utterances.ended(id);
 }
 
-describe('what was heard to its end', () => {
-  it('is told once all audio was played, with the time of its first', () => {
+describe('an utterance that was heard to its end', () => {
+  it('is reported once all its audio was played, with the time of its first', () => {
     const utterances = new Utterances();
     whole(utterances, 'a', 'Good morning.', 1_000);
     expect(utterances.played(1_000, 5)).toEqual([]);
@@ -26,7 +26,7 @@ describe('what was heard to its end', () => {
     expect(utterances.played(1_000 + SECOND, 1_001)).toEqual([]);
   });
 
-  it('waits for the rest of the audio, and of the text', () => {
+  it('waits for the rest of its audio, and of its text', () => {
     const utterances = new Utterances();
     utterances.queued('a', 0, SECOND);
     utterances.said('a', 'Good', false);
@@ -47,7 +47,7 @@ describe('what was heard to its end', () => {
     expect(shown(utterances.played(4 * SECOND, 2))).toEqual(['a: one']);
   });
 
-  it('is not told without audio, and only noted without text', () => {
+  it('is not reported without audio, and only noted without text', () => {
     const utterances = new Utterances();
     utterances.said('silent', 'Never spoken.', true);
     utterances.ended('silent');
@@ -56,15 +56,15 @@ describe('what was heard to its end', () => {
     expect([utterances.played(SECOND, 1), utterances.hasUnwritten]).toEqual([[], true]);
   });
 
-  it('ends nothing that is not there', () => {
+  it('that does not exist ends nothing', () => {
     const utterances = new Utterances();
     utterances.ended('nobody');
     expect(utterances.played(SECOND, 1)).toEqual([]);
   });
 });
 
-describe('what is under way', () => {
-  it('is what has audio and text', () => {
+describe('an utterance in progress', () => {
+  it('has audio and text', () => {
     const utterances = new Utterances();
     utterances.queued('a', 0, SECOND);
     utterances.said('b', 'text alone', false);
@@ -86,7 +86,7 @@ describe('an interruption', () => {
     expect(utterances.cut(SECOND, 8)).toEqual({ played: [], heard: [] });
   });
 
-  it('tells the time alone of what was not heard, and nothing of what had no audio', () => {
+  it('reports only the time of what was not heard, and nothing without audio', () => {
     const utterances = new Utterances();
     whole(utterances, 'a', 'one two', SECOND);
     utterances.said('b', 'three', true);
@@ -94,7 +94,7 @@ describe('an interruption', () => {
     expect(utterances.hasUnwritten).toBe(false);
   });
 
-  it('leaves what was heard to its end, and lacks only its text', () => {
+  it('leaves what was heard to its end, and what lacks only its text', () => {
     const utterances = new Utterances();
     utterances.queued('a', 0, SECOND);
     utterances.ended('a');
@@ -103,7 +103,7 @@ describe('an interruption', () => {
     expect(shown(utterances.played(SECOND, 2))).toEqual(['a: Good morning.']);
   });
 
-  it('behind all that came: the text is whole where it is the last, else cut', () => {
+  it('behind all that came leaves the text whole where it is the last, and cuts it otherwise', () => {
     for (const isLast of [true, false]) {
       const utterances = new Utterances();
       utterances.queued('a', 0, SECOND);
@@ -112,13 +112,13 @@ describe('an interruption', () => {
     }
   });
 
-  it('of audio whose text never came is noted', () => {
+  it('of audio whose text never came leaves a note', () => {
     const utterances = new Utterances();
     utterances.queued('a', 0, SECOND);
     expect([utterances.cut(1, 1).heard, utterances.hasUnwritten]).toEqual([[], true]);
   });
 
-  it('estimates what is still to come where the text is known first: 65 ms a character', () => {
+  it('estimates what is still to come by 65 ms a character where the text comes first', () => {
     const text = 'one two three four five six seven eight'; // 39 characters: 2.5 s
     const cutAfterASecond = (isTextFirst: boolean, hasAllAudio: boolean): string[] => {
       const utterances = new Utterances(isTextFirst);
@@ -134,7 +134,7 @@ describe('an interruption', () => {
 });
 
 describe('the end of a session', () => {
-  it('keeps what was not heard yet, under a name of its own: the next session may use the same', () => {
+  it('keeps what was not heard yet, under a name of its own, since the next session may use the same', () => {
     const utterances = new Utterances();
     whole(utterances, 'a', 'Good morning.');
     utterances.sessionEnded(SECOND / 2, false, '');
@@ -150,7 +150,7 @@ describe('the end of a session', () => {
     expect(shown(utterances.played(SECOND, 1))).toEqual(['lost-1: one two three|']);
   });
 
-  it('takes it as whole when the agent had said all, or when all that came was played and the text is whole', () => {
+  it('takes text as whole when the agent had finished, or when all that came was played and the text is whole', () => {
     const ended = (position: number, isComplete: boolean, isLast: boolean): string[] => {
       const utterances = new Utterances();
       utterances.queued('a', 0, SECOND);
@@ -167,7 +167,7 @@ describe('the end of a session', () => {
     ]);
   });
 
-  it('with all audio, but not all text: the text is all of it, and counts as cut', () => {
+  it('with all audio, but not all text, leaves all of the text, which counts as cut', () => {
     const utterances = new Utterances();
     utterances.queued('a', 0, SECOND);
     utterances.said('a', 'one two', false);
@@ -176,7 +176,7 @@ describe('the end of a session', () => {
     expect(shown(utterances.played(SECOND, 1))).toEqual(['lost-1: one two|']);
   });
 
-  it('forgets what had no audio, and leaves what is no part of it and what an earlier one left', () => {
+  it('drops what had no audio, and leaves what is no part of it and what an earlier one left', () => {
     const utterances = new Utterances();
     utterances.said('a', 'never spoken', true);
     whole(utterances, 'ours', 'Goodbye.');
@@ -186,7 +186,7 @@ describe('the end of a session', () => {
     expect(shown(utterances.played(2 * SECOND, 1))).toEqual(['ours: Goodbye.', 'lost-1: Hello.']);
   });
 
-  it('is not told to the provider when it is interrupted later, nor noted as unwritten', () => {
+  it('leaves an utterance that is not reported to the provider when it is interrupted later, nor noted', () => {
     const utterances = new Utterances();
     utterances.queued('a', 0, SECOND);
     utterances.sessionEnded(0, false, '');
@@ -196,7 +196,7 @@ describe('the end of a session', () => {
     expect([utterances.cut(1, 1), utterances.hasUnwritten]).toEqual([{ played: [], heard: [] }, true]);
   });
 
-  it('of a cut one that is played to its end leaves no note either', () => {
+  it('leaves no note of a cut utterance that is played to its end either', () => {
     const utterances = new Utterances();
     utterances.queued('a', 0, SECOND);
     utterances.sessionEnded(0, false, '');
@@ -205,7 +205,7 @@ describe('the end of a session', () => {
 });
 
 describe('a call of hours', () => {
-  it('remembers the last 200', () => {
+  it('remembers the last 200 utterances', () => {
     const utterances = new Utterances();
     for (let index = 0; index <= 200; index += 1) utterances.queued(String(index), index, index + 1);
     const { played } = utterances.cut(0, 1);

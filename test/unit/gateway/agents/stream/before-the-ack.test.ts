@@ -5,7 +5,7 @@ describe('a connection that breaks before the ACK', () => {
   it.each([
     ['before the ACK', 'opened', 'started'],
     ['after it', 'started', 'opened'],
-  ])('is made again at once, and is the call’s first stream; the other one is there %s', async (_when, ...order) => {
+  ])('is made again at once, and is the call’s first stream; the other one is open %s', async (_when, ...order) => {
     const { agent, bot, asked, clock, frames } = openStream();
     const connected = agent.connect();
     bot.accept();
@@ -26,7 +26,7 @@ describe('a connection that breaks before the ACK', () => {
     expect(asked).toEqual([{ type: 'agent-away' }]);
   });
 
-  it('again and again is lost when the grace is over, whether the ACK has come or not', async () => {
+  it('again and again is lost when the grace period is over, whether or not the ACK has come', async () => {
     for (const isStarted of [false, true]) {
       const { agent, bot, asked, clock } = openStream();
       const connected = agent.connect();
@@ -44,7 +44,7 @@ describe('a connection that breaks before the ACK', () => {
   });
 });
 
-describe('what a bot sends before start', () => {
+describe('the messages that a bot sends before start', () => {
   const early = async () => {
     const leg = openStream({ limits: { maxQueuedSpeechMs: 120_000 } });
     const connected = leg.agent.connect();
@@ -54,7 +54,7 @@ describe('what a bot sends before start', () => {
   };
   const mark = (name: string): object => ({ event: 'mark', mark: { name } });
 
-  it('takes effect behind start, in its order, and the call gets one note', async () => {
+  it('take effect after start, in their order, and the call gets one note', async () => {
     const { agent, asked, bot, clock, frames, notes, pressed, said } = await early();
     bot.says(media(Buffer.alloc(320, 0x11)));
     bot.says(mark('greeting'));
@@ -71,7 +71,7 @@ describe('what a bot sends before start', () => {
     expect(notes.filter((note) => note.includes('before start'))).toEqual(['messages that came before start take effect behind it']);
   });
 
-  it('is two megabytes at the most, and the call gets a note about the rest', async () => {
+  it('are two megabytes at most, and the call gets a note about the rest', async () => {
     const { agent, bot, clock, frames, notes, said } = await early();
     for (let n = 0; n < 9_000; n += 1) bot.says(media(Buffer.alloc(160, 0x11)));
     agent.start('PCMU', clock.nowMs());
@@ -81,7 +81,7 @@ describe('what a bot sends before start', () => {
     expect(notes).toContain('messages were ignored: too many came before start');
   });
 
-  it('is forgotten with its connection, as the next one begins anew', async () => {
+  it('are dropped with their connection, as the next one starts anew', async () => {
     const { agent, bot, clock } = await early();
     bot.says(mark('old'));
     bot.events.onClosed(1_006);

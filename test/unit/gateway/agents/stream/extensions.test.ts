@@ -18,7 +18,7 @@ describe('voice activity', () => {
   };
   const LOUD = 0x80;
 
-  it('is told to an agent that asked, with the times of the first word and of the end of the last', async () => {
+  it('is reported to an agent that asked for it, with the times of the first word and of the end of the last', async () => {
     const { bot, caller } = await configured({ speech_events: true, end_of_speech_ms: 200 });
     caller(50, SILENCE);
     caller(50, LOUD);
@@ -29,7 +29,7 @@ describe('voice activity', () => {
     ]);
   });
 
-  it('clears what is queued on barge-in and gives the marks back, without a word of it where only that was asked for', async () => {
+  it('clears the queue on barge-in and returns the marks, without a report where only that was asked for', async () => {
     const { bot, caller, said } = await configured({ barge_in: true });
     bot.says(media(Buffer.alloc(160_000, 1)));
     bot.says({ event: 'mark', mark: { name: 'said' } });
@@ -41,7 +41,7 @@ describe('voice activity', () => {
     expect(bot.of('speech_started', 'speech_stopped')).toEqual([]);
   });
 
-  it('of the agent’s own threshold, and off again', async () => {
+  it('uses the agent’s own threshold, and can be switched off again', async () => {
     const { bot, caller } = await configured({ speech_events: true });
     caller(10, LOUD);
     caller(5, SILENCE);
@@ -52,8 +52,8 @@ describe('voice activity', () => {
   });
 });
 
-describe('extensions', () => {
-  it('hangup waits until what is queued was played and heard, or not', async () => {
+describe('an extension of Media Streams', () => {
+  it('by hangup waits until the queue was played and heard, or not', async () => {
     const { bot, asked, talk, frames } = openStream();
     await talk();
     bot.says(media(Buffer.alloc(1_600, 1)));
@@ -66,7 +66,7 @@ describe('extensions', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('dtmf presses keys towards the caller; too many are refused', async () => {
+  it('by dtmf sends digits to the caller, and is refused with too many', async () => {
     const { bot, pressed, talk } = openStream();
     await talk();
     bot.says({ event: 'dtmf', dtmf: { digits: '1*d', duration_ms: 100 } });
@@ -79,7 +79,7 @@ describe('extensions', () => {
     expect(bot.of('error')).toMatchObject([{ error: { request: 'dtmf', code: 'DTMF_NOT_SENT' } }]);
   });
 
-  it('transfer, transcript, analysis and tool go to the call, and its answers come back', async () => {
+  it('by transfer, transcript, analysis or tool goes to the call, whose answers come back', async () => {
     const { agent, bot, asked, clock, talk } = openStream();
     await talk();
     clock.advance(1_234);
@@ -117,7 +117,7 @@ describe('extensions', () => {
     ]);
   });
 
-  it('an extension that cannot be read is refused with what is wrong', async () => {
+  it('that cannot be read is refused with the cause', async () => {
     const { bot, talk } = openStream();
     await talk();
     bot.says({ event: 'dtmf', dtmf: { digits: 'xyz' } });
@@ -129,7 +129,7 @@ describe('extensions', () => {
   });
 });
 
-it('a bot may write a field that it leaves out as null, and the nulls in its data are its own', async () => {
+it('may have null for a field that it omits, and the nulls in its data are its own', async () => {
   const { asked, bot, notes, talk } = openStream();
   await talk();
   bot.says({ event: 'configure', streamSid: null, configure: { speech_events: null, barge_in: true } });

@@ -56,7 +56,7 @@ const each = (beforeMs: number, jitterMs: (piece: number) => number = () => 0) =
 const late = (from: number, byMs: number) => (piece: number) => (piece === from ? byMs : 0);
 const atFrame = (frame: number): number => 20 * frame;
 
-describe('frames of an agent that speaks in real time', () => {
+describe('the frames of an agent that speaks in real time', () => {
   it.each<readonly [beforeMs: number, shifts: readonly number[]]>([
     [0, []],
     [4, []],
@@ -64,14 +64,14 @@ describe('frames of an agent that speaks in real time', () => {
     [9, [-5]],
     [14, [-10]],
     [19, [-15]],
-  ])('that comes %i ms before them move once, after two seconds, by whole phases: %j', (beforeMs, shifts) => {
+  ])('move once, after two seconds, when audio comes %i ms before them, by whole phases: %j', (beforeMs, shifts) => {
     const { moves, last, silent } = play(each(beforeMs), 60 * SECONDS_MS);
     expect(moves).toEqual(shifts.map((byMs) => [atFrame(100), byMs]));
     expect([Math.min(...last), Math.max(...last)]).toEqual([beforeMs + (shifts[0] ?? 0), beforeMs + (shifts[0] ?? 0)]);
     expect(silent).toBe(0);
   });
 
-  it('move by the latest piece of ten seconds, not by the others', () => {
+  it('move by the latest piece of ten seconds, but not by outliers', () => {
     // Each 8 s one comes 7 ms later than the rest.
     const { moves, last, silent } = play(
       each(19, (piece) => (piece % 400 === 0 ? 7 : 0)),
@@ -86,7 +86,7 @@ describe('frames of an agent that speaks in real time', () => {
     [8, 1],
     [9, 2],
     [17, 3],
-  ])('wait for a piece that comes %i ms later once, and go back after two seconds', (lateMs, held) => {
+  ])('wait for a piece that comes %i ms later once, and return after two seconds', (lateMs, held) => {
     const { moves, last, silent } = play(each(3, late(200, lateMs)), 20 * SECONDS_MS);
     const waits = Array.from({ length: held }, (_, at) => [atFrame(201) + 5 * at, 5]);
     const heldMs = 5 * held;
@@ -94,14 +94,14 @@ describe('frames of an agent that speaks in real time', () => {
     expect([silent, Math.max(...last)]).toEqual([0, 3]);
   });
 
-  it('do not wait as long as a frame: silence leaves, and they are where they were', () => {
+  it('do not wait as long as a frame: the gateway sends silence, and they return', () => {
     const { moves, last, silent } = play(each(3, late(200, 19)), 10 * SECONDS_MS);
     expect(moves.map(([, byMs]) => byMs)).toEqual([5, 5, 5, -15]);
     // All after it wait a frame longer, until a pause makes up for it.
     expect([silent, Math.min(...last)]).toEqual([1, 23]);
   });
 
-  it('are where they were when the agent has said what it had to say', () => {
+  it('return when the agent has finished speaking', () => {
     const { moves, silent } = play({ arrivesMs: (piece) => (piece < 200 ? 20 * piece + 17 : Infinity) }, 5 * SECONDS_MS);
     expect(moves.map(([, byMs]) => byMs)).toEqual([5, 5, 5, -15]);
     expect(silent).toBe(5 * 50 - 201);
@@ -134,7 +134,7 @@ describe('frames of an agent that speaks in real time', () => {
     expect(ask()).toBe(0);
   });
 
-  it('wait for nobody in the first two seconds', () => {
+  it('wait for nothing in the first two seconds', () => {
     const { moves, silent } = play(each(3, late(50, 6)), 1.9 * SECONDS_MS);
     expect([moves, silent]).toEqual([[], 1]);
   });
@@ -149,7 +149,7 @@ describe('frames of an agent that speaks in real time', () => {
     expect(moves).toEqual([[atFrame(100), -5]]);
   });
 
-  it('begin anew after a stall of the leg', () => {
+  it('start again after a stall of the leg', () => {
     const stalledMs = (frame: number): number => (frame > 50 ? 40 : 0);
     const { moves, last } = play({ arrivesMs: (piece) => 20 * (piece + 1) - 4 + stalledMs(piece + 1), lateMs: stalledMs }, 60 * SECONDS_MS);
     // What came in the stall was late once.
@@ -166,12 +166,12 @@ describe('frames of an agent that speaks in real time', () => {
     expect(moves.map(([, byMs]) => byMs)).toEqual([5, 5, 5, -15]);
   });
 
-  it('are told by the earliest: a frame that leaves late once is no measure', () => {
+  it('follow the earliest: a frame that leaves late once has no effect', () => {
     const { moves } = play({ ...each(4), lateMs: (frame) => (frame % 3 === 0 ? 6 : 0) }, 30 * SECONDS_MS);
     expect(moves).toEqual([]);
   });
 
-  it('follow a slow clock of the agent, and are never farther than 20 ms from where they were', () => {
+  it('follow a slow clock of the agent, and never move more than 20 ms', () => {
     const slowMs = 0.002;
     const pieces = 90_000;
     const { moves, silent } = play({ arrivesMs: (piece) => (20 + slowMs) * (piece + 1) - 9 }, 20 * pieces);

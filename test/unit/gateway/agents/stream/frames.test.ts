@@ -19,7 +19,7 @@ function read(...chunks: readonly (readonly number[])[]): string[] {
 
 const HELLO = [0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f];
 
-describe('the examples of §5.7', () => {
+describe('the WebSocket reader', () => {
   it.each([
     ['a text', [HELLO], ['text Hello']],
     ['a text, a byte at a time', HELLO.map((byte) => [byte]), ['text Hello']],
@@ -36,25 +36,25 @@ describe('the examples of §5.7', () => {
     ['256 bytes', [[0x82, 0x7e, 0x01, 0x00, ...new Array<number>(256).fill(7)]], ['binary of 256']],
     ['64 kB, where the limit is 300 bytes', [[0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0]], ['fault 1009']],
     ['a length of 2^32', [[0x82, 0x7f, 0, 0, 0, 1, 0, 0, 0, 0]], ['fault 1009']],
-    ['the head of a masked text, of which no more comes', [[0x81], [0xff]], ['fault 1002']],
+    ['the head of a masked text without its rest', [[0x81], [0xff]], ['fault 1002']],
     ['a masked text', [[0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58]], ['fault 1002']],
-  ])('%s', (_name, chunks, seen) => {
+  ])('reads the example of §5.7: %s', (_name, chunks, seen) => {
     expect(read(...chunks)).toEqual(seen);
   });
 });
 
-it('nothing is read after a close frame or a fault', () => {
+it('reads nothing after a close frame or a fault', () => {
   expect(read([0x88, 0x02, 0x03, 0xe8, ...HELLO], HELLO)).toEqual(['close 1000 ']);
   expect(read([0x83, 0x00, ...HELLO], HELLO)).toEqual(['fault 1002']);
 });
 
-it('a message in many frames is bounded as a whole', () => {
+it('bounds a message in many frames as a whole', () => {
   const part = [0x00, 0x64, ...new Array<number>(100).fill(0x61)];
   expect(read([0x02, 0x64, ...part.slice(2)], part, part, [0x80, 0x01])).toEqual(['fault 1009']);
   expect(read([0x02, 0x64, ...part.slice(2)], part, [0x80, 0x64, ...part.slice(2)])).toEqual(['binary of 300']);
 });
 
-describe('a frame of ours', () => {
+describe('a frame that the gateway writes', () => {
   function unmasked(frame: Buffer): { readonly head: Buffer; readonly payload: Buffer } {
     const short = (frame[1] ?? 0) & 0x7f;
     const maskAt = short === 127 ? 10 : short === 126 ? 4 : 2;
@@ -71,7 +71,7 @@ describe('a frame of ours', () => {
     [8_194, [0x82, 0xfe, 0x20, 0x02]],
     [65_535, [0x82, 0xfe, 0xff, 0xff]],
     [65_537, [0x82, 0xff, 0, 0, 0, 0, 0, 1, 0, 1]],
-  ])('of %i bytes', (length, head) => {
+  ])('has the right head for %i bytes', (length, head) => {
     const payload = Buffer.from(Uint8Array.from({ length }, (_, i) => (i * 7) & 0xff));
     const frame = unmasked(frameOf(OPCODE.binary, payload));
     expect([...frame.head]).toEqual(head);

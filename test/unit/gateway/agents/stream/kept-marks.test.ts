@@ -7,7 +7,7 @@ const mark = (name: string): object => ({ event: 'mark', mark: { name } });
 const FRAME = Buffer.alloc(160);
 const RESUMED = { ...STREAM.customParameters, reconnects: '1' };
 
-it('those that wait are reported as they come and go, twice a second at most', async () => {
+it('marks that wait are reported as they come and go, twice a second at most', async () => {
   const { bot, talk, frames, marks } = openStream();
   await talk();
   frames(10);
@@ -33,7 +33,7 @@ it('those that wait are reported as they come and go, twice a second at most', a
   expect(marks.slice(2)).toEqual([[]]);
 });
 
-it('those of the process before come back behind start, and with them how long nobody listened', async () => {
+it('marks of the earlier process come back after start, with the time during which nobody listened', async () => {
   const { bot, clock, talk, frames, marks } = openStream({ settings: { customParameters: RESUMED, marks: ['a', 'b'], unheardSinceMs: 0 } });
   const sinceMs = clock.wallMs();
   await talk();
@@ -48,7 +48,7 @@ it('those of the process before come back behind start, and with them how long n
   expect(marks).toEqual([[]]);
 });
 
-it('one that was connected before its call was here starts with what is known then', async () => {
+it('a stream that was connected before its call was here starts with what is known then', async () => {
   const { agent, bot, clock, talk } = openStream();
   agent.describe({ kind: 'stream', ...STREAM, customParameters: RESUMED, marks: ['c'], unheardSinceMs: clock.wallMs() - 70 });
   await talk();

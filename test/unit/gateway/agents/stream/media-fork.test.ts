@@ -50,7 +50,7 @@ const closedWith =
   };
 
 describe('a fork', () => {
-  it('copies both tracks, each with its own chunks, and says stop at the end', () => {
+  it('copies both tracks, each with its own chunks, and sends stop at the end', () => {
     const { server, events, start, frame, media, fork } = openFork();
     start();
     server.accept();
@@ -74,7 +74,7 @@ describe('a fork', () => {
     expect(events.length).toBe(1);
   });
 
-  it('sends one track, in µ-law whatever the leg has', () => {
+  it('sends one track, in µ-law whatever codec the leg has', () => {
     const { server, start, frame, media } = openFork(['outbound'], 'PCMA');
     start();
     server.accept();
@@ -90,7 +90,7 @@ describe('a fork', () => {
     ).toBe(true);
   });
 
-  it('drops what its server does not take, and never waits for it', () => {
+  it('drops what its server does not accept, and never waits for it', () => {
     const { server, start, frame, media, counters } = openFork(['outbound']);
     start();
     server.accept();
@@ -113,7 +113,7 @@ describe('a fork', () => {
     expect([events.filter((event) => 'error' in event).length, server.attempts.length]).toEqual([1, 1]);
   });
 
-  it('gives up a server that does not answer', () => {
+  it('gives up on a server that does not answer', () => {
     const { server, start, events, clock } = openFork();
     start();
     clock.advance(AGENT_LIMITS.connectTimeoutMs);

@@ -11,8 +11,8 @@ function written(bytes: Uint8Array): unknown {
   return JSON.parse(Buffer.from(bytes).toString());
 }
 
-describe('a media message of ours', () => {
-  it('has its frame, and numbers that go on, however many digits they have', () => {
+describe('a media message that the gateway writes', () => {
+  it('has its frame, and consecutive numbers of any length', () => {
     const writer = new MessageWriter(SID, STREAM);
     writer.start({});
     for (let chunk = 1; chunk <= 1_200; chunk += 1) {
@@ -59,11 +59,11 @@ describe('a media message of an agent', () => {
     return reader;
   }
 
-  it('is read whole until one was learnt', () => {
+  it('is parsed whole until one was learnt', () => {
     expect(reads(new MediaReader(), message('AAAA'))).toBeNull();
   });
 
-  it('that is written like the one that was learnt is read from its bytes', () => {
+  it('that is written like the learnt one is read from its bytes', () => {
     const reader = taught(message('AAAA'), 'AAAA');
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 400 }), (audio) => {
@@ -77,25 +77,25 @@ describe('a media message of an agent', () => {
     ['another member', message('AAAA').replace('{"payload"', '{"track":"x","payload"')],
     ['more behind it', `${message('AAAA')} `],
     ['no payload', message('')],
-    ['a payload that is no base64', message('AA*A')],
+    ['a payload that is not base64', message('AA*A')],
     ['a payload without its padding', message('AAAAAA')],
     ['a quote in the payload', message('AAAA","x":"A')],
     ['padding within the payload', message('AA==AAAA')],
     ['only padding', message('====')],
-  ])('with %s is not', (_name, text) => {
+  ])('with %s is parsed whole', (_name, text) => {
     expect(reads(taught(message('BBBB'), 'BBBB'), text)).toBeNull();
   });
 
   it.each([
-    ['stands elsewhere, too', '{"event":"media","name":"AAAA","media":{"payload":"AAAA"}}'],
-    ['stands twice', '{"event":"media","media":{"payload":"AAAA"},"media":{"payload":"AAAA"}}'],
+    ['is elsewhere, too', '{"event":"media","name":"AAAA","media":{"payload":"AAAA"}}'],
+    ['occurs twice', '{"event":"media","media":{"payload":"AAAA"},"media":{"payload":"AAAA"}}'],
   ])('whose payload %s is not learnt', (_name, text) => {
     const reader = taught(text, 'AAAA');
     expect(reads(reader, text)).toBeNull();
     expect(reads(reader, text.replace('AAAA', 'BBBB'))).toBeNull();
   });
 
-  it('of a bot that writes each in another way is not learnt again and again', () => {
+  it('of a bot that writes each differently is not learnt again and again', () => {
     const reader = new MediaReader();
     const numbered = (number: number): string => message('AAAA').replace('{"event"', `{"number":${String(number)},"event"`);
     for (let number = 1; number <= 10; number += 1) reader.learn(numbered(number), 'AAAA');

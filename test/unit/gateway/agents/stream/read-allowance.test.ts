@@ -9,7 +9,7 @@ import { turn } from '../../../../support/turn.js';
 const MIB = 1_024 * 1_024;
 const PIECE = 65_536;
 
-describe('what is read of one connection', () => {
+describe('the read allowance of one connection', () => {
   let bot: TestBot | undefined;
   afterEach(() => bot?.stop());
 

@@ -14,7 +14,7 @@ function play(queue: SpeechQueue, frames: number): { readonly bytes: number[]; r
 
 const bytesOf = (length: number, from = 0): Uint8Array => Uint8Array.from({ length }, (_, i) => (from + i) % 200);
 
-describe('speech queue', () => {
+describe('a speech queue', () => {
   it('plays audio of any lengths without a gap, then silence', () => {
     const queue = new SpeechQueue(10_000, SILENCE, (byte) => byte >= 0xf0);
     const said = bytesOf(160 * 4);
@@ -32,7 +32,7 @@ describe('speech queue', () => {
     expect(queue.isEmpty).toBe(true);
   });
 
-  it('gives a mark back when all before it was played, once, and at once when there is nothing before it', () => {
+  it('returns a mark once when all before it was played, and at once when there is nothing before it', () => {
     const queue = new SpeechQueue(10_000, SILENCE, (byte) => byte >= 0xf0);
     queue.mark('first');
     expect(queue.takePlayedMarks()).toEqual(['first']);
@@ -60,7 +60,7 @@ describe('speech queue', () => {
     expect(queue.pull(frame)).toBe(true);
   });
 
-  it('clears everything, and gives the marks that waited back', () => {
+  it('clears everything, and returns the waiting marks', () => {
     const queue = new SpeechQueue(10_000, SILENCE, (byte) => byte >= 0xf0);
     queue.push(bytesOf(1_000));
     queue.mark('a');
@@ -76,7 +76,7 @@ describe('speech queue', () => {
     expect(frame[0]).toBe(5);
   });
 
-  it('takes no more than its limit, and tells what it dropped', () => {
+  it('holds no more than its limit, and reports what it dropped', () => {
     const queue = new SpeechQueue(100, SILENCE, (byte) => byte >= 0xf0);
     expect(queue.push(bytesOf(700))).toBe(0);
     expect(queue.push(bytesOf(200))).toBe(100);
@@ -95,7 +95,7 @@ describe('speech queue', () => {
     expect(queue.queuedMs).toBe(118_000);
   });
 
-  it('gives the oldest marks back early when too many wait, loses none, and keeps their order', () => {
+  it('returns the oldest marks early when too many wait, loses none, and keeps their order', () => {
     const queue = new SpeechQueue(1_000, SILENCE, (byte) => byte >= 0xf0);
     queue.push(bytesOf(160));
     const early: string[] = [];
@@ -104,7 +104,7 @@ describe('speech queue', () => {
     expect([...early, ...queue.clear()]).toEqual(Array.from({ length: 12_000 }, (_, i) => String(i)));
   });
 
-  it('keeps a million characters of names', () => {
+  it('holds a million characters of mark names', () => {
     const queue = new SpeechQueue(1_000, SILENCE, (byte) => byte >= 0xf0);
     queue.push(bytesOf(160));
     const name = 'n'.repeat(1_024);

@@ -4,7 +4,7 @@ import { AGENT_LIMITS } from '../../../../support/media/agent-limits.js';
 import { markNames, media, openStream, SILENCE, STREAM } from '../../../../support/agent/stream-leg.js';
 
 describe('an agent on Twilio Media Streams', () => {
-  it('is connected without a word; connected and start come when the call is acknowledged, then audio with strings that count', async () => {
+  it('is connected silently; connected and start follow the ACK, then audio with strings throughout', async () => {
     const { agent, bot, clock, frames } = openStream();
     const connected = agent.connect();
     expect(bot.attempts[0]!.address).toMatchObject({ url: STREAM.url, signatureKey: 'secret', bearerToken: null });
@@ -72,7 +72,7 @@ describe('an agent on Twilio Media Streams', () => {
     expect(sizes).toEqual(Array(9).fill(160));
   });
 
-  it('plays speech of any length at the pace of the call, gives marks back when they are played, and clears', async () => {
+  it('plays speech of any length at the pace of the call, returns marks when they are played, and clears', async () => {
     const { bot, talk, frames, said } = openStream();
     await talk();
     const second = Buffer.from(Array.from({ length: 8_000 }, (_, i) => i % 100));
@@ -98,7 +98,7 @@ describe('an agent on Twilio Media Streams', () => {
     expect(markNames(bot)).toEqual(['said', 'never played', 'nothing before']);
   });
 
-  it('has a frame wait for audio that is a little late when it speaks in real time, but none after a hold', async () => {
+  it('lets a frame wait for audio that is a little late when it speaks in real time, but not after a hold', async () => {
     const { agent, bot, clock, talk, frames } = openStream();
     expect(agent.shiftMs()).toBe(0);
     await talk();
@@ -114,7 +114,7 @@ describe('an agent on Twilio Media Streams', () => {
     expect(agent.shiftMs()).toBe(0);
   });
 
-  it('tells each key, those that were pressed before the answer too', async () => {
+  it('gets each digit, including those pressed before the answer', async () => {
     const { agent, bot, clock } = openStream();
     const connected = agent.connect();
     bot.accept();
@@ -125,7 +125,7 @@ describe('an agent on Twilio Media Streams', () => {
     expect(bot.of('dtmf').map(({ dtmf }) => dtmf)).toEqual(['5', '0', '*', '#', 'D'].map((digit) => ({ track: 'inbound_track', digit })));
   });
 
-  it('hears what the caller said while his ACK was under way, of the last 200 ms and in order', async () => {
+  it('hears what the caller said before the ACK came, of the last 200 ms and in order', async () => {
     const { agent, bot, clock } = openStream();
     const connected = agent.connect();
     bot.accept();
@@ -142,7 +142,7 @@ describe('an agent on Twilio Media Streams', () => {
     expect(bot.of('media')).toHaveLength(12);
   });
 
-  it('says stop and closes when the call ends', async () => {
+  it('gets stop and a close when the call ends', async () => {
     const { agent, bot, talk } = openStream();
     await talk();
     agent.close();
@@ -174,7 +174,7 @@ describe('an agent on Twilio Media Streams', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('ignores what it does not know and what it cannot read, and the bot never sees an extension', async () => {
+  it('ignores what is unknown or cannot be read, and the bot never sees an extension', async () => {
     const { bot, asked, talk, frames } = openStream();
     await talk();
     for (const text of [
@@ -198,7 +198,7 @@ describe('an agent on Twilio Media Streams', () => {
 });
 
 describe('an agent that cannot be reached', () => {
-  it('fails with what was wrong', async () => {
+  it('fails with the cause', async () => {
     const { agent, bot, clock } = openStream();
     const connected = agent.connect();
     bot.events.onFailed('the upgrade was answered with HTTP 503');
@@ -224,9 +224,9 @@ describe('an agent that cannot be reached', () => {
   });
 });
 
-describe('a connection that breaks in a call', () => {
+describe('a connection to an agent that breaks in a call', () => {
   it.each([1_006, 1_011, 1_012, 1_013])(
-    'with %i is made again at once, with a stream of its own, and the caller is heard again',
+    'with %i is made again at once, with a stream of its own, and the agent hears the caller again',
     async (code) => {
       const { bot, asked, talk, frames } = openStream();
       await talk();
@@ -251,7 +251,7 @@ describe('a connection that breaks in a call', () => {
     },
   );
 
-  it('loses neither the marks that were due meanwhile nor the keys: they follow the next start, in order', async () => {
+  it('loses neither the marks due in the meantime nor digits: they follow the next start, in order', async () => {
     const { agent, bot, talk, frames } = openStream();
     await talk();
     bot.says({ event: 'media', media: { payload: Buffer.alloc(3 * 160).toString('base64') } });
@@ -267,7 +267,7 @@ describe('a connection that breaks in a call', () => {
     expect(bot.of('mark').map(({ mark }) => mark)).toEqual([{ name: 'one' }, { name: 'two' }]);
   });
 
-  it('is tried again and again, and is lost when the grace is over', async () => {
+  it('is retried, and is lost when the grace period is over', async () => {
     const { bot, asked, clock, talk, frames } = openStream();
     await talk();
     bot.events.onClosed(1_006);
@@ -281,7 +281,7 @@ describe('a connection that breaks in a call', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('that breaks again and again is tried at the pace of one that cannot be made, and is lost when the grace is over', async () => {
+  it('that breaks again and again is retried with backoff, and is lost when the grace period is over', async () => {
     const { bot, asked, clock, talk, frames } = openStream();
     await talk();
     const brokenMs = clock.nowMs();
@@ -300,7 +300,7 @@ describe('a connection that breaks in a call', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('that is made in the last moment of the grace is kept; it must last for two seconds', async () => {
+  it('that opens at the end of the grace period is kept, but must last for two seconds', async () => {
     const late = openStream({ limits: { connectTimeoutMs: 20_000 } });
     await late.talk();
     late.bot.events.onClosed(1_006);
@@ -321,7 +321,7 @@ describe('a connection that breaks in a call', () => {
     expect(bot.attempts).toHaveLength(3);
   });
 
-  it('is asked each ping interval while the call is on hold; a hang-up takes effect then too, and times follow the clock', async () => {
+  it('gets a ping each interval while the call is on hold; a hang-up takes effect then too, and times follow the clock', async () => {
     const { agent, bot, asked, clock, talk, frames } = openStream();
     await talk();
     frames(50, true);
@@ -355,7 +355,7 @@ describe('a connection that breaks in a call', () => {
     expect(asked).toEqual([]);
   });
 
-  it('is not made again when the call ends meanwhile', async () => {
+  it('is not made again when the call ends in the meantime', async () => {
     const { agent, bot, asked, clock, talk } = openStream();
     await talk();
     bot.events.onClosed(1_006);
@@ -365,7 +365,7 @@ describe('a connection that breaks in a call', () => {
     expect([bot.attempts.length, asked, clock.pendingTimers]).toEqual([2, [], 0]);
   });
 
-  it('is the end at once where the grace is 0', async () => {
+  it('ends the call at once when the grace period is 0', async () => {
     const { bot, asked, talk } = openStream({ limits: { reconnectGraceMs: 0 } });
     await talk();
     bot.events.onClosed(1_006);
@@ -374,8 +374,8 @@ describe('a connection that breaks in a call', () => {
   });
 });
 
-describe('what the call is told of the connection', () => {
-  it('is where it was dialled without the query, what came of it and after how long, close codes, redials and messages ignored', async () => {
+describe('the notes of a call on its connection to an agent', () => {
+  it('have the URL without its query, the outcome and its duration, close codes, redials and counts of messages', async () => {
     const { agent, bot, clock, notes, talk } = openStream({ settings: { url: 'wss://bot.example.com/stream?key=secret' } });
     await talk();
     for (let message = 0; message < 7; message += 1) bot.events.onText('{"event":"mark"}');
@@ -399,8 +399,8 @@ describe('what the call is told of the connection', () => {
   });
 });
 
-describe('bounds', () => {
-  it('a slow agent loses the oldest audio beyond 1.5 s of the 2 s that may be unread, and is told when it asked for that', async () => {
+describe('the buffers of a stream', () => {
+  it('lose the oldest audio of a slow agent beyond 1.5 s of the 2 s that may be unread, which it gets reported on request', async () => {
     const { bot, talk, frames } = openStream();
     await talk();
     bot.says({ event: 'configure', configure: { drop_events: true } });
@@ -417,7 +417,7 @@ describe('bounds', () => {
     expect(bot.of('dropped')).toMatchObject([{ dropped: { track: 'inbound', milliseconds: 1_520 } }]);
   });
 
-  it('an agent that stands still has no more than 1.5 s in buffers that nobody sees, and hears what is said last when it goes on', async () => {
+  it('hold at most 1.5 s for a suspended agent, which hears the latest audio once it runs', async () => {
     const { bot, talk, frames } = openStream();
     await talk();
     bot.says({ event: 'configure', configure: { drop_events: true } });
@@ -438,7 +438,7 @@ describe('bounds', () => {
     expect(timesOf().slice(-25)).toEqual(Array.from({ length: 25 }, (_, index) => (225 + index) * 20));
   });
 
-  it('an agent that reads with a delay of a second loses nothing', async () => {
+  it('lose nothing for an agent that reads with a delay of a second', async () => {
     const { bot, clock, talk, frames } = openStream();
     await talk();
     bot.reads = false;
@@ -454,7 +454,7 @@ describe('bounds', () => {
     expect(times).toHaveLength(500);
   });
 
-  it('an agent that asks for answers and reads none is cut off, and connected again', async () => {
+  it('end the connection of an agent that asks for answers and reads none, which is connected again', async () => {
     const { bot, talk } = openStream();
     await talk();
     bot.unsentBytes = 4 * 1_024 * 1_024;
@@ -466,7 +466,7 @@ describe('bounds', () => {
     expect(bot.attempts).toHaveLength(2);
   });
 
-  it('speech beyond the cap is dropped, and the bot that did not ask sees nothing of it', async () => {
+  it('drop speech beyond the cap, which a bot that did not ask does not see', async () => {
     const { bot, talk, frames, said } = openStream({ limits: { maxQueuedSpeechMs: 100 } });
     await talk();
     bot.says(media(Buffer.alloc(8_000, 1)));
@@ -476,11 +476,11 @@ describe('bounds', () => {
   });
 });
 
-describe('raw formats', () => {
+describe('a stream in the format', () => {
   it.each([
     ['pcmu', 'PCMU', 0x12, 0x12],
     ['pcma', 'PCMA', 0x12, 0x12],
-  ] as const)('%s: binary frames of G.711 both ways, JSON for the rest', async (format, codec, sent, heard) => {
+  ] as const)('%s has binary frames of G.711 both ways, and JSON for the rest', async (format, codec, sent, heard) => {
     const { agent, bot, talk, frames, said } = openStream({ settings: { format }, codec });
     await talk();
     agent.hear(codec, 1, 0, Buffer.alloc(160, sent), 0, 160, 0);
@@ -493,7 +493,7 @@ describe('raw formats', () => {
     expect(markNames(bot)).toEqual(['m']);
   });
 
-  it('pcm16-16000: twice as many samples both ways', async () => {
+  it('pcm16-16000 has twice as many samples both ways', async () => {
     const { agent, bot, talk, frames, said } = openStream({ settings: { format: 'pcm16-16000' } });
     await talk();
     expect(bot.of('start')).toMatchObject([{ start: { mediaFormat: { encoding: 'audio/l16', sampleRate: 16_000, channels: 1 } } }]);
@@ -506,7 +506,7 @@ describe('raw formats', () => {
     expect(said[4]![100]).toBe(0x90);
   });
 
-  it('pcm16-8000: little-endian samples', async () => {
+  it('pcm16-8000 has little-endian samples', async () => {
     const { agent, bot, talk, frames, said } = openStream({ settings: { format: 'pcm16-8000' } });
     await talk();
     expect(bot.of('start')).toMatchObject([{ start: { mediaFormat: { encoding: 'audio/l16', sampleRate: 8_000, channels: 1 } } }]);
@@ -520,7 +520,7 @@ describe('raw formats', () => {
   });
 });
 
-describe('marks', () => {
+describe('the marks of a stream', () => {
   it('come back, each one, when a bot sends one with each 20 ms of a minute at once', async () => {
     const { bot, frames, notes, talk } = openStream();
     await talk();
@@ -552,7 +552,7 @@ describe('marks', () => {
 describe('a message in a binary frame', () => {
   const binary = (message: object | string): Uint8Array => Buffer.from(typeof message === 'string' ? message : JSON.stringify(message));
 
-  it.each(['twilio', 'pcmu', 'pcm16-16000'] as const)('is taken as its text would be, at an agent with the format %s', async (format) => {
+  it.each(['twilio', 'pcmu', 'pcm16-16000'] as const)('is read as its text would be, at an agent with the format %s', async (format) => {
     const { bot, frames, notes, said, talk } = openStream({ settings: { format } });
     await talk();
     bot.events.onBinary(binary(media(Buffer.alloc(160, 0x11))));
@@ -574,7 +574,7 @@ describe('a message in a binary frame', () => {
     expect(said).toEqual(frameList);
   });
 
-  it('gets the call one note when it is audio, and the format is twilio', async () => {
+  it('makes one note when it is audio, and the format is twilio', async () => {
     const { bot, frames, notes, said, talk } = openStream();
     await talk();
     for (let n = 0; n < 10; n += 1) bot.events.onBinary(Buffer.alloc(160, 0x11));
@@ -588,8 +588,8 @@ describe('a message in a binary frame', () => {
   });
 });
 
-describe('an agent that floods', () => {
-  it('is read ten thousand messages at once and a thousand a second, no more', async () => {
+describe('a flood of an agent', () => {
+  it('is read at ten thousand messages at once and a thousand a second', async () => {
     const { bot, talk, frames } = openStream();
     await talk();
     for (let i = 0; i < 12_000; i += 1) bot.says({ event: 'mark', mark: { name: String(i) } });
@@ -600,7 +600,7 @@ describe('an agent that floods', () => {
     expect(markNames(bot).length).toBeLessThanOrEqual(11_000);
   });
 
-  it('is read 2 MiB of text at once and 128 kB a second, no more', async () => {
+  it('is read at 2 MiB of text at once and 128 kB a second', async () => {
     const { bot, asked, talk, frames } = openStream();
     await talk();
     const entry = { speaker: 'agent', text: 'a'.repeat(10_000) };
@@ -616,7 +616,7 @@ describe('an agent that floods', () => {
     expect(asked.filter(({ type }) => type === 'agent-request')).toHaveLength(12);
   });
 
-  it('has five hundred of its requests passed on at once, and fifty a second', async () => {
+  it('is passed on at five hundred requests at once and fifty a second', async () => {
     const { bot, asked, talk, frames } = openStream();
     await talk();
     const ask = (count: number): number => {
@@ -631,8 +631,8 @@ describe('an agent that floods', () => {
   });
 });
 
-describe('a bug of ours', () => {
-  it('in what a message does ends that call, and throws nothing at the socket', async () => {
+describe('a bug in the effect of a message', () => {
+  it('ends that call, and throws nothing at the socket', async () => {
     const { bot, asked, talk } = openStream({ pressThrows: true });
     await talk();
     bot.says({ event: 'dtmf', dtmf: { digits: '1' } });

@@ -32,11 +32,11 @@ describe('the settings of an agent', () => {
       { pronunciation_guide: [{ word: 'AI', pronunciation: 'A I', case_sensitive: false, spaced: false }] },
     ],
     [{}, {}],
-  ])('%j', (body, settings) => {
+  ])('accept %j', (body, settings) => {
     expect(changed(body)).toEqual({ ...DEFAULT_AGENT_SETTINGS, ...settings });
   });
 
-  it('are set back by null, and texts by an empty one too', () => {
+  it('are reset by null, and strings by an empty one too', () => {
     const set = { prompt: 'x', voice: 'anna', webhook: 'https://x.example/', first_sentence: 'x', dynamic_data: { x: 1 }, pathway_id: 'p' };
     const before = { ...DEFAULT_AGENT_SETTINGS, ...set, max_duration: 5, language: 'GER', model: 'turbo' } as const;
     const nulls = Object.fromEntries(Object.keys(before).map((name) => [name, null]));
@@ -45,7 +45,7 @@ describe('the settings of an agent', () => {
     expect(changed({ ...empty, max_duration: null, language: null, model: null }, before)).toEqual(DEFAULT_AGENT_SETTINGS);
   });
 
-  it('that a pathway takes the place of are set back with it', () => {
+  it('are reset when a pathway replaces them', () => {
     const before = {
       ...DEFAULT_AGENT_SETTINGS,
       prompt: 'x',
@@ -63,13 +63,13 @@ describe('the settings of an agent', () => {
     ['an unknown language', { language: 'XXX' }],
     ['an unknown model', { model: 'best' }],
     ['a first sentence of 200 characters', { first_sentence: 'x'.repeat(200) }],
-    ['a webhook that is no address', { webhook: 'ftp://x.example/' }],
+    ['a webhook that is not an address', { webhook: 'ftp://x.example/' }],
     ['a webhook with a password', { webhook: 'https://a:b@x.example/' }],
     ['no minute', { max_duration: 0 }],
     ['more than a day', { max_duration: 1_441 }],
     ['half a minute', { max_duration: 0.5 }],
-    ['a threshold below nothing', { interruption_threshold: -1 }],
-    ['a tool that is no id', { tools: ['TL-1'] }],
+    ['a negative threshold', { interruption_threshold: -1 }],
+    ['a tool that is not an id', { tools: ['TL-1'] }],
     ['too many tools', { tools: Array.from({ length: 51 }, () => TOOL_ID) }],
     ['an analysis of numbers', { analysis_schema: { name: 1 } }],
     ['large metadata', { metadata: { x: 'x'.repeat(65_536) } }],
@@ -126,7 +126,7 @@ describe('a custom tool', () => {
     ['a long wait', { timeout: 60_001 }],
     ['an unknown field', { adress: 'x' }],
     ['an input that is a list', { input_schema: { type: 'array' } }],
-  ])('has no %s', (_what, fields) => {
+  ])('may not have %s', (_what, fields) => {
     expect(toolDefinition.safeParse({ ...TOOL, ...fields }).success).toBe(false);
   });
 });

@@ -90,14 +90,14 @@ const DETACH: [string, unknown, (string | undefined)[]][] = [
   ['a direction twice', detach(['inbound', 'inbound']), ['directions[1]']],
 ];
 
-describe('each bad field is named', () => {
-  it.each(ATTACH)('attach: %s', (_what, body, paths) => expect(pathsOf('attach', body)).toEqual(paths));
-  it.each(UPDATE)('update: %s', (_what, body, paths) => expect(pathsOf('update', body)).toEqual(paths));
-  it.each(DETACH)('detach: %s', (_what, body, paths) => expect(pathsOf('detach', body)).toEqual(paths));
+describe('the errors of a body', () => {
+  it.each(ATTACH)('name each bad field of attach: %s', (_what, body, paths) => expect(pathsOf('attach', body)).toEqual(paths));
+  it.each(UPDATE)('name each bad field of update: %s', (_what, body, paths) => expect(pathsOf('update', body)).toEqual(paths));
+  it.each(DETACH)('name each bad field of detach: %s', (_what, body, paths) => expect(pathsOf('detach', body)).toEqual(paths));
 });
 
-describe('entries', () => {
-  it('a path is dots and brackets, and a long key is cut', () => {
+describe('the entries of an error', () => {
+  it('have a path of dots and brackets, and a long key is cut', () => {
     expect(pathText(['options', 'allowed_sources', 1])).toBe('options.allowed_sources[1]');
     expect(pathText(['x'.repeat(1000)])).toHaveLength(64);
   });

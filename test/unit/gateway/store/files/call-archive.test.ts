@@ -28,7 +28,7 @@ const read = (day: string): unknown[] =>
     .map((line) => JSON.parse(line) as unknown);
 
 describe('CallArchive', () => {
-  it('writes each record as a line of its day, for nobody else to read', async () => {
+  it('writes each record as a line of its day, readable by its owner only', async () => {
     const { clock, calls } = archive(30);
     const records = Array.from({ length: 5 }, () => callOf('a', 0));
     for (const record of records.slice(0, 3)) calls.append(record);
@@ -40,7 +40,7 @@ describe('CallArchive', () => {
     expect(statSync(join(directory, 'calls', '2026-05-30.jsonl')).mode & 0o077).toBe(0);
   });
 
-  it('removes what is older than its days, and nothing else', async () => {
+  it('removes files older than its days, and nothing else', async () => {
     const { calls } = archive(2);
     mkdirSync(join(directory, 'calls'));
     for (const name of ['2026-05-28.jsonl', '2026-05-29.jsonl', 'waiting.gateway', 'notes.txt'])
@@ -50,7 +50,7 @@ describe('CallArchive', () => {
     expect(readdirSync(join(directory, 'calls')).sort()).toEqual(['2026-05-29.jsonl', '2026-05-30.jsonl', 'notes.txt', 'waiting.gateway']);
   });
 
-  it('says how many records a disk did not take, and goes on', async () => {
+  it('logs how many records the disk refused, and continues', async () => {
     const { lines, calls } = archive(2);
     writeFileSync(join(directory, 'calls'), 'a file where the directory should be');
     calls.append(callOf('a', 0));

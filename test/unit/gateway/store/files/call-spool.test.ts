@@ -39,7 +39,7 @@ async function drained(spool: CallSpool): Promise<EndedCall[]> {
 }
 
 describe('CallSpool', () => {
-  it('has its room on the disk before it is needed, and none of others', async () => {
+  it('reserves its space on the disk in advance, readable by its owner only', async () => {
     await open({ reservedBytes: RESERVED });
     const { size, blocks, mode } = statSync(file);
     expect(size).toBe(RESERVED);
@@ -47,7 +47,7 @@ describe('CallSpool', () => {
     expect(mode & 0o077).toBe(0);
   });
 
-  it('gives back what it was given, in order, beyond what was reserved and after another start', async () => {
+  it('returns what it was given, in order, beyond the reserved space and after another start', async () => {
     const calls = someCalls(40);
     const spool = await open({ reservedBytes: RESERVED });
     for (const call of calls) await spool.append(call);
@@ -55,7 +55,7 @@ describe('CallSpool', () => {
     expect(await drained(await open({ reservedBytes: RESERVED }))).toEqual(calls);
   });
 
-  it('is empty once it is drained: a later start finds only what came after that', async () => {
+  it('is empty once it is drained, and a later start finds only what came afterwards', async () => {
     const [first, ...rest] = someCalls(30);
     const spool = await open({ reservedBytes: RESERVED });
     for (const call of rest) await spool.append(call);
@@ -80,7 +80,7 @@ describe('CallSpool', () => {
     expect(await drained(spool)).toEqual(calls.slice(1));
   });
 
-  it('takes calls while it is drained', async () => {
+  it('accepts calls while it is drained', async () => {
     const [first, second] = someCalls(2);
     const spool = await open();
     await spool.append(first!);
@@ -92,7 +92,7 @@ describe('CallSpool', () => {
     expect([calls, spool.size]).toEqual([[first, second], 0]);
   });
 
-  it('writes over a line that a killed process did not end', async () => {
+  it('overwrites a line that a killed process did not end', async () => {
     const [first, second] = someCalls(2);
     const spool = await open({ reservedBytes: 0 });
     await spool.append(first!);
@@ -106,7 +106,7 @@ describe('CallSpool', () => {
     expect(await drained(await open({ reservedBytes: 0 }))).toEqual([first, second]);
   });
 
-  it('leaves a line out that is no JSON, and says so', async () => {
+  it('skips a line that is not JSON, and logs it', async () => {
     const [first, second] = someCalls(2);
     const spool = await open({ reservedBytes: 0 });
     await spool.append(first!);
@@ -121,7 +121,7 @@ describe('CallSpool', () => {
     expect(calls).toEqual([first, second]);
   });
 
-  it('refuses what is more than it may hold', async () => {
+  it('refuses what exceeds its limit', async () => {
     const [first] = someCalls(1);
     const spool = await open({ maxBytes: 100 });
     await expect(spool.append(first!)).rejects.toThrow('full');

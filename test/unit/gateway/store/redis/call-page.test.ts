@@ -4,7 +4,7 @@ import { recordMember } from '../../../../../src/gateway/ports/listing.js';
 import { MAX_SCANNED_CALLS } from '../../../../../src/gateway/ports/stores.js';
 import { callOf } from '../store-contract.js';
 
-it('one request looks at so many records and no more, and the next one goes on behind them', async () => {
+it('one request reads a bounded number of records, and the next one continues behind them', async () => {
   const calls = Array.from({ length: 2_500 }, (_, index) => callOf('o', index, { reason: index === 0 ? 'BAD_SDP' : 'CALLER_HANGUP' }));
   const index = calls.map((record) => ({ member: recordMember(record.started_at, record.call_id), record, bytes: 1 })).reverse();
   let read = 0;

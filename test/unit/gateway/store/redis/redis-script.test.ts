@@ -6,8 +6,8 @@ import { RedisScript } from '../../../../../src/gateway/store/redis/redis.js';
 const FOLDER = join(import.meta.dirname, '../../../../../src/gateway/store/redis');
 const read = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
 
-describe('a script', () => {
-  it('gets the time from one function alone', () => {
+describe('a Redis script', () => {
+  it('reads the time through one function alone', () => {
     const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' });
     expect(files.filter((file) => file.endsWith('.lua') && read(file).includes("'TIME'"))).toEqual(['now-ms.lua']);
   });

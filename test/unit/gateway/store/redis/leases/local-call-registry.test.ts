@@ -25,7 +25,7 @@ describe('LocalCallRegistry', () => {
     expect([...own.all.keys()]).toEqual(['b']);
   });
 
-  it('counts the calls of the last second, no more than the limit looks at, and forgets what is quiet', () => {
+  it('counts the calls of the last second, no more than the limit needs, and forgets idle numbers', () => {
     const clock = new VirtualClock();
     const own = new LocalCallRegistry(clock);
     for (const id of ['a', 'b', 'c']) {
@@ -41,7 +41,7 @@ describe('LocalCallRegistry', () => {
     expect([own.size, clock.pendingTimers]).toEqual([0, 0]);
   });
 
-  it('a call that was refused after it was counted is none of the last second', () => {
+  it('removes a call that was refused after it was counted from the last second', () => {
     const own = new LocalCallRegistry(new VirtualClock());
     own.add(begun('a'), RATED);
     own.add(begun('b'), RATED);

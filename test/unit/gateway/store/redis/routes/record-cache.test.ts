@@ -4,7 +4,7 @@ import { RecordCache } from '../../../../../../src/gateway/store/redis/routes/ro
 const org = (name: string): string => JSON.stringify({ org_id: 'o', name });
 
 describe('RecordCache', () => {
-  it('decodes a text once, a changed one anew, and forgets what was not read for long', () => {
+  it('decodes a text once, a changed one again, and drops what was not read for long', () => {
     const records = new RecordCache(2);
     const first = records.decode('org', org('one'));
     expect(first).toMatchObject({ name: 'one', allowed_sources: [] });
@@ -14,7 +14,7 @@ describe('RecordCache', () => {
     expect(records.decode('org', org('one'))).not.toBe(first);
   });
 
-  it('keeps kinds apart, has nothing for nothing, and does not keep what cannot be read', () => {
+  it('keeps kinds apart, returns null for null, and keeps nothing that cannot be read', () => {
     const records = new RecordCache(2);
     expect(records.decode('agent', null)).toBeNull();
     expect(records.decode('agent', org('one'))).not.toEqual(records.decode('org', org('one')));

@@ -31,7 +31,7 @@ describe('RouteCache', () => {
   }
   const known = (remembered: RouteCache) => [NUMBER, OTHER].map((number) => remembered.get(number) !== undefined);
 
-  it('gives back the route that was kept, and what to ask for next', () => {
+  it('returns the route that was kept, and what to read next', () => {
     const kept = remembering().get(NUMBER);
     expect(kept).toMatchObject({ orgId: 'o', agentId: 'a', atMs: 7 });
     expect(kept === undefined || routeOf(kept.texts, new RecordCache(10))).toEqual(WITH_AGENT);
@@ -42,13 +42,13 @@ describe('RouteCache', () => {
     ['its agent', agentKey('a'), [false, true]],
     ['its organization', orgKey('o'), [false, false]],
     ['something else', agentKey('b'), [true, true]],
-  ])('forgets what a change of %s makes untrue', (_what, key, left) => {
+  ])('drops what a change of %s outdates', (_what, key, left) => {
     const remembered = remembering();
     remembered.onChange(key);
     expect(known(remembered)).toEqual(left);
   });
 
-  it.each([numberKey(NUMBER), agentKey('a'), orgKey('o')])('a look-up that a change of %s overtook puts nothing back', (key) => {
+  it.each([numberKey(NUMBER), agentKey('a'), orgKey('o')])('keeps nothing of a look-up that a change of %s overtook', (key) => {
     const remembered = new RouteCache(10);
     const watch = remembered.watch();
     remembered.onChange(key);

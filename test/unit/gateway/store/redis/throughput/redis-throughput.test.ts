@@ -19,7 +19,7 @@ describe('the throughput in Redis', () => {
   const throughput = new RedisThroughput(redis, redis, clock);
   const written = () => pipelines.splice(0).map((commands) => commands.map(([name, , field, calls]) => [name, field, calls]));
 
-  it('adds what a second brought in one pipeline, and asks for nothing while nothing happens', async () => {
+  it('adds the counts of a second in one pipeline, and sends nothing while nothing happens', async () => {
     for (let call = 0; call < 3; call += 1) throughput.count('org', 'begun');
     throughput.count('org', 'refused');
     expect(written()).toEqual([]);
@@ -35,7 +35,7 @@ describe('the throughput in Redis', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('keeps what it could not write until Redis is back, but not longer than anybody asks for it', async () => {
+  it('keeps what it could not write until Redis is back, but no longer than any query covers', async () => {
     isAway = true;
     throughput.count('org', 'ended');
     await clock.advanceAsync(1_000);
