@@ -50,7 +50,7 @@ describe('/v2/batches', () => {
     await api.stores.batches.create({ orgId: newUuid(), name: 'x' });
     expect((await api.get('/v2/batches')).body).toEqual({
       status: 'success',
-      data: [{ ...batch, state: null, plan: null, counts: null }],
+      data: [{ ...batch, state: null, plan: null, counts: null, preview: null }],
       errors: null,
     });
   });
