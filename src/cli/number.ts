@@ -285,5 +285,6 @@ function optionsOf(flags: RoutingFlags, before: Partial<Options> = {}): Partial<
 }
 
 function agentText({ inbound }: SipRecord): string {
-  return inbound === null ? '-' : (inbound.agent_id ?? 'default agent');
+  if (inbound === null) return '-';
+  return inbound.options.voice_url ?? inbound.agent_id ?? 'default agent';
 }

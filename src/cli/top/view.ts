@@ -66,7 +66,8 @@ function outcomes(now: Samples, before: Samples | null, seconds: number) {
       return { reason, fault, kind, count, perS: seconds === 0 ? 0 : Math.max(0, count - (earlier?.get(reason) ?? 0)) / seconds };
     });
   });
-  return all.sort((a, b) => b.count - a.count);
+  // The gateway exports every reason from its start, most of them with 0.
+  return all.filter(({ count }) => count > 0).sort((a, b) => b.count - a.count);
 }
 
 /** A caller who hangs up is none. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { parseJson } from '../../lib/bounded-json.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import type { RefusedRow } from '../model/batch-preview.js';
+import { canonicalJson } from './idempotency.js';
 import { readCsv, type GivenNumber, type ReadCsv } from './batch-numbers.js';
 import type { ApiErrorEntry } from './schemas/api-error.js';
 import { batchNumbers } from './schemas/batch-numbers-api.js';
@@ -89,7 +90,7 @@ function readOf(fields: string | null, { numbers: given, unreadable }: ReadCsv):
   };
   for (const one of given) {
     const written = JSON.stringify(one);
-    hash.update(written);
+    hash.update(one.metadata === undefined ? written : canonicalJson(one));
     waiting.push(written);
     characters += written.length;
     if (waiting.length === ROWS_AT_ONCE || characters >= CHARACTERS_AT_ONCE) write();

@@ -119,6 +119,9 @@ export async function createApiServer(deps: ApiDeps, options: ApiOptions): Promi
     request.arrivedAtMs = deps.clock.nowMs();
     reply.header('x-request-id', request.id);
     await limits.beforeAuth.call(app, request, reply);
+    // `/v1/agents/` is no agent without an id; the files of the console have any path.
+    const { '*': _file, ...ids } = request.params as Readonly<Record<string, string>>;
+    if (Object.values(ids).includes('')) throw new ApiFailure('NOT_FOUND', 'No such route: a part of the path is empty');
   });
   app.addHook('onResponse', (request, reply, done) => {
     report(deps, request, reply);

@@ -192,6 +192,12 @@ describe('trunkline number', () => {
     await run('number', 'list');
     expect(printed[0]).toMatch(/^NUMBER +ID +INBOUND +OUTBOUND +CHANGED$/);
     expect(printed[1]).toMatch(/^\+15551234567 +IN-\S+ +default agent +- +\S+Z$/);
+    await run('number', 'attach', '+15551234568', '--voice-url', 'https://app.example.com/voice');
+    printed = [];
+    await run('number', 'list');
+    expect(printed.at(-1)).toContain('https://app.example.com/voice');
+    await run('number', 'detach', '+15551234568');
+    printed = [];
     await run('number', 'list', '--json', '--skip', '1');
     expect(printed.at(-1)).toBe('[]');
     await run('number', 'show', '15551234567', '--json');

@@ -33,6 +33,7 @@ const NOW = scrape(102, [
   'trunkline_relay_up{node="10.0.0.2:2223",process="gateway"} 0',
   'trunkline_media_packets_received_total{worker="1",process="gateway"} 1970',
   'trunkline_media_packets_lost_total{worker="1",process="gateway"} 30',
+  'trunkline_calls_ended_total{reason="AGENT_LOST",fault="agent",process="gateway"} 0',
   'trunkline_redis_up{process="gateway"} 1',
   'trunkline_taking_calls{process="gateway"} 1',
 ]);

@@ -125,8 +125,10 @@ interface TableProps {
 
 function NumberTable({ numbers, agents, isSearch, onOpen }: TableProps): JSX.Element {
   if (numbers.length === 0) return <p class="card empty">{isSearch ? 'This number is not attached.' : 'No numbers yet.'}</p>;
-  const nameOf = (id: string | null): string =>
-    id === null ? "the operator's default agent" : (agents.find(({ agent_id: one }) => one === id)?.name ?? id);
+  const answers = ({ agent_id: id, options }: NonNullable<NumberConfiguration['inbound']>): string => {
+    if (options.voice_url !== undefined) return options.voice_url;
+    return id === null ? "the operator's default agent" : (agents.find(({ agent_id: one }) => one === id)?.name ?? id);
+  };
   return (
     <ul class="cards" aria-label="Numbers">
       {numbers.map((number) => (
@@ -137,7 +139,7 @@ function NumberTable({ numbers, agents, isSearch, onOpen }: TableProps): JSX.Ele
             <p>
               {number.inbound === null
                 ? 'Not attached inbound.'
-                : `Inbound to ${nameOf(number.inbound.agent_id)}. ${limitsOf(number.inbound)}`}
+                : `Inbound to ${answers(number.inbound)}. ${limitsOf(number.inbound)}`}
               {number.outbound !== null && ` Outbound by ${number.outbound.sip_endpoint}${trunkStateText(number.outbound)}.`}
             </p>
           </div>

@@ -97,9 +97,9 @@ export function agentRoutes(app: ZodApp, { stores, reads, agentPolicy: policy, c
     },
     handler: async (request) => {
       const { limit, before } = request.query;
-      const query = { limit: Number(limit ?? DEFAULT_PAGE_LIMIT), ...beforeOf(before) };
+      const query = { limit: Number(limit ?? DEFAULT_PAGE_LIMIT), ...beforeOf('agents', before) };
       const { records, next } = await reads.agents(scopeOf(request), query);
-      return { status: 'success' as const, agents: records.map(shownAgent), next: nextOf(next) };
+      return { status: 'success' as const, agents: records.map(shownAgent), next: nextOf('agents', next) };
     },
   });
 

@@ -152,7 +152,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
         body: newBatchBody(agentPolicy),
         response: { 200: dataAnswer('The batch', createdBatchSchema, exampleOf(createdBatchSchema)) },
       },
-      handler: async (request) => {
+      handler: async (request, reply) => {
         const { orgId } = identityOf(request);
         const { body } = request;
         const { from } = body;
@@ -167,11 +167,11 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
         const key = idempotencyKeyOf(request);
         const digest = digestOf({ ...body, numbers: numbersDigest, csv: null });
         const known = key === null ? null : await stores.placements.find(orgId, key);
-        if (known !== null) return success(await created(orgId, madeBefore(known, digest)));
+        if (known !== null) return success(await created(orgId, madeBefore(known, digest, reply)));
         await refuseTooMany(orgId, count);
         const batchId = newUuid();
         const claimed = key === null ? null : await stores.placements.claim(orgId, { key, digest, callId: batchId });
-        if (claimed !== null) return success(await created(orgId, madeBefore(claimed, digest)));
+        if (claimed !== null) return success(await created(orgId, madeBefore(claimed, digest, reply)));
         const keep = key === null ? () => Promise.resolve(true) : () => stores.placements.keep(orgId, { key, callId: batchId });
         const { name, start } = body;
         const given = { given: givenIn(rows ?? []), count, unreadable };

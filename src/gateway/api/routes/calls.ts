@@ -65,7 +65,7 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
       const { state = 'ended' } = request.query;
       const scope = scopeOf(request);
       const { calls, next } = await (state === 'ended' ? listEnded(scope, query) : listLive(scope, query, state));
-      return { status: 'success' as const, calls, next: nextOf(next) };
+      return { status: 'success' as const, calls, next: nextOf('calls', next) };
     },
   });
 
@@ -172,7 +172,7 @@ function queryOf(query: CallsQuery): CallQuery {
   const to = query.phone_number === undefined ? undefined : parseE164(query.phone_number);
   return {
     limit: Number(query.limit ?? DEFAULT_PAGE_LIMIT),
-    ...beforeOf(query.before),
+    ...beforeOf('calls', query.before),
     ...(to === undefined ? {} : { to }),
     ...(query.from === undefined ? {} : { from: query.from }),
     ...(query.reason === undefined ? {} : { reason: query.reason }),

@@ -38,7 +38,7 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
         ),
       },
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { orgId, org } = identityOf(request);
       const { body } = request;
       const [to, from] = [numberOf(body.phone_number), numberOf(body.from)];
@@ -56,12 +56,12 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
       ];
       if (bad.length > 0 || number === null || trunk === null) throw validationFailure(bad);
       const wanted = { digest: digestOf(body), callId: newUuid() };
-      if (known !== null) return answered(to, madeBefore(known, wanted.digest));
+      if (known !== null) return answered(to, madeBefore(known, wanted.digest, reply));
       const refusal = placeCall.refusal({ org, number, to });
       if (refusal !== null) throw refused(refusal.code, refusal.message);
       if (listed.has(to)) throw refused('DIAL_NOT_ALLOWED', `Not dialled: ${to} is on the do-not-call list`);
       const claimed = key === null ? null : await stores.placements.claim(orgId, { key, ...wanted });
-      if (claimed !== null) return answered(to, madeBefore(claimed, wanted.digest));
+      if (claimed !== null) return answered(to, madeBefore(claimed, wanted.digest, reply));
       const { callId } = wanted;
       const { ring_timeout: ringTimeoutS, detect_answerer: detectAnswerer } = body;
       const placed = placeCall.place({

@@ -46,16 +46,16 @@ export function toolRoutes(app: ZodApp, { stores, reads, runner, clock, note }: 
     },
     handler: async (request, reply) => {
       const { limit, before } = request.query;
-      const query = { ...(limit === undefined ? {} : { limit: Number(limit) }), ...beforeOf(before) };
+      const query = { ...(limit === undefined ? {} : { limit: Number(limit) }), ...beforeOf('tools', before) };
       const scope = scopeOf(request);
       const { records, next } = await reads.tools(scope, query);
       if (isOperator(request))
         return {
           status: 'success' as const,
           tools: records.map((tool) => ({ ...shownToolRecord(tool), org_id: tool.org_id })),
-          next: nextOf(next),
+          next: nextOf('tools', next),
         };
-      if (limit !== undefined) return { status: 'success' as const, tools: records.map(shownToolRecord), next: nextOf(next) };
+      if (limit !== undefined) return { status: 'success' as const, tools: records.map(shownToolRecord), next: nextOf('tools', next) };
       // A request for all of them gets exactly what §4.7 of the interface lists. It may be long, so it is written in steps.
       return reply.type('application/json; charset=utf-8').send((await allTools(records)) as never);
     },

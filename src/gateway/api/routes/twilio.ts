@@ -201,19 +201,19 @@ async function callsOf(
   if (list === 'L') {
     const page = await reads.liveCalls(orgId, { ...filter, ...before, limit: size });
     calls.push(...page.calls.map(liveCallSeen).filter(is));
-    if (page.next !== null) return { calls, next: `L${cursorOf(page.next)}` };
+    if (page.next !== null) return { calls, next: `L${cursorOf('calls', page.next)}` };
     if (calls.length === size) return { calls, next: 'E' };
   }
   const page = await reads.calls(orgId, { ...filter, ...(list === 'E' ? before : {}), limit: size - calls.length });
   calls.push(...page.calls.map(endedCallSeen).filter(is));
-  return { calls, next: page.next === null ? null : `E${cursorOf(page.next)}` };
+  return { calls, next: page.next === null ? null : `E${cursorOf('calls', page.next)}` };
 }
 
 function readToken(token: string | undefined): { readonly list: 'L' | 'E'; readonly before: { readonly before?: string } } {
   if (token === undefined) return { list: 'L', before: {} };
   const list = token.startsWith('E') ? 'E' : 'L';
   if (token === 'E') return { list, before: {} };
-  const member = memberOf(token.slice(1));
+  const member = memberOf('calls', token.slice(1));
   if (member === null) throw new TwilioFailure(400, TWILIO_CODES.badRequest, 'PageToken is not from a next_page_uri');
   return { list, before: { before: member } };
 }

@@ -57,9 +57,9 @@ export function webhookRoutes(app: ZodApp, { stores: { outbox }, reads, note }: 
     },
     handler: async (request) => {
       const { limit, before } = request.query;
-      const from = beforeOf(before).before ?? null;
+      const from = beforeOf('dead-letters', before).before ?? null;
       const { letters, next } = await reads.deadLetters(scopeOf(request), Number(limit ?? DEFAULT_PAGE_LIMIT), from);
-      return { status: 'success' as const, dead_letters: letters.map(shownLetter), next: nextOf(next) };
+      return { status: 'success' as const, dead_letters: letters.map(shownLetter), next: nextOf('dead-letters', next) };
     },
   });
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
-/** `<time in ms, 15 digits>:<id>` in base64url. */
-export const EXAMPLE_CURSOR = 'MDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg';
+/** The list, a space, and `<time in ms, 15 digits>:<id>`, in base64url. */
+export const EXAMPLE_CURSOR = 'Y2FsbHMgMDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg';
 
 export const DEFAULT_PAGE_LIMIT = 50;
 

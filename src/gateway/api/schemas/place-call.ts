@@ -52,7 +52,8 @@ export const IDEMPOTENCY_HEADERS = z.looseObject({
     .regex(IDEMPOTENCY_KEY, 'must be 1 to 255 printable characters without spaces')
     .optional()
     .meta({
-      description: 'Within a day, a request with the same key and body does nothing and gets the same answer',
+      description:
+        'Within a day, a request with the same key and body does nothing and gets the same answer, with `Idempotent-Replayed: true`. The order of fields does not matter',
       examples: ['order-1047'],
     }),
 });

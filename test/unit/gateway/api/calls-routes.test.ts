@@ -1,3 +1,4 @@
+import { cursorOf } from '../../../../src/gateway/api/cursor.js';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CallRecord } from '../../../../src/gateway/model/call-record.js';
 import type { TraceEntry } from '../../../../src/gateway/model/call-trace.js';
@@ -74,6 +75,8 @@ describe('/v1/calls', () => {
 
   it.each([
     ['limit=0', 'limit'],
+    ['limit=1&limit=2', 'limit'],
+    [`before=${cursorOf('agents', '001767225600000:153ee546-05b9-4d95-bd6d-f899f082d48b')}`, 'before'],
     ['limit=501', 'limit'],
     ['phone_number=12', 'phone_number'],
     ['reason=BAD', 'reason'],

@@ -140,6 +140,25 @@ describe('POST /v2/batches with numbers', () => {
     const key = { 'idempotency-key': 'march' };
     const [one, other] = [await post({ numbers: ['+4930123456', '12'] }, key), await post({ numbers: ['+4930123456', '12'] }, key)];
     expect(other.made).toEqual(one.made);
+    const send = (fields: object) =>
+      api.send({
+        method: 'POST',
+        url: '/v2/batches',
+        headers: { authorization: api.key, 'content-type': 'application/json', 'idempotency-key': 'order' },
+        payload: JSON.stringify(fields),
+      });
+    const first = await send({
+      name: 'March',
+      from: FROM,
+      numbers: [{ phone_number: '+4930123456', metadata: { a: 1, b: { c: 1, d: 2 } } }],
+    });
+    const again = await send({
+      from: FROM,
+      numbers: [{ metadata: { b: { d: 2, c: 1 }, a: 1 }, phone_number: '+4930123456' }],
+      name: 'March',
+    });
+    expect([again.status, again.body.data, again.headers['idempotent-replayed']]).toEqual([200, first.body.data, 'true']);
+    expect(first.headers['idempotent-replayed']).toBeUndefined();
     expect(await post({ numbers: ['+4930123457'] }, key)).toMatchObject({ status: 409, errors: [{ error: 'IDEMPOTENCY_KEY_REUSED' }] });
   });
 

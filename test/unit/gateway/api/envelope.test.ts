@@ -291,3 +291,12 @@ describe('the health routes', () => {
     expect((await api.send({ method: 'GET', url: '/readyz' })).status).toBe(503);
   });
 });
+
+it.each(['/v1/agents/', '/v1/calls/', '/v1/tools//invoke', '/v2/batches//logs'])(
+  '%s names no record: there is no such route',
+  async (path) => {
+    const api = await openApi();
+    const { status, failure } = await (path.endsWith('invoke') ? api.post(path, {}) : api.get(path));
+    expect([status, failure.message]).toEqual([404, expect.stringMatching(/^No such route/)]);
+  },
+);
