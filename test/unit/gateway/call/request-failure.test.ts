@@ -24,6 +24,12 @@ describe('a request of ours within the dialog', () => {
     expect(requestFailure('BYE', null, { status: 503, unanswered })).toBe(`BYE: ${unanswered}`);
   });
 
+  it('of a dialog that the SIP server has ended already did not fail if it is a BYE', () => {
+    const ended = new Error('Server error: unable to find dialog for dialog id provided');
+    expect(requestFailure('BYE', ended, undefined)).toBeNull();
+    expect(requestFailure('REFER', ended, undefined)).toMatch(/^REFER: Server error/);
+  });
+
   it('that was not sent', () => {
     expect(requestFailure('BYE', new Error('no route'), undefined)).toBe('BYE: no route');
   });
