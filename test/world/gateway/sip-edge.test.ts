@@ -89,6 +89,14 @@ describe('what stands in the way of a first call', () => {
     expect(await gateway.record(id)).toMatchObject({ reason: 'API_STOPPED' });
   });
 
+  it('a Call-ID of 1,000 characters and a header of 11,000 bytes make a call that can be ended', async () => {
+    const callId = 'c'.repeat(1_000);
+    peer.send([...requestLines('INVITE', callId), `X-Long: ${'x'.repeat(11_000)}`], offerSdp());
+    const ok = await finalOf(callId);
+    expect(ok.status).toBe(200);
+    await hangUp(callId, ok);
+  });
+
   it('[3261 §8.2.2.2] the same INVITE by another way gets 482, and the first one its call', async () => {
     const callId = 'merged@carrier';
     peer.send(requestLines('INVITE', callId), offerSdp());
