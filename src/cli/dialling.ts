@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import type { Dialling, DialLimits } from '../gateway/model/dialling.js';
+import { unsetLimits, type Dialling, type DialLimits } from '../gateway/model/dialling.js';
 import { E164_FORM, parseE164, type E164 } from '../gateway/model/e164.js';
 import type { OrgRecord } from '../gateway/model/records.js';
 import type { OrgChange, Stores } from '../gateway/ports/stores.js';
@@ -120,7 +120,9 @@ function diallingLine({ name, dialling }: OrgRecord): string {
   const listed = Object.entries(prices).map(([prefix, price]) => `${prefix} ${price === null ? 'never' : String(price)}`);
   const from = callers.length === 0 ? 'no number' : callers.join(', ');
   const limits = `${String(rate)} calls a second, ${String(calls)} at once, ${String(daily)} a day, cost of a day ${String(cost)}${trunkLine(ofTrunk)}`;
-  return `"${name}": calls from ${from} to ${listed.length === 0 ? 'no prefix' : listed.join(', ')}; ${limits}`;
+  const missing = unsetLimits(dialling).map((limit) => `--${limit.replaceAll('_', '-')}`);
+  const lack = missing.length === 0 ? '' : `; places no calls until ${missing.join(', ')} is set`;
+  return `"${name}": calls from ${from} to ${listed.length === 0 ? 'no prefix' : listed.join(', ')}; ${limits}${lack}`;
 }
 
 function trunkLine(limits: Partial<DialLimits> = {}): string {

@@ -64,6 +64,8 @@ export interface DialogOwner {
   readonly dialledId: string | null;
   /** Our INVITE went out: the id of its dialog has to survive us. */
   onDialled(): void;
+  /** The peer said why it refused or ended the call. */
+  onCause(q850: number): void;
   /** A request of ours failed: one within the dialog, or an INVITE that nobody answered. */
   onSignallingError(text: string): void;
   /** Another host has the call. */
@@ -189,7 +191,8 @@ export class CallDialog {
         this.#refresh?.settled(sessionExpiresOf(response), response.get('Allow'), true);
         this.owner.dispatch({ type: 'dial-answered', sdp: answer });
       },
-      onRefused: (status: number, unanswered: string | null) => {
+      onRefused: (status: number, unanswered: string | null, reason?: string) => {
+        this.#noteCause(reason);
         if (unanswered !== null) this.owner.onSignallingError(`INVITE: ${unanswered}`);
         this.owner.dispatch({ type: 'dial-refused', status, isLocal: unanswered !== null });
       },
@@ -421,8 +424,14 @@ export class CallDialog {
         this.trace.sip('out', request.msg.raw, 'BYE');
         this.trace.add('gateway', null, `the SIP server sent BYE: ${reason}`);
       }
+      if (request.source !== 'application') this.#noteCause(request.get('Reason'));
       this.owner.dispatch({ type: 'bye', reason: byeReason(reason) });
     });
+  }
+
+  #noteCause(reason: string | undefined): void {
+    const cause = q850CauseOf(reason);
+    if (cause !== null) this.owner.onCause(cause);
   }
 
   /** False: drachtio-srf answers it. */
@@ -557,6 +566,12 @@ function reofferOf(request: SrfRequest): ReturnType<typeof readReoffer> {
     contentEncoding: request.get('Content-Encoding') ?? request.get('e'),
     body: request.body,
   });
+}
+
+/** @param reason a Reason header, of several protocols perhaps (RFC 3326) */
+export function q850CauseOf(reason: string | undefined): number | null {
+  const cause = /(?:^|,)\s*Q\.850\s*;(?:[^,"]|"[^"]*")*?\bcause\s*=\s*(\d{1,3})(?!\d)/i.exec(reason ?? '')?.[1];
+  return cause === undefined ? null : Number(cause);
 }
 
 /** drachtio-srf gives the text of the Reason header of a BYE that the SIP server sent by itself. */

@@ -57,6 +57,8 @@ export interface CallProgress {
   readonly agentError: string | null;
   /** The request of ours within the dialog that failed last. */
   readonly signallingError: string | null;
+  /** The Q.850 cause that the peer gave last. */
+  readonly q850Cause?: number;
   /** What the reason of a refusal does not say by itself. */
   readonly reasonDetail: string | null;
   /** Status callbacks that went out. */
@@ -167,6 +169,7 @@ export function callRecord(
     analysis_rejected: notes.rejected,
     agent_error: progress.agentError,
     signalling_error: progress.signallingError,
+    q850_cause: progress.q850Cause ?? null,
     answered_by: progress.answeredBy,
     legs: progress.legs.map((leg) => legOf(leg, end.atMs)),
     stale_route: state.isStale,
@@ -276,7 +279,22 @@ export function completionOf(record: CallRecord, agent: AgentRecord | null): Com
   const { call_id, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality, legs } = record;
   const placed = record.direction === 'outbound' ? { direction: record.direction, answered_by: record.answered_by } : {};
   const transferred = legs.length === 0 ? {} : { legs };
-  const told = { call_id, ...placed, ...transferred, transcript, analysis, from, to, reason, started_at, answered_at, ended_at, quality };
+  const cause = record.q850_cause === null ? {} : { q850_cause: record.q850_cause };
+  const told = {
+    call_id,
+    ...placed,
+    ...cause,
+    ...transferred,
+    transcript,
+    analysis,
+    from,
+    to,
+    reason,
+    started_at,
+    answered_at,
+    ended_at,
+    quality,
+  };
   return { url, payload: { ...told, metadata: agent.metadata }, analysisSchema };
 }
 

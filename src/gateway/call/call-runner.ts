@@ -11,7 +11,7 @@ import { Scope } from '../../lib/scope.js';
 import { NamedTimers } from '../../lib/timers.js';
 import { CallAgent } from './call-agent.js';
 import { AgentRequests, tracedTools } from './agent-requests.js';
-import { CallDialog, type OpenInvite, type OwnSide } from './call-dialog.js';
+import { CallDialog, q850CauseOf, type OpenInvite, type OwnSide } from './call-dialog.js';
 import { CallMedia, relayLost } from './call-media.js';
 import { beginningOf, type CallOrigin, type CallProgress, NO_PROGRESS, snapshotCall, type StoredCall } from './call-record.js';
 import { failureOf } from './step-failure.js';
@@ -19,7 +19,7 @@ import { CallTrace, answerSummary, eventSummary, legSummary, sipWatch } from './
 import { HELD_PING_MS, isUnwatched } from './agent-side.js';
 import { CallLegs, isTransfer, transferEvent } from './call-legs.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
-import { trunkCredentials } from './trunk-authorization.js';
+import { headerValues, trunkCredentials } from './trunk-authorization.js';
 import { trunkHeaders } from './trunk-tls.js';
 import { isJoined, isPlacing, type CallEffect, type CallEvent, type CallState, type CallTimer } from './state.js';
 import type { InfoDigit } from './info-digit.js';
@@ -104,6 +104,7 @@ export class CallRunner {
         this.#progress = { ...this.#progress, signallingError };
         this.#keep();
       },
+      onCause: (q850Cause: number) => (this.#progress = { ...this.#progress, q850Cause }),
       onDialled: () => this.#keep(),
       onTaken: () => this.#drop(),
       dialledId: placed?.target.dialogId ?? null,
@@ -143,6 +144,7 @@ export class CallRunner {
     runner.#trace.received(open.request, open.response);
     open.request.on('cancel', (cancel) => {
       runner.#trace.sip('in', cancel?.raw, 'CANCEL');
+      runner.#noteCancelled(cancel?.raw);
       // The SIP server answers both (RFC 3261 §9.2) and reports neither.
       runner.#trace.sip('out', undefined, 'SIP/2.0 200 OK, to the CANCEL');
       runner.#trace.sip('out', undefined, 'SIP/2.0 487 Request Terminated');
@@ -496,6 +498,11 @@ export class CallRunner {
     if (this.placed === null) throw new Error('only a call that we place needs permission');
     this.#scope.defer('dial', () => this.#uncount());
     return permission(this.placed, this.services, this.#log);
+  }
+
+  #noteCancelled(cancel: string | undefined): void {
+    const q850Cause = q850CauseOf(headerValues(cancel ?? '', 'reason').join(','));
+    if (q850Cause !== null) this.#progress = { ...this.#progress, q850Cause };
   }
 
   /** When a call that we place rang, and was answered. */

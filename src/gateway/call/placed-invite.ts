@@ -37,8 +37,11 @@ export interface PlacedInviteOwner {
   /** A provisional response above 100. @param sdp of its dialog, '' without one */
   onProceeding(status: number, sdp: string): void;
   onAnswered(dialog: SrfDialog, sdp: string, response: InviteResponse): void;
-  /** @param unanswered why there is no response: the status is the SIP server's own, or ours; `null`: it is the trunk's */
-  onRefused(status: number, unanswered: string | null): void;
+  /**
+   * @param unanswered why there is no response: the status is the SIP server's own, or ours; `null`: it is the trunk's
+   * @param reason its Reason header
+   */
+  onRefused(status: number, unanswered: string | null, reason?: string): void;
   /** Sends a request in the early dialog, and answers its challenges. */
   request(dialogId: string, request: RequestInDialog, onAnswer: Parameters<SrfApp['request']>[2]): void;
   readonly onUpdate: SrfHandler;
@@ -152,7 +155,7 @@ export class PlacedInvite {
     if (status < 300) return this.#onSuccess(response);
     if (!this.#isCancelled && this.#sendsAgain(response)) return;
     this.#settled();
-    this.owner.onRefused(status, unanswered);
+    this.owner.onRefused(status, unanswered, response.get('Reason'));
   }
 
   #onProvisional(response: InviteResponse): void {

@@ -16,6 +16,8 @@ export function requestFailure(
   error: unknown,
   answer: Pick<SrfAnswer, 'status' | 'unanswered'> | undefined,
 ): string | null {
+  // The SIP server has ended it already, as when a 200 crossed our CANCEL.
+  if (method === 'BYE' && isUnknownDialog(error)) return null;
   if (answer === undefined) return `${method}: ${errorText(error)}`;
   const { status, unanswered } = answer;
   if (unanswered !== null) return `${method}: ${unanswered}`;

@@ -27,7 +27,7 @@ export interface RegistrarServices {
 /** What this gateway registers. */
 interface Registration {
   readonly account: string;
-  readonly number: NumberRecord;
+  number: NumberRecord;
   readonly trunk: OutboundTrunk;
   /** RFC 3261 §10.2: one for all REGISTERs of a user agent. */
   readonly callId: string;
@@ -113,6 +113,9 @@ export class TrunkRegistrar {
     const isSame =
       known !== undefined && JSON.stringify([known.trunk, known.number.phone_number]) === JSON.stringify([trunk, number.phone_number]);
     const fresh = { callId: newUuid(), tag: newTag(), cseq: randomInt(1, 2 ** 30), failures: 0, isBusy: false, isRegistered: false };
+    // The customer saved the trunk again: the registrar may have been mended.
+    if (isSame && known.failures > 0 && known.number.updated_at !== number.updated_at)
+      Object.assign(known, { dueMs: 0, failures: 0, number });
     const own = isSame ? known : { ...fresh, ...known, account, number, trunk, dueMs: 0, failures: 0, expiresSeconds: EXPIRES_SECONDS };
     this.#own.set(account, own);
     if (!own.isBusy && this.services.clock.nowMs() >= own.dueMs) this.#register(own);

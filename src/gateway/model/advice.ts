@@ -41,7 +41,8 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   MAX_DURATION: 'Raise max_duration of the agent if calls should last longer.',
   MEDIA_TIMEOUT:
     "If reason_detail says that packets do not decrypt, have the carrier send with the key and MKI of its own description. Otherwise none arrived: look for a firewall or NAT between the carrier's media address and the relay.",
-  SESSION_EXPIRED: 'The carrier agreed to refresh the session and did not: check its session timer.',
+  SESSION_EXPIRED:
+    'The trace shows which side was to refresh the session. If the carrier: check its session timer. If we did, and our re-INVITE or UPDATE got no answer: look for a firewall, a Contact that has moved, or set no_reinvite for a carrier that takes none.',
   ACK_TIMEOUT:
     'If the trace says that an ACK had another CSeq, the carrier must send the number of the INVITE. Otherwise our 200 or the ACK was lost: look for a firewall, or a Contact address that the carrier cannot reach.',
   MEDIA_MOVE_REFUSED:

@@ -166,6 +166,10 @@ export const callRecordSchema = z.object({
   signalling_error: text.describe(
     'Last request of ours that failed: its method, and the status, or why there was no answer, such as a refused connection or a certificate; null: none',
   ),
+  q850_cause: z
+    .number()
+    .nullable()
+    .describe('Q.850 cause that the peer gave for its refusal, CANCEL or BYE, in the Reason header (RFC 3326, RFC 6432); null: none'),
   stale_route: z.boolean().describe('Whether the gateway used a cached route because the store was unavailable'),
   resumed: z.number().describe('How often the gateway was killed during the call and resumed it'),
   summed_calls: z
@@ -197,6 +201,7 @@ export const NO_OUTCOME = {
   analysis_error: null,
   agent_error: null,
   signalling_error: null,
+  q850_cause: null,
   reason_detail: null,
   answered_by: null,
   legs: [],

@@ -63,3 +63,10 @@ export function dialPermit(pricePerMinute: number, maxDurationMs: number, nowMs:
 export function costMicros(microsPerMinute: number, talkedMs: number): number {
   return microsPerMinute * Math.ceil(Math.max(0, talkedMs) / MINUTE_MS);
 }
+
+const LIMITS = ['max_calls_per_second', 'max_concurrent_calls', 'max_calls_per_day', 'max_cost_per_day'] as const;
+
+/** Limits that allow no call at all: each does until it is set. */
+export function unsetLimits(dialling: Dialling): readonly string[] {
+  return LIMITS.filter((limit) => dialling[limit] === 0);
+}

@@ -1,4 +1,6 @@
 import { mayDialFrom, mayLeave } from '../admission/dial-guard.js';
+import { unsetLimits } from '../model/dialling.js';
+import type { OrgRecord } from '../model/records.js';
 import type { PlaceCall } from '../ports/place-call.js';
 import type { Config } from '../../config/schema.js';
 import type { Inbound } from '../drachtio/inbound.js';
@@ -9,6 +11,12 @@ import { err, ok } from '../../lib/result.js';
 export function trunkHosts({ allow_private: allowPrivate, trusted_hosts: trusted }: Config['trunks']): TrunkHosts {
   const names = new Set(trusted.map((name) => name.toLowerCase()));
   return { isAllowed: (host) => isAllowedHost(host, allowPrivate), isTrusted: (host) => names.has(host.toLowerCase()) };
+}
+
+/** A batch waits until the operator sets the limits; a single call is refused in the answer. */
+function noCalls({ dialling }: OrgRecord): string | null {
+  const unset = dialling === null ? [] : unsetLimits(dialling);
+  return unset.length === 0 ? null : `Not dialled: the operator has allowed no calls yet: ${unset.join(', ')} is 0 (org set-dialling)`;
 }
 
 /** Places calls through this gateway. What the API refuses at once is judged again when the INVITE leaves. */
@@ -29,7 +37,7 @@ export function callPlacer(inbound: Pick<Inbound, 'place' | 'kept' | 'notReady' 
     refusal: ({ org, number, to }) => {
       if (!inbound.isConnected || inbound.notReady !== null) return { code: 'NOT_READY', message: 'The gateway places no calls now' };
       const allowed = priceOf({ org, number, to });
-      const message = allowed.ok ? fromRefusal({ org, number }) : `Not dialled: ${allowed.error}`;
+      const message = allowed.ok ? (fromRefusal({ org, number }) ?? noCalls(org)) : `Not dialled: ${allowed.error}`;
       return message === null ? null : { code: 'DIAL_NOT_ALLOWED', message };
     },
     place: (request) => {

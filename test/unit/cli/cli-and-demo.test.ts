@@ -112,6 +112,9 @@ describe('trunkline org and key', () => {
       max_calls_per_day: 0,
       max_cost_per_day: 0,
     });
+    expect(printed.at(-1)).toMatch(
+      /; places no calls until --max-calls-per-second, --max-concurrent-calls, --max-calls-per-day, --max-cost-per-day is set$/,
+    );
     const limits = [
       '--max-calls-per-second',
       '2',
@@ -142,7 +145,7 @@ describe('trunkline org and key', () => {
     expect(await set('--max-calls-per-second-per-trunk', '2', '--max-calls-per-day-per-trunk', '0')).toBe(0);
     expect(await perTrunk()).toEqual({ max_calls_per_second: 2, max_calls_per_day: 0 });
     expect(await set('--max-concurrent-calls-per-trunk', '9', '--max-calls-per-day-per-trunk', 'none')).toBe(0);
-    expect(printed.at(-1)).toMatch(/, cost of a day 0; on each trunk 2 calls a second, 9 at once$/);
+    expect(printed.at(-1)).toMatch(/, cost of a day 0; on each trunk 2 calls a second, 9 at once; places no calls until /);
     expect(await set('--max-calls-per-second', '5')).toBe(0);
     expect(await perTrunk()).toEqual({ max_calls_per_second: 2, max_concurrent_calls: 9 });
     expect(await set('--max-calls-per-second-per-trunk', 'none', '--max-concurrent-calls-per-trunk', 'none')).toBe(0);

@@ -409,8 +409,9 @@ describe('a call that the operator did not allow', () => {
     const { json } = await place({ max_duration: 5 });
     expect(await ended(String(json['call_id']))).toMatchObject({ reason: 'DIAL_NOT_ALLOWED', sip_status: 403, answered_at: null });
     await site.allow('--max-cost-per-day', '1000', '--max-calls-per-day', '0');
-    const { json: next } = await place();
-    expect(await ended(String(next['call_id']))).toMatchObject({ reason: 'DIAL_NOT_ALLOWED' });
+    // No call at all, as before the limits are set: the answer says it.
+    const { status, json: next } = await place();
+    expect([status, next['message']]).toEqual([403, expect.stringContaining('max_calls_per_day is 0 (org set-dialling)')]);
     await site.allow('--max-calls-per-day', '1000');
   });
 

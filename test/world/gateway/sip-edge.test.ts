@@ -89,6 +89,14 @@ describe('the gateway, for a first call of an unusual peer,', () => {
     expect(await gateway.record(id)).toMatchObject({ reason: 'API_STOPPED' });
   });
 
+  it('answers and ends a call with a Call-ID of 1,000 characters and a header of 11,000 bytes', async () => {
+    const callId = 'c'.repeat(1_000);
+    peer.send([...requestLines('INVITE', callId), `X-Long: ${'x'.repeat(11_000)}`], offerSdp());
+    const ok = await finalOf(callId);
+    expect(ok.status).toBe(200);
+    await hangUp(callId, ok);
+  });
+
   it('[3261 §8.2.2.2] answers the same INVITE by another way with 482, and the first one as usual', async () => {
     const callId = 'merged@carrier';
     peer.send(requestLines('INVITE', callId), offerSdp());

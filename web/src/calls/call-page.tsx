@@ -112,7 +112,7 @@ function CallView({ call, trace, samples, onStopped }: Shown & { readonly onStop
 }
 
 function Why({
-  call: { reason, reason_detail: detail, state, agent_error: agentError, signalling_error: signallingError },
+  call: { reason, reason_detail: detail, state, agent_error: agentError, signalling_error: signallingError, q850_cause: cause },
 }: {
   readonly call: CallDetail;
 }): JSX.Element | null {
@@ -120,6 +120,7 @@ function Why({
   const failures = [
     ...(detail === null ? [] : [`In detail: ${detail}.`]),
     ...(agentError === null ? [] : [`The connection to the agent: ${agentError}`]),
+    ...(cause === null ? [] : [`The other side gave the Q.850 cause ${String(cause)}.`]),
     ...(signallingError === null ? [] : [`A request to the carrier: ${signallingError}`]),
   ].map((text) => <p key={text}>{text}</p>);
   if (reason === null && failures.length > 0) return <section class="card why">{failures}</section>;

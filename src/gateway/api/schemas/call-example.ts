@@ -59,6 +59,7 @@ export const EXAMPLE_CALL = {
   analysis_error: null,
   agent_error: null,
   signalling_error: null,
+  q850_cause: 16,
   reason_detail: null,
   answered_by: null,
   legs: [],

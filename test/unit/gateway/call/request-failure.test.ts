@@ -24,6 +24,12 @@ describe('a request of the gateway within the dialog', () => {
     expect(requestFailure('BYE', null, { status: 503, unanswered })).toBe(`BYE: ${unanswered}`);
   });
 
+  it('did not fail if it is a BYE in a dialog that the SIP server has ended already', () => {
+    const ended = new Error('Server error: unable to find dialog for dialog id provided');
+    expect(requestFailure('BYE', ended, undefined)).toBeNull();
+    expect(requestFailure('REFER', ended, undefined)).toMatch(/^REFER: Server error/);
+  });
+
   it('has its error in the record when it was not sent', () => {
     expect(requestFailure('BYE', new Error('no route'), undefined)).toBe('BYE: no route');
   });

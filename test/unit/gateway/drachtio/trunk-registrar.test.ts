@@ -214,6 +214,21 @@ describe('a trunk with a registrar', () => {
     expect(expiries()).toEqual(['600']);
   });
 
+  it('is registered at once after a refusal when somebody saves the number again, though nothing changed', async () => {
+    answer = () => ({ status: 403 });
+    registrarOf('a').start();
+    await pass(3_000);
+    await pass(40_000);
+    const before = sent.length;
+    await pass(4_000);
+    expect(sent).toHaveLength(before);
+    answer = () => ({});
+    numbers = numbers.map((number) => ({ ...number, updated_at: '2026-01-02T00:00:00.000Z' }));
+    await pass(4_000);
+    expect(sent).toHaveLength(before + 1);
+    expect(states.at(-1)).toMatchObject({ state: 'registered' });
+  });
+
   it('is registered again when its settings change or the SIP server is new, and no more when they are removed', async () => {
     const registrar = registrarOf('a');
     registrar.start();

@@ -93,6 +93,7 @@ export function callOf(orgId: string | null, startedAtMs: number, fields: Partia
     analysis_rejected: null,
     agent_error: null,
     signalling_error: null,
+    q850_cause: null,
     reason_detail: null,
     answered_by: null,
     parent_call_id: null,
