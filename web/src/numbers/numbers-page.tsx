@@ -137,9 +137,7 @@ function NumberTable({ numbers, agents, isSearch, onOpen }: TableProps): JSX.Ele
             <h2>{number.phone_number}</h2>
             {showsOrgs.value && <p class="muted">{orgName(number.org_id)}</p>}
             <p>
-              {number.inbound === null
-                ? 'Not attached inbound.'
-                : `Inbound to ${answers(number.inbound)}. ${limitsOf(number.inbound)}`}
+              {number.inbound === null ? 'Not attached inbound.' : `Inbound to ${answers(number.inbound)}. ${limitsOf(number.inbound)}`}
               {number.outbound !== null && ` Outbound by ${number.outbound.sip_endpoint}${trunkStateText(number.outbound)}.`}
             </p>
           </div>
