@@ -189,7 +189,7 @@ describe('the console', () => {
     await page.getByLabel('Input').fill('{}');
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByRole('button', { name: 'Try Booking' }).click();
-    await page.getByRole('button', { name: 'Check', exact: true }).click();
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByRole('dialog').getByRole('alert').waitFor();
     await page.keyboard.press('Escape');
 

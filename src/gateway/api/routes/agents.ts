@@ -11,7 +11,7 @@ import {
   shownAgentSchema,
   type AgentBody,
 } from '../schemas/agents-api.js';
-import { idParam, DEFAULT_PAGE_LIMIT, nextCursor, orgQuery, pageQuery } from '../schemas/page-query.js';
+import { idParam, DEFAULT_PAGE_LIMIT, nextCursor, orgQuery, pageQueryOf } from '../schemas/page-query.js';
 import { isoNow } from '../../../lib/clock.js';
 import { newUuid } from '../../../lib/ids.js';
 import { changedFields, type RecordRefusal } from '../../model/agent-update.js';
@@ -86,7 +86,7 @@ export function agentRoutes(app: ZodApp, { stores, reads, agentPolicy: policy, c
       tags,
       summary: 'List the agents',
       description: 'Oldest first, in pages.',
-      querystring: z.strictObject(pageQuery),
+      querystring: z.strictObject(pageQueryOf('agents')),
       response: {
         200: fieldsAnswer(
           'A page of agents',

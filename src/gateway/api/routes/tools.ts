@@ -35,7 +35,7 @@ export function toolRoutes(app: ZodApp, { stores, reads, runner, clock, note }: 
       tags,
       summary: 'List the custom tools',
       description: 'All tools of the organization, oldest first; with `limit`, in pages.',
-      querystring: z.strictObject(pageQueryOf('all')),
+      querystring: z.strictObject(pageQueryOf('tools', 'all')),
       response: {
         200: fieldsAnswer(
           'The tools',

@@ -1,7 +1,7 @@
 import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
 import type { DeadLetter } from '../../model/delivery.js';
-import { idParam, DEFAULT_PAGE_LIMIT, nextCursor, pageQuery } from '../schemas/page-query.js';
+import { idParam, DEFAULT_PAGE_LIMIT, nextCursor, pageQueryOf } from '../schemas/page-query.js';
 import { messageAnswer, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import { beforeOf, nextOf } from '../cursor.js';
@@ -19,7 +19,7 @@ const EXAMPLE_LETTER = {
 };
 
 /** The query of GET /v1/webhooks/dead-letters. */
-const deadLettersQuerySchema = z.strictObject(pageQuery);
+const deadLettersQuerySchema = z.strictObject(pageQueryOf('dead-letters'));
 
 const deadLetterSchema = z
   .object({

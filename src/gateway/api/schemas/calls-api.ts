@@ -5,7 +5,7 @@ import { EXAMPLE_CALL, EXAMPLE_CALL_DETAIL, EXAMPLE_SAMPLES, EXAMPLE_TRACE } fro
 import { callRecordSchema, NO_OUTCOME, type CallRecord } from '../../model/call-record.js';
 import { traceEntrySchema } from '../../model/call-trace.js';
 import { E164_FORM, parseE164 } from '../../model/e164.js';
-import { EXAMPLE_CURSOR, nextCursor, pageQuery } from './page-query.js';
+import { exampleCursor, nextCursor, pageQueryOf } from './page-query.js';
 
 const REASON_CODES = Object.keys(REASONS);
 
@@ -118,7 +118,7 @@ export const callsQuerySchema = z.strictObject({
     }),
   since: moment.optional().meta({ description: 'Calls that began at this time or later', examples: ['2026-01-01T00:00:00Z'] }),
   until: moment.optional().meta({ description: 'Calls that began before this time', examples: ['2027-01-01T00:00:00Z'] }),
-  ...pageQuery,
+  ...pageQueryOf('calls'),
 });
 
 export type CallsQuery = z.output<typeof callsQuerySchema>;
@@ -130,7 +130,7 @@ export const callPageSchema = z
     calls: z.array(callSchema).readonly(),
     next: nextCursor,
   })
-  .meta({ examples: [{ status: 'success', calls: [EXAMPLE_CALL], next: EXAMPLE_CURSOR }] });
+  .meta({ examples: [{ status: 'success', calls: [EXAMPLE_CALL], next: exampleCursor('calls') }] });
 
 // A call as the API shows it: one shape, whether it has ended or not.
 

@@ -1,17 +1,11 @@
 import { z } from 'zod';
+import { cursorOf, type PagedList } from '../cursor.js';
 
-/** The list, a space, and `<time in ms, 15 digits>:<id>`, in base64url. */
-export const EXAMPLE_CURSOR = 'Y2FsbHMgMDAxNzY3MjI1NjAwMDAwOjE1M2VlNTQ2LTA1YjktNGQ5NS1iZDZkLWY4OTlmMDgyZDQ4Yg';
+export const exampleCursor = (list: PagedList): string => cursorOf(list, '001767225600000:153ee546-05b9-4d95-bd6d-f899f082d48b');
 
 export const DEFAULT_PAGE_LIMIT = 50;
 
 const LIMIT = /^[1-9]\d{0,2}$/;
-
-const before = z
-  .string()
-  .max(200)
-  .optional()
-  .meta({ description: "The previous page's `next`", examples: [EXAMPLE_CURSOR] });
 
 /** The id of a record in a path; what is no id finds nothing. */
 export const idParam = (description: string, example: string) =>
@@ -33,7 +27,7 @@ export const orgQuery = {
 };
 
 /** How a page of a list is asked for that goes on from where the page before ended. @param otherwise what a missing `limit` stands for */
-export function pageQueryOf(otherwise: string) {
+export function pageQueryOf(list: PagedList, otherwise = String(DEFAULT_PAGE_LIMIT)) {
   return {
     limit: z
       .string()
@@ -43,12 +37,14 @@ export function pageQueryOf(otherwise: string) {
         description: `1 to 500. Default: ${otherwise}. A page of large records may have fewer, and a \`next\``,
         examples: ['50'],
       }),
-    before,
+    before: z
+      .string()
+      .max(200)
+      .optional()
+      .meta({ description: "The previous page's `next`", examples: [exampleCursor(list)] }),
     ...orgQuery,
   };
 }
-
-export const pageQuery = pageQueryOf(String(DEFAULT_PAGE_LIMIT));
 
 /** What a page says of the one behind it. */
 export const nextCursor = z.string().nullable().describe('Pass it as `before` to get the next page; null: last page');
