@@ -104,6 +104,7 @@ async function openRelayed({ id, port, key }: CarrierSide, pool: RelayPool): Pro
   const decision = decide({
     route: ROUTE,
     sourceAddress: '127.0.0.1',
+    credentials: null,
     identity: null,
     refusedVerdicts: [],
     sdp,

@@ -97,7 +97,10 @@ const EVENTS: readonly NamedEvent[] = [
   { name: '`invited`', event: { type: 'invited' } },
   { name: '`inadmissible`', event: { type: 'inadmissible', reason: 'BAD_EXTENSION', detail: null } },
   { name: '`routed`, acceptable', event: ROUTED },
-  { name: '`routed`, not attached', event: { type: 'routed', route: null, load: NO_USAGE, isStale: false, identity: null } },
+  {
+    name: '`routed`, not attached',
+    event: { type: 'routed', route: null, load: NO_USAGE, isStale: false, identity: null, credentials: null },
+  },
   { name: '`agent-connected`', event: AGENT_CONNECTED },
   { name: '`agent-away`', event: { type: 'agent-away' } },
   { name: '`agent-refused`', event: { type: 'agent-refused', reason: 'AGENT_DECLINED' } },

@@ -25,6 +25,8 @@ interface RoutingFlags extends ApiFlags {
   readonly refer?: string;
   readonly reinvite?: string;
   readonly outboundReinvite?: string;
+  readonly challengeUsername?: string;
+  readonly challengePasswordFile?: string;
   readonly optionsInterval?: number;
   readonly username?: string;
   readonly passwordFile?: string;
@@ -49,7 +51,7 @@ export function numberCommand(io: ApiIo): Command {
         phone_number,
         directions: [...(isInbound ? ['inbound' as const] : []), ...(typeof outbound === 'string' ? [await trunkOf(outbound, flags)] : [])],
         service: 'sip',
-        ...(isInbound ? { agent_id: agentOf(flags) ?? null, options: optionsOf(flags) } : {}),
+        ...(isInbound ? { agent_id: agentOf(flags) ?? null, options: await withChallenge(flags, optionsOf(flags)) } : {}),
       },
     });
     printResult(io, flags, data, `Attached ${data.phone_number} (${data.inbound_id}).`);
@@ -60,7 +62,7 @@ export function numberCommand(io: ApiIo): Command {
     if (!hasInbound(flags) && !hasOutbound(flags))
       throw new CommandFailure('nothing to change: set at least one option (trunkline number update --help)');
     let record = await recordOf(api, phone_number);
-    if (hasInbound(flags)) record = await updated(api, record, inboundUpdate(record, flags));
+    if (hasInbound(flags)) record = await updated(api, record, await inboundUpdate(record, flags));
     if (hasOutbound(flags)) {
       const endpoint = typeof outbound === 'string' ? outbound : record.outbound?.sip_endpoint;
       if (endpoint === undefined) throw new CommandFailure(`${record.phone_number} has no trunk yet: give --outbound too`);
@@ -104,7 +106,7 @@ export function numberCommand(io: ApiIo): Command {
       ['id', record.inbound_id],
       ['inbound', agentText(record)],
       ...(sources === undefined ? [] : [['allowed from', sources.join(', ') || 'anywhere']]),
-      ...Object.entries(limits).map(([name, value]) => [name.replaceAll('_', ' '), value === null ? 'no limit' : String(value)]),
+      ...Object.entries(limits).map(([name, value]) => [name.replaceAll('_', ' '), value === null ? 'no limit' : optionText(value)]),
       ['outbound', record.outbound?.sip_endpoint ?? '-'],
       ...trunkRows(record.outbound),
       ...(record.outbound?.registration === undefined ? [] : [['registration', registrationText(record.outbound.registration)]]),
@@ -144,12 +146,18 @@ function routingFlags(command: Command, io: ApiIo, work: (api: Client, flags: Ro
     .option('--media-encryption <rule>', 'required or optional')
     .option('--refer <yes|no>', 'no: this carrier takes no REFER, and transfers are placed calls', yesOrNo)
     .option('--reinvite <yes|no>', 'no: this carrier gets no re-INVITE, UPDATE or session timer', yesOrNo)
+    .option('--challenge-username <name>', 'calls that come in need it, with --challenge-password-file; "none": no challenge')
+    .option('--challenge-password-file <file>', 'file with its password, which is never shown')
     .option('--options-interval <seconds>', 'between two OPTIONS to the trunk, 10 to 3600; 0: none', seconds)
     .option('--outbound-reinvite <yes|no>', 'no: the trunk gets none in calls that we place', yesOrNo)
     .option('--voice-url <url>', 'a server that answers with TwiML, or "none"')
     .option('--voice-fallback-url <url>', 'requested when --voice-url fails, or "none"')
     .option('--status-callback <url>', 'gets a form when a call has ended, or "none"')
     .option('--status-callback-event <event>', 'initiated, ringing, answered or completed; repeatable; default completed', repeated);
+}
+
+function optionText(value: NonNullable<Options[keyof Options]>): string {
+  return typeof value === 'object' && 'username' in value ? value.username : String(value);
 }
 
 /** What is long, or an object, is only said to be there. */
@@ -189,10 +197,10 @@ function limit(text: string): Limit {
   return Number(text);
 }
 
-function inboundUpdate({ inbound }: SipRecord, flags: RoutingFlags) {
+async function inboundUpdate({ inbound }: SipRecord, flags: RoutingFlags) {
   const agent = agentOf(flags);
   // The API replaces options whole.
-  const options = optionsOf(flags, inbound?.options);
+  const options = await withChallenge(flags, optionsOf(flags, inbound?.options));
   return { type: 'inbound' as const, options, ...(agent === undefined ? {} : { agent_id: agent }) };
 }
 
@@ -228,7 +236,7 @@ async function trunkOf(sip_endpoint: string, flags: RoutingFlags) {
   };
 }
 
-type Updates = Awaited<ReturnType<typeof trunkOf>> | ReturnType<typeof inboundUpdate>;
+type Updates = Awaited<ReturnType<typeof trunkOf | typeof inboundUpdate>>;
 
 /** Sends If-Match, so that it never undoes a change made meanwhile. */
 async function updated(api: Client, { phone_number, updated_at }: SipRecord, updates: Updates): Promise<SipRecord> {
@@ -244,8 +252,9 @@ async function recordOf(api: Client, id: string): Promise<SipRecord> {
 }
 
 function hasInbound(flags: RoutingFlags): boolean {
-  const { agent, voiceUrl, voiceFallbackUrl, statusCallback } = flags;
-  return [agent, voiceUrl, voiceFallbackUrl, statusCallback].some((one) => one !== undefined) || Object.keys(optionsOf(flags)).length > 0;
+  const { agent, voiceUrl, voiceFallbackUrl, statusCallback, challengeUsername, challengePasswordFile } = flags;
+  const given = [agent, voiceUrl, voiceFallbackUrl, statusCallback, challengeUsername, challengePasswordFile];
+  return given.some((one) => one !== undefined) || Object.keys(optionsOf(flags)).length > 0;
 }
 
 function hasOutbound(flags: RoutingFlags): boolean {
@@ -282,6 +291,20 @@ function optionsOf(flags: RoutingFlags, before: Partial<Options> = {}): Partial<
     else if (url !== undefined) options[name] = url;
   }
   return options;
+}
+
+/** The options with the challenge that is given. Without a password the API keeps the one of before. */
+async function withChallenge(flags: RoutingFlags, options: Partial<Options>) {
+  const { challengeUsername, challengePasswordFile } = flags;
+  const { challenge, ...others } = options;
+  if (challengeUsername === 'none') return others;
+  const username = challengeUsername ?? challenge?.username;
+  if (username === undefined) {
+    if (challengePasswordFile === undefined) return others;
+    throw new CommandFailure('the number has no challenge yet: give --challenge-username too');
+  }
+  const password = challengePasswordFile === undefined ? undefined : await textOf(challengePasswordFile);
+  return { ...others, challenge: { username, ...queryOf({ password: password?.replace(/\r?\n$/, '') }) } };
 }
 
 function agentText({ inbound }: SipRecord): string {

@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
+import { createHash, timingSafeEqual } from 'node:crypto';
 
-// Digest access authentication (RFC 7616, as RFC 3261 §22.4 and RFC 8760 use it): from challenges to the answer to one of them.
+// Digest access authentication (RFC 7616, as RFC 3261 §22.4 and RFC 8760 use it): from challenges to the answer to one of them, and from
+// challenges of ours to the answers that they get.
 
 const HASHES = { MD5: 'md5', 'SHA-256': 'sha256', 'SHA-512-256': 'sha512-256' } as const;
 
@@ -120,12 +121,8 @@ export function digestAnswer(challenge: DigestChallenge, credentials: DigestCred
   const { realm, nonce, algorithm, isSession, hasQop, opaque } = challenge;
   const { username, password } = credentials;
   const { method, uri, cnonce } = request;
-  const hash = (text: string): string => createHash(HASHES[algorithm]).update(text, 'utf8').digest('hex');
   const nc = request.count.toString(16).padStart(8, '0');
-  const secret = hash(`${username}:${realm}:${password}`);
-  const a1 = isSession ? hash(`${secret}:${nonce}:${cnonce}`) : secret;
-  const a2 = hash(`${method}:${uri}`);
-  const response = hash(hasQop ? [a1, nonce, nc, cnonce, 'auth', a2].join(':') : [a1, nonce, a2].join(':'));
+  const response = responseOf({ realm, nonce, algorithm, isSession, hasQop, username, password, method, uri, nc, cnonce });
   const parts = [
     `username=${quoted(username)}`,
     `realm=${quoted(realm)}`,
@@ -137,6 +134,73 @@ export function digestAnswer(challenge: DigestChallenge, credentials: DigestCred
     ...(hasQop ? ['qop=auth', `nc=${nc}`, `cnonce=${quoted(cnonce)}`] : []),
   ];
   return `Digest ${parts.join(', ')}`;
+}
+
+interface ResponseParts extends Pick<DigestChallenge, 'realm' | 'nonce' | 'algorithm' | 'isSession' | 'hasQop'>, DigestCredentials {
+  readonly method: string;
+  readonly uri: string;
+  /** Eight hexadecimal digits. */
+  readonly nc: string;
+  readonly cnonce: string;
+}
+
+/** RFC 7616 §3.4.1. */
+function responseOf({ realm, nonce, algorithm, isSession, hasQop, username, password, method, uri, nc, cnonce }: ResponseParts): string {
+  const hash = (text: string): string => createHash(HASHES[algorithm]).update(text, 'utf8').digest('hex');
+  const secret = hash(`${username}:${realm}:${password}`);
+  const a1 = isSession ? hash(`${secret}:${nonce}:${cnonce}`) : secret;
+  const a2 = hash(`${method}:${uri}`);
+  return hash(hasQop ? [a1, nonce, nc, cnonce, 'auth', a2].join(':') : [a1, nonce, a2].join(':'));
+}
+
+/** Algorithms of our own challenges, in the order of preference (RFC 8760 §2.3). */
+export const CHALLENGE_ALGORITHMS = ['SHA-256', 'MD5'] as const satisfies readonly DigestAlgorithm[];
+
+/** A challenge of ours for each algorithm: values of `WWW-Authenticate`. @param realm, nonce without quotes and backslashes */
+export function digestChallenges(realm: string, nonce: string, isStale: boolean): string[] {
+  const stale = isStale ? ', stale=true' : '';
+  return CHALLENGE_ALGORITHMS.map((algorithm) => `Digest realm="${realm}", nonce="${nonce}", algorithm=${algorithm}, qop="auth"${stale}`);
+}
+
+/** An answer to a challenge of ours. */
+export interface DigestGiven {
+  readonly realm: string;
+  readonly nonce: string;
+  readonly algorithm: (typeof CHALLENGE_ALGORITHMS)[number];
+  readonly username: string;
+  readonly uri: string;
+  readonly response: string;
+  readonly nc: string;
+  readonly cnonce: string;
+}
+
+/** Answers to challenges of other realms may come along. */
+const MAX_GIVEN = 8;
+
+/** The answers that have the form of one to a challenge of ours. @param values of `Authorization`, in order */
+export function readDigestGiven(values: readonly string[]): DigestGiven[] {
+  return values
+    .slice(0, MAX_GIVEN)
+    .filter((value) => value.length <= MAX_HEADER)
+    .flatMap(schemesOf)
+    .flatMap(({ scheme, parameters }) => (scheme === 'digest' ? (givenOf(parameters) ?? []) : []))
+    .slice(0, MAX_GIVEN);
+}
+
+function givenOf(parameters: ReadonlyMap<string, string>): DigestGiven | undefined {
+  const of = (name: string): string => parameters.get(name) ?? '';
+  const algorithm = CHALLENGE_ALGORITHMS.find((known) => known === (parameters.get('algorithm') ?? 'MD5').toUpperCase());
+  const [nc, cnonce, response] = [of('nc'), of('cnonce'), of('response').toLowerCase()];
+  // RFC 3261 §22.4: a client that got a qop sends one.
+  if (algorithm === undefined || of('qop').toLowerCase() !== 'auth' || !/^[0-9a-f]{8}$/i.test(nc) || cnonce === '') return undefined;
+  return { realm: of('realm'), nonce: of('nonce'), algorithm, username: of('username'), uri: of('uri'), response, nc, cnonce };
+}
+
+/** Whether the answer is right for these credentials; the time that it takes says nothing of the secret. */
+export function isDigestRight(given: DigestGiven, method: string, { username, password }: DigestCredentials): boolean {
+  const wanted = Buffer.from(responseOf({ ...given, method, username, password, isSession: false, hasQop: true }));
+  const response = Buffer.from(given.response);
+  return given.username === username && response.length === wanted.length && timingSafeEqual(response, wanted);
 }
 
 function quoted(text: string): string {

@@ -10,7 +10,7 @@ import { offerSdp } from '../support/sdp.js';
 const HELD = offerSdp({ direction: 'sendonly' });
 
 const EVENTS: readonly CallEvent[] = [
-  { type: 'routed', route: null, load: NO_USAGE, isStale: false, identity: null },
+  { type: 'routed', route: null, load: NO_USAGE, isStale: false, identity: null, credentials: null },
   { type: 'agent-connected' },
   { type: 'relay-offered', sdp: 'garbage', attempt: 0 },
   { type: 'relay-offered', sdp: INSIDE, attempt: 1 },

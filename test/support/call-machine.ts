@@ -31,7 +31,7 @@ export const OTHER_INSIDE = offerSdp({ port: 51_000, payloads: '0 101' });
 /** The carrier's answer to an offer of ours. */
 export const ANSWER = offerSdp({ payloads: '0 101', port: 40_000 });
 
-export const ROUTED: CallEvent = { type: 'routed', route: ROUTE, load: NO_USAGE, isStale: false, identity: null };
+export const ROUTED: CallEvent = { type: 'routed', route: ROUTE, load: NO_USAGE, isStale: false, identity: null, credentials: null };
 export const AGENT_CONNECTED: CallEvent = { type: 'agent-connected' };
 export const AGENT_FAILED: CallEvent = { type: 'failed', reason: 'AGENT_UNAVAILABLE', attempt: null };
 const ACK: CallEvent = { type: 'acknowledged', sdp: '' };

@@ -8,6 +8,8 @@ export class HandMadeCall {
   readonly #tag: string;
   #branch: string;
   readonly #number: string;
+  /** Of the INVITE. */
+  #first = 1;
   #cseq = 1;
 
   constructor(
@@ -61,7 +63,7 @@ export class HandMadeCall {
   invite(sdp: string, extra: readonly string[] = [], contact: string | null = this.#contact): void {
     const type = sdp === '' || extra.some((line) => /^content-type/i.test(line)) ? [] : ['Content-Type: application/sdp'];
     this.peer.send(
-      [...this.#lines('INVITE', 'INVITE', 1, this.#branch, this.#to), ...(contact === null ? [] : [contact]), ...type, ...extra],
+      [...this.#lines('INVITE', 'INVITE', this.#first, this.#branch, this.#to), ...(contact === null ? [] : [contact]), ...type, ...extra],
       sdp,
     );
   }
@@ -71,19 +73,26 @@ export class HandMadeCall {
     this.#branch += 'n';
   }
 
+  /** The next INVITE follows a refusal, as after a challenge (RFC 3261 §8.1.3.5): the same Call-ID and tag, the next CSeq. */
+  next(): void {
+    this.again();
+    this.#first = this.#cseq += 1;
+  }
+
   /** @param by another connection than the INVITE's */
   cancel(by: WirePeer = this.peer): void {
-    by.send(this.#lines('CANCEL', 'CANCEL', 1, this.#branch, this.#to));
+    by.send(this.#lines('CANCEL', 'CANCEL', this.#first, this.#branch, this.#to));
   }
 
   /** The final answer to the INVITE; a refusal is acknowledged. */
   async final(withinMs?: number): Promise<WireMessage> {
     const answer = await this.peer.next(
       `final answer of ${this.callId}`,
-      (message) => message.status >= 200 && message.header('Call-ID') === this.callId && message.header('CSeq') === '1 INVITE',
+      (message) =>
+        message.status >= 200 && message.header('Call-ID') === this.callId && message.header('CSeq') === `${String(this.#first)} INVITE`,
       withinMs,
     );
-    if (answer.status >= 300) this.peer.send(this.#lines('ACK', 'ACK', 1, this.#branch, answer.header('To') ?? ''));
+    if (answer.status >= 300) this.peer.send(this.#lines('ACK', 'ACK', this.#first, this.#branch, answer.header('To') ?? ''));
     return answer;
   }
 

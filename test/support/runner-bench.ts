@@ -119,6 +119,7 @@ export class RunnerBench {
         open: { request, response, sessionTimer: {} },
         called: NUMBER,
         claim: { header: undefined, date: undefined, callers: [] },
+        authorization: [],
         facts: { ...(isLate ? LATE_FACTS : FACTS), standIn, ...world.facts },
         own: { contact: '<sip:gw>', warningHost: 'gw', peerHost: 'carrier' },
       },

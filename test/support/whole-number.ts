@@ -10,6 +10,7 @@ export const EVERY_OPTION: Required<InboundOptions> = {
   media_encryption: 'optional',
   refer: false,
   no_reinvite: true,
+  challenge: { username: 'acme', password: 's3 cret' },
   voice_url: 'https://app.example/voice',
   voice_fallback_url: 'https://app.example/fallback',
   status_callback: 'https://app.example/status',

@@ -1,5 +1,6 @@
 import type { Route } from '../model/records.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
+import type { CredentialsVerdict } from './challenge.js';
 import { isInBlocks } from '../../lib/address.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import type { Reason } from '../model/reasons.js';
@@ -11,6 +12,8 @@ export interface DecisionInput {
   readonly route: Route | null;
   /** Address of the INVITE's connection, never from a header; `null`: do not check. */
   readonly sourceAddress: string | null;
+  /** The answer to the number's challenge; `null`: it has none, or do not check. */
+  readonly credentials: CredentialsVerdict | null;
   /** The caller by a signature; `null`: do not check. */
   readonly identity: VerifiedIdentity | null;
   /** The verdicts that refuse a call. */
@@ -34,6 +37,7 @@ export function decide(input: DecisionInput): Decision {
   const { options } = route.number.inbound;
   for (const allowed of [route.org.allowed_sources, options.allowed_sources])
     if (input.sourceAddress !== null && !isSourceAllowed(allowed, input.sourceAddress)) return err('SOURCE_NOT_ALLOWED');
+  if (input.credentials !== null && input.credentials !== 'right') return err('CREDENTIALS_REQUIRED');
   const unproven = identityRefusal(input.identity, input.refusedVerdicts);
   if (unproven !== null) return err(unproven);
   // The owner's agent no longer exists: an answer by another would surprise the owner.

@@ -270,16 +270,22 @@ export class CallDialog {
    * @param detail what the reason's sentence does not say
    * @param accepted content types that a 415 names
    */
-  refuse(request: SrfRequest, response: SrfResponse, reason: Reason, detail: string | null = null, accepted = 'application/sdp'): void {
+  /** @param more what the answer says besides: types of bodies that are accepted, and headers */
+  refuse(
+    request: SrfRequest,
+    response: SrfResponse,
+    reason: Reason,
+    more: { readonly detail?: string | null; readonly accepted?: string; readonly headers?: SrfHeaders } = {},
+  ): void {
     const { sipStatus, sipPhrase } = REASONS[reason];
     const headers = refusalHeaders(reason, {
       host: this.own.warningHost,
       require: request.get('Require'),
-      accepted,
+      accepted: more.accepted ?? 'application/sdp',
       retryAfterSeconds: this.services.retryAfterSeconds,
-      detail,
+      detail: more.detail ?? null,
     });
-    response.send(sipStatus, sipPhrase, { headers });
+    response.send(sipStatus, sipPhrase, { headers: { ...headers, ...more.headers } });
   }
 
   /** 200 to a re-INVITE, UPDATE or NOTIFY. */
@@ -511,7 +517,7 @@ export class CallDialog {
   #onInfo(request: SrfRequest, response: SrfResponse): void {
     if (request.body === '') return response.send(200, 'OK', {});
     const digit = readInfoDigit(request.get('Content-Type'), request.body);
-    if (!digit.ok) return this.refuse(request, response, digit.error, null, DIGIT_TYPES);
+    if (!digit.ok) return this.refuse(request, response, digit.error, { accepted: DIGIT_TYPES });
     this.owner.onDigit(digit.value);
     response.send(200, 'OK', {});
   }
@@ -525,7 +531,7 @@ export class CallDialog {
       subscriptionState: request.get('Subscription-State'),
       body: request.body,
     });
-    if (!progress.ok) return this.refuse(request, response, progress.error, null, 'message/sipfrag');
+    if (!progress.ok) return this.refuse(request, response, progress.error, { accepted: 'message/sipfrag' });
     const requestId = this.#wait({ request, response, sessionTimer: {} });
     this.owner.dispatch({ type: 'notified', requestId, ...progress.value });
   }

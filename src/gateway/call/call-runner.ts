@@ -9,6 +9,9 @@ import { within } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { Scope } from '../../lib/scope.js';
 import { NamedTimers } from '../../lib/timers.js';
+import { challengesOf, judgeCredentials, type CredentialsVerdict, type NonceScope } from '../admission/challenge.js';
+import { pii } from '../../lib/pii.js';
+import type { Route } from '../model/records.js';
 import { CallAgent } from './call-agent.js';
 import { AgentRequests, tracedTools } from './agent-requests.js';
 import { CallDialog, q850CauseOf, type OpenInvite, type OwnSide } from './call-dialog.js';
@@ -73,7 +76,7 @@ export class CallRunner {
     private readonly services: CallServices,
     readonly origin: CallOrigin,
     /** Until it is answered. */
-    private invite: Pick<InviteContext, 'open' | 'called' | 'claim'> | null,
+    private invite: Pick<InviteContext, 'open' | 'called' | 'claim' | 'authorization'> | null,
     private readonly own: OwnSide,
     state: CallState,
     private readonly onEnded: (runner: CallRunner) => void,
@@ -395,7 +398,7 @@ export class CallRunner {
       CallEffect,
       {
         do:
-          | ('ring' | 'answer' | 'refuse' | 'accept' | 'reject' | 'reinvite' | 'refer' | 'ping' | 'bye')
+          | ('ring' | 'answer' | 'refuse' | 'challenge' | 'accept' | 'reject' | 'reinvite' | 'refer' | 'ping' | 'bye')
           | ('dial' | 'cancel-dial' | 'acknowledge');
       }
     >,
@@ -410,7 +413,10 @@ export class CallRunner {
       case 'refuse':
         this.#wasRefused = true;
         this.#progress = { ...this.#progress, reasonDetail: effect.detail };
-        return open && this.#dialog.refuse(open.request, open.response, effect.reason, effect.detail);
+        return open && this.#dialog.refuse(open.request, open.response, effect.reason, { detail: effect.detail });
+      case 'challenge':
+        this.#wasRefused = true;
+        return open && this.#challenge(open, effect.isStale);
       case 'accept':
         return this.#dialog.accept(effect.requestId, effect.sdp);
       case 'reject':
@@ -435,6 +441,26 @@ export class CallRunner {
       default:
         assertNever(effect);
     }
+  }
+
+  #challenge({ request, response }: OpenInvite, isStale: boolean): void {
+    const { route } = this.#state;
+    if (route === null) throw new Error('a number that is not known challenges nobody');
+    const challenges = challengesOf(nonceScope(route), this.own.warningHost, this.services.clock.wallMs(), isStale);
+    // Header fields of their own, never joined by commas (RFC 3261 §7.3.1): drachtio-srf writes a value as it is, line breaks included.
+    const headers = { 'WWW-Authenticate': challenges.join('\r\nWWW-Authenticate: ') };
+    this.#dialog.refuse(request, response, 'CREDENTIALS_REQUIRED', { headers });
+  }
+
+  /** `null`: the number has no challenge. */
+  #judge(route: Route | null, { open, authorization }: Pick<InviteContext, 'open' | 'authorization'>): CredentialsVerdict | null {
+    const challenge = route?.number.inbound?.options.challenge;
+    if (route === null || challenge == null) return null;
+    const verdict = judgeCredentials(authorization, open.request.uri, challenge, nonceScope(route), this.services.clock.wallMs());
+    publish('call.challenged', { verdict });
+    const { org_id } = route.org;
+    if (verdict === 'wrong') this.#log.info({ org_id, to: pii(this.origin.to), source: this.origin.source.ip }, 'call.credentials.wrong');
+    return verdict;
   }
 
   /** The snapshot leaves before the 200: a gateway that is killed has every call that it answered. */
@@ -483,15 +509,16 @@ export class CallRunner {
   }
 
   async #route(): Promise<CallEvent> {
-    const { called = null, claim } = this.invite ?? {};
-    if (called === null || claim === undefined) throw new Error('a call without a number is looked up');
+    const { invite } = this;
+    if (invite === null || invite.called === null) throw new Error('a call without a number is looked up');
+    const { called, claim } = invite;
     this.#scope.defer('call count', () => this.#uncount());
     const [{ route, load, staleMs }, identity] = await Promise.all([
       this.#trace.timeline.step('look-up', this.services.routes.lookup(called, beginningOf(this.origin))),
       this.services.identities.verify({ ...claim, called }),
     ]);
     if (staleMs !== null) this.#log.warn({ stale_ms: staleMs }, 'call.route.stale');
-    return { type: 'routed', route, load, isStale: staleMs !== null, identity };
+    return { type: 'routed', route, load, isStale: staleMs !== null, identity, credentials: this.#judge(route, invite) };
   }
 
   async #permit(): Promise<CallEvent> {
@@ -631,13 +658,18 @@ export class CallRunner {
       this.#log.error({ resource: name, error: errorText(error) }, 'call.close.failed');
   }
 
+  async #writeEnd(reason: Reason, atMs: number): Promise<void> {
+    const call = { origin: this.origin, progress: this.#progressNow, state: this.#state, quality: this.#media.quality };
+    const parts = { ...call, notes: this.#requests.notes, trace: this.#trace, log: this.#log };
+    this.#agent.report('completed', await writeEnd(this.services, parts, { reason, atMs }));
+  }
+
   async #finish(reason: Reason): Promise<void> {
     const atMs = this.#timeMs();
     await this.#close();
     await within(this.services.clock, TRACE_LIMIT_MS, this.#trace.settled());
-    const call = { origin: this.origin, progress: this.#progressNow, state: this.#state, quality: this.#media.quality };
-    const parts = { ...call, notes: this.#requests.notes, trace: this.#trace, log: this.#log };
-    this.#agent.report('completed', await writeEnd(this.services, parts, { reason, atMs }));
+    // The INVITE that follows a challenge is the call.
+    if (reason !== 'CREDENTIALS_REQUIRED') await this.#writeEnd(reason, atMs);
     this.#tellKept();
     // Not before the record: killed between the two, the call would leave nothing.
     this.services.snapshots.delete(this.callId);
@@ -645,4 +677,8 @@ export class CallRunner {
     await within(this.services.clock, BYE_LIMIT_MS, this.#dialog.byeAnswered);
     this.onEnded(this);
   }
+}
+
+function nonceScope({ org, number }: Route): NonceScope {
+  return { secret: org.webhook_secret, number: number.phone_number };
 }

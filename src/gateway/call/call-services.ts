@@ -48,6 +48,8 @@ export interface InviteContext {
   readonly called: E164 | null;
   /** What there is to verify of who calls. */
   readonly claim: Omit<IdentityClaim, 'called'>;
+  /** Values of `Authorization`, in order. */
+  readonly authorization: readonly string[];
   readonly facts: CallFacts;
   readonly own: OwnSide;
 }

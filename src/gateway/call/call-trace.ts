@@ -353,9 +353,9 @@ const TIMERS: Readonly<Record<CallTimer, string>> = {
   cancelling: 'the trunk did not answer the CANCEL',
 };
 
-function looked({ route, isStale, identity }: Extract<CallEvent, { type: 'routed' }>): string {
+function looked({ route, isStale, identity, credentials }: Extract<CallEvent, { type: 'routed' }>): string {
   const what = route === null ? 'is not attached' : `is attached, agent ${route.agent?.agent_id ?? 'of the operator'}`;
-  return `looked up: the number ${what}${isStale ? ', from the cache' : ''}${identityText(identity)}`;
+  return `looked up: the number ${what}${isStale ? ', from the cache' : ''}${credentials === null ? '' : `; credentials ${credentials}`}${identityText(identity)}`;
 }
 
 function identityText(identity: VerifiedIdentity | null): string {

@@ -226,10 +226,12 @@ function ringingTimer(state: CallState): CallEffect[] {
   return ringingAfterMs === null ? [] : [{ do: 'start-timer', timer: 'ringing', delayMs: ringingAfterMs }];
 }
 
-function onRouted(state: CallState, { route, load, isStale, identity }: EventOf<'routed'>): CallStep {
+function onRouted(state: CallState, { route, load, isStale, identity, credentials }: EventOf<'routed'>): CallStep {
   const { sourceAddress, sdp, refusedVerdicts, relayAddress } = state.facts;
-  const decision = decide({ route, sourceAddress, identity, refusedVerdicts, sdp, relayAddress, load });
+  const decision = decide({ route, sourceAddress, credentials, identity, refusedVerdicts, sdp, relayAddress, load });
   const routed = { ...state, route, isStale, identity };
+  if (!decision.ok && decision.error === 'CREDENTIALS_REQUIRED')
+    return finish(routed, decision.error, [{ do: 'challenge', isStale: credentials === 'stale' }]);
   if (!decision.ok) return refuse(routed, decision.error);
   const media = decision.value;
   // The agent has the time that the media takes to get ready.

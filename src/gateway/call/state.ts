@@ -5,6 +5,7 @@ import type { MediaAddress, MediaDirection } from '../model/media.js';
 import type { ProviderLimit } from '../model/provider-usage.js';
 import type { Route } from '../model/records.js';
 import type { IdentityVerdict, VerifiedIdentity } from '../model/verified-identity.js';
+import type { CredentialsVerdict } from '../admission/challenge.js';
 import type { ConcurrentUsage } from '../admission/admission.js';
 import type { CryptoLine, CarrierMedia, RelaySide } from '../sdp/sdp-read.js';
 import type { Reason } from '../model/reasons.js';
@@ -293,6 +294,8 @@ export type CallEvent =
       readonly load: ConcurrentUsage;
       readonly isStale: boolean;
       readonly identity: VerifiedIdentity | null;
+      /** `null`: the number has no challenge. */
+      readonly credentials: CredentialsVerdict | null;
     }
   | { readonly type: 'agent-connected' }
   /** Its connection broke before the ACK, and is made again. */
@@ -413,6 +416,8 @@ export type CallEffect =
   /** 200 with this SDP. */
   | { readonly do: 'answer'; readonly sdp: string }
   | { readonly do: 'refuse'; readonly reason: Reason; readonly detail: string | null }
+  /** 401. `isStale`: the credentials are right, the nonce is too old. */
+  | { readonly do: 'challenge'; readonly isStale: boolean }
   /** 200 to a re-INVITE, UPDATE or NOTIFY; `null`: without an SDP. */
   | { readonly do: 'accept'; readonly requestId: number; readonly sdp: string | null }
   | { readonly do: 'reject'; readonly requestId: number; readonly reason: Reason }

@@ -16,6 +16,7 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { SourceRates } from '../../lib/source-rates.js';
 import { openAhead, type Ahead } from '../call/open-ahead.js';
+import { headerValues } from '../call/trunk-authorization.js';
 import { CallRunner } from '../call/call-runner.js';
 import { relayLost } from '../call/call-media.js';
 import type { CallServices, InviteContext } from '../call/call-services.js';
@@ -519,6 +520,8 @@ export class Inbound implements LiveCalls {
       open: { request, response, sessionTimer: invite?.sessionTimer ?? {} },
       called: invite?.called ?? null,
       claim: claimOf(request),
+      // drachtio-srf keeps one of several.
+      authorization: request.has('Authorization') ? headerValues(request.msg.raw ?? '', 'authorization') : [],
       facts: {
         sourceAddress: request.source_address,
         sdp: invite?.sdp ?? '',

@@ -12,6 +12,7 @@ const BY_FAULT: Readonly<Record<Fault, string>> = {
 
 const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   SOURCE_NOT_ALLOWED: "Add the carrier's address to allowed_sources of the number, or of the organization, if it is the carrier's.",
+  CREDENTIALS_REQUIRED: "Have the carrier answer the challenge with the user name and password of the number's challenge.",
   ORG_NOT_ENTITLED: 'Ask the operator to give the organization the SIP entitlement (trunkline org).',
   ORG_DISABLED: 'Ask the operator why the organization is disabled.',
   NUMBER_NOT_ATTACHED: 'Attach the number for inbound calls, or have the carrier send it elsewhere.',

@@ -42,6 +42,14 @@ const RETRY_AFTER = { retryable: true, retryAfter: true };
 export const REASONS = {
   MALFORMED_REQUEST: refuse(400, 'Bad Request', 96, 'caller', 'The request is not valid SIP.'),
   SOURCE_NOT_ALLOWED: refuse(403, 'Forbidden', 21, 'caller', 'The number does not accept calls from this source address.'),
+  CREDENTIALS_REQUIRED: refuse(
+    401,
+    'Unauthorized',
+    21,
+    'caller',
+    'The number has a challenge, and the INVITE has no right answer to it. Such an INVITE leaves no record.',
+    RETRY,
+  ),
   ORG_NOT_ENTITLED: refuse(403, 'Forbidden', 21, 'customer', 'The organization that owns the number does not have the SIP entitlement.'),
   ORG_DISABLED: refuse(403, 'Forbidden', 21, 'customer', 'The organization that owns the number is disabled.'),
   NUMBER_NOT_ATTACHED: refuse(404, 'Not Found', 1, 'customer', 'The called number is not attached for inbound calls.'),

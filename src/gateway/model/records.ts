@@ -21,6 +21,8 @@ const optionsSchema = z.object({
   refer: z.boolean().optional(),
   /** `true`: the carrier refuses re-INVITEs, UPDATEs and session timers: we send none, nor agree to one. */
   no_reinvite: z.boolean().optional(),
+  /** INVITEs without these credentials are challenged (digest, RFC 8760); left out: none are. */
+  challenge: z.object({ username: z.string() }).optional(),
   /** A server that answers each call with TwiML, in place of the agent. */
   voice_url: z.string().optional(),
   /** Asked when `voice_url` fails. */
@@ -126,8 +128,17 @@ export const sipConfigurationSchema = z
 
 export type MediaEncryption = InboundOptions['media_encryption'];
 
-/** What a number's owner set for calls that come in on it. */
-export type InboundOptions = Readonly<z.output<typeof optionsSchema>>;
+type ShownOptions = Readonly<z.output<typeof optionsSchema>>;
+
+/** What a number's owner set for calls that come in on it. The password is never shown. */
+export interface InboundOptions extends Omit<ShownOptions, 'challenge'> {
+  readonly challenge?: { readonly username: string; readonly password: string };
+}
+
+/** Options as they are to be: `null`: no challenge; one without a password keeps the password of before. */
+export interface InboundOptionsChange extends Omit<InboundOptions, 'challenge'> {
+  readonly challenge?: { readonly username: string; readonly password?: string | undefined } | null | undefined;
+}
 
 export const DEFAULT_INBOUND_OPTIONS: InboundOptions = {
   allowed_sources: [],
@@ -137,8 +148,9 @@ export const DEFAULT_INBOUND_OPTIONS: InboundOptions = {
 };
 
 /** `inbound.agent_id` null: the operator's default agent. */
-export interface NumberRecord extends Readonly<Omit<z.output<typeof sipConfigurationSchema>, 'outbound'>> {
+export interface NumberRecord extends Readonly<Omit<z.output<typeof sipConfigurationSchema>, 'inbound' | 'outbound'>> {
   readonly phone_number: E164;
+  readonly inbound: { readonly agent_id: string | null; readonly options: InboundOptions } | null;
   readonly outbound: OutboundTrunk | null;
 }
 
@@ -148,10 +160,12 @@ export function shownNumber(
   registration: TrunkRegistration | null = null,
   watched: TrunkState | null = null,
 ): z.output<typeof sipConfigurationSchema> {
-  if (record.outbound === null) return { ...record, outbound: null };
+  const inbound = shownInbound(record.inbound);
+  if (record.outbound === null) return { ...record, inbound, outbound: null };
   const { password: _secret, client_certificate: own, ...outbound } = record.outbound;
   return {
     ...record,
+    inbound,
     outbound: {
       ...outbound,
       ...(own === undefined ? {} : { client_certificate: { certificate: own.certificate } }),
@@ -159,6 +173,12 @@ export function shownNumber(
       ...(watched === null ? {} : { trunk_state: watched.state, ...(watched.error === null ? {} : { trunk_error: watched.error }) }),
     },
   };
+}
+
+function shownInbound(inbound: NumberRecord['inbound']): z.output<typeof sipConfigurationSchema>['inbound'] {
+  if (inbound === null) return null;
+  const { challenge, ...options } = inbound.options;
+  return { ...inbound, options: { ...options, ...(challenge === undefined ? {} : { challenge: { username: challenge.username } }) } };
 }
 
 export interface OrgRecord {

@@ -1,3 +1,4 @@
+import type { CredentialsVerdict } from '../admission/challenge.js';
 import type { AgentDescription } from '../model/agent.js';
 import { channel, subscribe as subscribeTo, unsubscribe, type Channel } from 'node:diagnostics_channel';
 import type { RtcpSeen } from '../../lib/observed.js';
@@ -11,6 +12,8 @@ export interface GatewayEvents {
     /** Since its INVITE. */
     readonly tookMs: number;
   };
+  /** An INVITE to a number with a challenge. */
+  readonly 'call.challenged': { readonly verdict: CredentialsVerdict };
   /** A call ended or was refused; its record is not stored yet. */
   readonly 'call.ended': EndedCall;
   /** Redis, or the spool, has the record of a call. */

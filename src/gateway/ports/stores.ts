@@ -7,7 +7,7 @@ import type { TraceEntry } from '../model/call-trace.js';
 import type { E164 } from '../model/e164.js';
 import type { CallInProgress } from '../model/live-calls.js';
 import type { ProviderLimits } from '../model/provider-usage.js';
-import type { InboundOptions, NumberRecord, OrgRecord, OutboundTrunk } from '../model/records.js';
+import type { InboundOptionsChange, NumberRecord, OrgRecord, OutboundTrunk } from '../model/records.js';
 import type { Throughput } from '../model/throughput.js';
 import type { BatchRuns, DoNotCallList } from './batches.js';
 import type { RegistrationStore } from './registrations.js';
@@ -23,7 +23,7 @@ export type DirectionType = 'inbound' | 'outbound';
 
 export interface InboundSetting {
   readonly agent_id: string | null;
-  readonly options: InboundOptions;
+  readonly options: InboundOptionsChange;
 }
 
 /** What an outbound update leaves out keeps its value; `null` takes it away. */
@@ -39,7 +39,7 @@ export interface AttachChange {
 
 /** One direction to change. What an inbound update leaves out keeps its value, or gets its default on a new direction. */
 export type UpdateChange =
-  | { readonly type: 'inbound'; readonly agent_id?: string | null; readonly options?: InboundOptions }
+  | { readonly type: 'inbound'; readonly agent_id?: string | null; readonly options?: InboundOptionsChange }
   | ({ readonly type: 'outbound' } & TrunkChange);
 
 export interface Page {

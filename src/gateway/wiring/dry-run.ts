@@ -41,6 +41,7 @@ export function callDryRun(routes: Pick<RouteStore, 'lookup'>, edge: DryRunEdge,
     const decision = decide({
       route: own,
       sourceAddress: sourceIp,
+      credentials: null,
       identity: null,
       refusedVerdicts: [],
       sdp: sdp ?? '',
@@ -55,6 +56,7 @@ export function callDryRun(routes: Pick<RouteStore, 'lookup'>, edge: DryRunEdge,
     const notJudged = [
       ...(sourceIp === null ? ['source_ip'] : []),
       ...(sdp === null ? ['sdp'] : []),
+      ...(own?.number.inbound?.options.challenge == null ? [] : ['credentials']),
       ...(sdp !== null && relayAddress === null ? ['whether the media relay has the address family of the sdp'] : []),
     ];
     const notes =

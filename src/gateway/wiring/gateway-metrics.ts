@@ -4,6 +4,7 @@ import type { MediaService } from '../media-thread/media-service.js';
 import type { Inbound } from '../drachtio/inbound.js';
 import type { CallRecord, StreamQuality } from '../model/call-record.js';
 import { REASONS, type Reason } from '../model/reasons.js';
+import { CREDENTIALS_VERDICTS } from '../admission/challenge.js';
 import { IDENTITY_VERDICTS } from '../model/verified-identity.js';
 import { subscribe } from '../ports/events.js';
 import type { RelayPool } from '../relay/pool.js';
@@ -20,6 +21,7 @@ const flag = (isSo: boolean): number => (isSo ? 1 : 0);
 export function beginGateway(metrics: Metrics): void {
   metrics.begin();
   for (const [reason, { fault }] of Object.entries(REASONS)) metrics.begin({ reason, fault });
+  for (const credentials of CREDENTIALS_VERDICTS) metrics.begin({ credentials });
   for (const verdict of IDENTITY_VERDICTS) metrics.begin({ verdict });
 }
 
@@ -30,6 +32,7 @@ export function beginGateway(metrics: Metrics): void {
 export function countEvents(counts: Metrics): () => void {
   const ends = [
     subscribe('call.answered', ({ tookMs }) => counts.observe('trunkline_call_answer_seconds', {}, seconds(tookMs))),
+    subscribe('call.challenged', ({ verdict }) => counts.count('trunkline_calls_challenged_total', { credentials: verdict })),
     subscribe('call.ended', ({ record }) => countCall(counts, record)),
     subscribe('agent.connect', ({ agent, isConnected, tookMs }) => {
       counts.count('trunkline_agent_connects_total', { agent, outcome: isConnected ? 'connected' : 'failed' });

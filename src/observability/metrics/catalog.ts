@@ -49,6 +49,10 @@ export const METRICS = {
     verdict: 'verdicts of docs/stir-shaken.md',
     attestation: ['A', 'B', 'C', 'none'],
   }),
+  trunkline_calls_challenged_total: counted(
+    'INVITEs to numbers with a `challenge`. All but `right` got 401; `stale`: right for a nonce that is too old.',
+    { credentials: ['right', 'missing', 'stale', 'wrong'] },
+  ),
   trunkline_call_answer_seconds: histogram(ANSWER_BUCKETS)('From the INVITE to the 200, counted at the 200.'),
   trunkline_call_first_audio_seconds: histogram(ANSWER_BUCKETS)(
     "From the ACK to the caller's first audio; 0 if it arrived earlier. Counted when the call ends.",

@@ -115,6 +115,7 @@ describe('trunkline number', () => {
       media_encryption: ['--media-encryption', 'required', 'required'],
       refer: ['--refer', 'yes', true],
       no_reinvite: ['--reinvite', 'yes', false],
+      challenge: ['--challenge-username', 'other', { username: 'other', password: 's3 cret' }],
       voice_url: ['--voice-url', 'https://other.example/', 'https://other.example/'],
       voice_fallback_url: ['--voice-fallback-url', 'none', undefined],
       status_callback: ['--status-callback', 'https://other.example/', 'https://other.example/'],
@@ -126,6 +127,16 @@ describe('trunkline number', () => {
       const { [name as keyof typeof EVERY_OPTION]: _old, ...others } = EVERY_OPTION;
       expect((await stored())?.inbound?.options).toEqual(value === undefined ? others : { ...others, [name]: value });
       expect((await stored())?.outbound).toEqual(before.outbound);
+    });
+
+    it('changes the password of the challenge, which it never shows, and takes the challenge away', async () => {
+      await writeFile(join(directory, 'password'), 'n3w\n');
+      expect(await run('number', 'update', NUMBER, '--challenge-password-file', join(directory, 'password'))).toBe(0);
+      expect((await stored())?.inbound?.options).toEqual({ ...EVERY_OPTION, challenge: { username: 'acme', password: 'n3w' } });
+      expect(printed.join('\n')).not.toContain('n3w');
+      expect(await run('number', 'update', NUMBER, '--challenge-username', 'none')).toBe(0);
+      const { challenge: _old, ...others } = EVERY_OPTION;
+      expect((await stored())?.inbound?.options).toEqual(others);
     });
 
     it.each(TRUNK_NAMES)('changes %s of the trunk, and keeps every other setting', async (name) => {

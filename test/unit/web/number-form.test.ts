@@ -63,6 +63,7 @@ describe('an update of a number in the console', () => {
   const EDITED = {
     refer: true,
     no_reinvite: false,
+    challenge: { username: 'other', password: 'n3w' },
     voice_url: 'https://other.example/voice',
     voice_fallback_url: 'https://other.example/fallback',
     status_callback: 'https://other.example/status',

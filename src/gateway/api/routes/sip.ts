@@ -204,7 +204,8 @@ function checkBody(stores: Pick<Stores, 'numbers' | 'agents'>, ...agentPath: rea
     const found = invalid instanceof ApiFailure ? invalid.envelope.errors : [];
     const path = agentPath.join('.');
     const isKnown = found.some((entry) => entry.path === path) || (await hasAgent(stores, request, agentPath));
-    const errors = isKnown ? found : [...found, agentEntry(path)];
+    const settings = agentPath.slice(0, -1);
+    const errors = [...found, ...(isKnown ? [] : [agentEntry(path)]), ...(await passwordEntries(stores, request, settings))];
     if (errors.length > 0) throw validationFailure(errors);
   };
 }
@@ -215,9 +216,32 @@ async function hasAgent(
   request: FastifyRequest,
   agentPath: readonly string[],
 ): Promise<boolean> {
-  let id: unknown = request.body;
-  for (const part of agentPath) id = typeof id === 'object' && id !== null ? Reflect.get(id, part) : undefined;
+  const id = memberOf(request.body, agentPath);
   return !isUuid(id) || (await stores.agents.get(identityOf(request).orgId, id.toLowerCase())) !== null;
+}
+
+/** A challenge without a password keeps the one that the number has; what is wrong where it has none. @param path of what has `options` */
+async function passwordEntries(
+  { numbers }: Pick<Stores, 'numbers'>,
+  request: FastifyRequest,
+  path: readonly string[],
+): Promise<readonly ApiErrorEntry[]> {
+  const challengePath = [...path, 'options', 'challenge'];
+  const challenge = memberOf(request.body, challengePath);
+  if (typeof challenge !== 'object' || challenge === null || 'password' in challenge) return [];
+  const number = parseE164(String(memberOf(request.body, ['phone_number'])));
+  const record = number === undefined ? null : await numbers.get(identityOf(request).orgId, number);
+  if (record?.inbound?.options.challenge !== undefined) return [];
+  const message = 'is required: the number has no challenge yet';
+  return [{ error: 'VALIDATION', message, path: [...challengePath, 'password'].join('.') }];
+}
+
+/** What a body has there, whatever was sent. */
+function memberOf(body: unknown, path: readonly string[]): unknown {
+  return path.reduce(
+    (value, part) => (typeof value === 'object' && value !== null ? (Reflect.get(value, part) as unknown) : undefined),
+    body,
+  );
 }
 
 const DEFAULT_TAKE = 100;

@@ -135,6 +135,11 @@ function inboundOptions(policy: SipApiPolicy) {
         .describe('"optional" also accepts calls without SRTP, if the operator allows it'),
       refer: z.boolean().optional().describe('false: this carrier takes no REFER, and transfers are placed calls. Left out: REFER first'),
       no_reinvite: z.boolean().optional().describe(noReinvite('carrier')),
+      challenge: z
+        .strictObject({ username: credential, password: credential.optional().describe('Write-only; left out: the one of before') })
+        .nullable()
+        .optional()
+        .describe('INVITEs without these credentials get 401 (digest, RFC 8760: SHA-256 or MD5). Default: null, none are challenged'),
       voice_url: webhookUrl(policy).describe('Answers each call with TwiML, in place of the agent'),
       voice_fallback_url: webhookUrl(policy).describe('Requested when voice_url fails'),
       status_callback: webhookUrl(policy).describe('Gets a form at each of status_callback_events'),

@@ -210,6 +210,7 @@ describe('decide', () => {
     route: ROUTE,
     sourceAddress: '203.0.113.7',
     identity: null,
+    credentials: null,
     refusedVerdicts: [],
     sdp: offerSdp(),
     relayAddress: null,

@@ -85,7 +85,11 @@ describe('the call machine', () => {
   });
 
   it.each([
-    ['an unknown number', { type: 'routed', route: null, load: NO_USAGE, isStale: false, identity: null }, 'NUMBER_NOT_ATTACHED'],
+    [
+      'an unknown number',
+      { type: 'routed', route: null, load: NO_USAGE, isStale: false, identity: null, credentials: null },
+      'NUMBER_NOT_ATTACHED',
+    ],
     ['a store that is away', { type: 'failed', reason: 'STORE_UNAVAILABLE', attempt: null }, 'STORE_UNAVAILABLE'],
   ] as const)('refuses %s before anything is allocated', (_what, event, reason) => {
     const { state, effects } = play([CALL[0]!, event]);
@@ -240,7 +244,14 @@ describe('the call machine', () => {
 
   it('ends a call at the shorter of the agent’s and the gateway’s maximum duration', () => {
     const agent = { ...DEFAULT_AGENT_SETTINGS, agent_id: 'a', org_id: 'o', name: '', max_duration: 2, created_at: '', updated_at: '' };
-    const routed = { type: 'routed', route: { ...ROUTE, agent }, load: NO_USAGE, isStale: false, identity: null } as const;
+    const routed = {
+      type: 'routed',
+      route: { ...ROUTE, agent },
+      load: NO_USAGE,
+      isStale: false,
+      identity: null,
+      credentials: null,
+    } as const;
     const { effects } = play([CALL[0]!, routed, ...CALL.slice(2, 6)]);
     expect(effects).toContainEqual({ do: 'start-timer', timer: 'max-duration', delayMs: 120_000 });
   });

@@ -92,7 +92,7 @@ describe('a transfer', () => {
     };
     const { state } = play([
       CALL[0]!,
-      { type: 'routed', route: { ...ROUTE, agent }, load: NO_USAGE, isStale: false, identity: null },
+      { type: 'routed', route: { ...ROUTE, agent }, load: NO_USAGE, isStale: false, identity: null, credentials: null },
       ...CALL.slice(2),
     ]);
     expect(kinds(playOn(state, [asked()]).effects)).toEqual(['refer']);

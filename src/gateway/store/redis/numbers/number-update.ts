@@ -1,5 +1,11 @@
 import type { E164 } from '../../../model/e164.js';
-import { DEFAULT_INBOUND_OPTIONS, type NumberRecord, type OutboundTrunk } from '../../../model/records.js';
+import {
+  DEFAULT_INBOUND_OPTIONS,
+  type InboundOptions,
+  type InboundOptionsChange,
+  type NumberRecord,
+  type OutboundTrunk,
+} from '../../../model/records.js';
 import { isMeant, revisedAt, type IfMatch } from '../../../model/revision.js';
 import { err, ok, type Result } from '../../../../lib/result.js';
 import type { RecordRefusal } from '../../../model/agent-update.js';
@@ -39,8 +45,10 @@ export function decideAttach(
     created_at: now,
     updated_at: now,
   };
-  const { inbound = base.inbound, outbound = base.outbound } = request.change;
-  return ok({ ...base, inbound, outbound, updated_at: now });
+  const { inbound: setting, outbound = base.outbound } = request.change;
+  if (setting === undefined) return ok({ ...base, outbound, updated_at: now });
+  const options = changedOptions(base.inbound?.options, setting.options);
+  return options === null ? err('mismatch') : ok({ ...base, inbound: { ...setting, options }, outbound, updated_at: now });
 }
 
 export function decideUpdate(
@@ -56,11 +64,18 @@ export function decideUpdate(
     const { type: _type, ...trunk } = change;
     return ok({ ...current, outbound: changedTrunk(current.outbound, trunk), updated_at: now });
   }
-  const inbound = {
-    agent_id: change.agent_id === undefined ? (current.inbound?.agent_id ?? null) : change.agent_id,
-    options: change.options ?? current.inbound?.options ?? DEFAULT_INBOUND_OPTIONS,
-  };
-  return ok({ ...current, inbound, updated_at: now });
+  const before = current.inbound?.options ?? DEFAULT_INBOUND_OPTIONS;
+  const options = change.options === undefined ? before : changedOptions(before, change.options);
+  if (options === null) return err('mismatch');
+  const agent_id = change.agent_id === undefined ? (current.inbound?.agent_id ?? null) : change.agent_id;
+  return ok({ ...current, inbound: { agent_id, options }, updated_at: now });
+}
+
+/** `null`: the challenge is to keep a password that there is none of, or not any more. */
+function changedOptions(before: InboundOptions | undefined, { challenge, ...options }: InboundOptionsChange): InboundOptions | null {
+  if (challenge == null) return options;
+  const password = challenge.password ?? before?.challenge?.password;
+  return password === undefined ? null : { ...options, challenge: { username: challenge.username, password } };
 }
 
 function changedTrunk(before: OutboundTrunk | null, { sip_endpoint, ...change }: TrunkChange): OutboundTrunk {
