@@ -59,7 +59,7 @@ export const PROVIDER_FIELDS: Readonly<Record<AgentProviderName, Readonly<Record
     ...EVERYWHERE,
     prompt: provider('`systemInstruction`'),
     voice: provider('`speechConfig.voiceConfig`'),
-    language: provider('in `systemInstruction`'),
+    language: provider('`inputAudioTranscription.languageCodes`, and in `systemInstruction`'),
     model: provider('`gemini.model` or `gemini.turbo_model`'),
     first_sentence: provider('the model is asked for it: not word for word'),
     wait_for_greeting: gateway('the model is not asked to begin'),

@@ -103,7 +103,7 @@ const ROWS: Readonly<Record<AgentProviderName, Partial<Record<ProviderField, Row
   'gemini-live': {
     prompt: PROMPT,
     voice: { set: { voice: 'Kore' }, has: '"voiceName":"Kore"' },
-    language: { set: { language: 'GER' }, has: 'Speak German' },
+    language: { set: { language: 'GER' }, has: '"languageCodes":["de"]' },
     model: { set: { model: 'turbo' }, has: '"model":"models/m-mini"' },
     first_sentence: { set: { first_sentence: 'Good day.' }, has: 'exactly these words: \\"Good day.\\"' },
     interruption_threshold: { set: { interruption_threshold: 50 }, has: '"silenceDurationMs":250' },
