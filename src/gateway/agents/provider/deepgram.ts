@@ -24,7 +24,7 @@ const MAKERS = {
   'think-fast': 'deepgram',
   'phonellm-': 'deepgram',
 } as const;
-/** Another session gets so many of the functions that were called, and so many characters of them. */
+/** The most function calls in the history of a later session, and the most characters of their JSON. */
 const MAX_KNOWN_CALLS = 20;
 const MAX_KNOWN_CHARACTERS = 65_536;
 
