@@ -2,7 +2,7 @@ import type { AgentDescription, ConversationSettings, StreamSettings } from '../
 import type { StreamFormat } from '../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream } from '../model/agent-record.js';
 import type { ToolDefinition } from '../model/tool-definition.js';
-import { CONVERSATION_RELAY, type ProviderDefaults, type ProviderName } from '../model/provider.js';
+import { CONVERSATION_RELAY, NO_TUNING, type ProviderDefaults, type ProviderName } from '../model/provider.js';
 import { DEFAULT_CONVERSATION } from '../model/conversation.js';
 import { shownDynamicData } from '../model/dynamic-data.js';
 import { endOfSpeechMs, type EndOfSpeechTable } from '../model/end-of-speech.js';
@@ -136,7 +136,7 @@ function accountOf({ route }: Pick<CallFactsForAgent, 'route'>): string {
 function onSecondProvider({ secondProvider }: StandInSettings, route: Route): Route {
   if (secondProvider === null) return route;
   const none = { ...DEFAULT_AGENT_SETTINGS, agent_id: '', org_id: route.org.org_id, name: '', created_at: '', updated_at: '' };
-  const provider = { name: secondProvider, model: null, url: null, audio: 'g711', api_key: null } as const;
+  const provider = { name: secondProvider, model: null, url: null, audio: 'g711', api_key: null, ...NO_TUNING } as const;
   return { ...route, agent: { ...(route.agent ?? none), provider, voice: null } };
 }
 
@@ -204,6 +204,7 @@ function providerSettings(
     voice: agent.voice ?? defaults.voice,
     language: agent.language,
     pronunciationGuide: agent.pronunciation_guide,
+    tuning: { noise_reduction: chosen.noise_reduction, semantic_vad: chosen.semantic_vad, reasoning_effort: chosen.reasoning_effort },
     endOfSpeechMs: endOfSpeechMs(operator.endOfSpeech, agent.interruption_threshold),
     speech: ownSpeech(operator, { org, agent }),
     tools: hasAll ? tools.map(({ name, description, input_schema, speech }) => ({ name, description, input_schema, speech })) : [],

@@ -30,14 +30,16 @@ export const PROVIDER_FIELDS: Readonly<Record<AgentProviderName, Readonly<Record
   'openai-realtime': {
     ...EVERYWHERE,
     prompt: provider('`instructions`'),
-    voice: provider('`audio.output.voice`'),
+    voice: provider('`audio.output.voice`; a custom voice by its id, `voice_…`'),
     language: provider('`audio.input.transcription.language`, and in `instructions`'),
     model: provider('`openai.model` or `openai.turbo_model`'),
     first_sentence: gateway(
       'word for word by OpenAI’s speech (`openai.speech_url`), if there is a key for it; else the model is asked, not word for word',
     ),
     wait_for_greeting: gateway('no first response is requested'),
-    interruption_threshold: provider('`silence_duration_ms` of `server_vad` by `agents.end_of_speech_ms`; 100 leaves the default'),
+    interruption_threshold: provider(
+      '`silence_duration_ms` of `server_vad` by `agents.end_of_speech_ms`; 100 leaves the default, and `semantic_vad` replaces it',
+    ),
     pronunciation_guide: provider('in `instructions`'),
     tools: provider('functions; the gateway runs them'),
   },
@@ -57,7 +59,7 @@ export const PROVIDER_FIELDS: Readonly<Record<AgentProviderName, Readonly<Record
     ...EVERYWHERE,
     prompt: provider('`systemInstruction`'),
     voice: provider('`speechConfig.voiceConfig`'),
-    language: provider('in `systemInstruction`'),
+    language: provider('`inputAudioTranscription.languageCodes`, and in `systemInstruction`'),
     model: provider('`gemini.model` or `gemini.turbo_model`'),
     first_sentence: provider('the model is asked for it: not word for word'),
     wait_for_greeting: gateway('the model is not asked to begin'),

@@ -1,6 +1,6 @@
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { PronunciationEntry } from './agent-record.js';
-import type { AgentProvider, ProviderName } from './provider.js';
+import type { AgentProvider, ProviderName, ProviderTuning } from './provider.js';
 import type { SpeechServices, Voice } from './speech-service.js';
 import type { ToolDefinition } from './tool-definition.js';
 
@@ -32,6 +32,7 @@ export interface ProviderSettings {
   readonly pronunciationGuide: readonly PronunciationEntry[];
   /** The silence after which the caller has finished, in milliseconds; `null`: the provider's own default. */
   readonly endOfSpeechMs: number | null;
+  readonly tuning: ProviderTuning;
   /** Speaks word for word what the provider itself cannot; `null`: the model is asked for it, or it is left out. */
   readonly speech: { readonly services: SpeechServices; readonly voice: Voice } | null;
   readonly tools: readonly SpokenTool[];

@@ -10,6 +10,14 @@ export const CONVERSATION_RELAY = 'conversation-relay';
 export const AGENT_PROVIDERS = [...PROVIDERS, CONVERSATION_RELAY] as const;
 export type AgentProviderName = (typeof AGENT_PROVIDERS)[number];
 
+/** How OpenAI listens and thinks, in its own words; `null`: its default. */
+const tuning = {
+  noise_reduction: z.enum(['near_field', 'far_field']).nullable().describe('openai-realtime; null: none'),
+  semantic_vad: z.enum(['low', 'medium', 'high', 'auto']).nullable().describe('openai-realtime: its eagerness; null: server_vad'),
+  reasoning_effort: z.enum(['minimal', 'low', 'medium', 'high', 'xhigh']).nullable().describe('openai-realtime, models that reason'),
+};
+export type ProviderTuning = Readonly<z.output<z.ZodObject<typeof tuning>>>;
+
 /** What an agent's owner sets of its provider; `null`: the gateway's setting. The API never shows `api_key`. */
 export const agentProvider = z.object({
   name: z.enum(AGENT_PROVIDERS),
@@ -17,7 +25,10 @@ export const agentProvider = z.object({
   url: z.string().nullable(),
   // For a server that speaks OpenAI's protocol without G.711.
   audio: z.enum(['g711', 'pcm-24000']),
+  ...tuning,
 });
+
+export const NO_TUNING: ProviderTuning = { noise_reduction: null, semantic_vad: null, reasoning_effort: null };
 
 export interface AgentProvider extends Readonly<z.output<typeof agentProvider>> {
   readonly api_key: string | null;

@@ -8,6 +8,14 @@ const encoding = z.union([
   z.strictObject({ encoding: z.enum(['mulaw', 'alaw']), sample_rate: z.literal(8_000) }),
   z.strictObject({ encoding: z.literal('linear16'), sample_rate: z.int() }),
 ]);
+const functionCall = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  client_side: z.boolean(),
+  arguments: z.string(),
+  response: z.string(),
+  thought_signature: z.string().exactOptional(),
+});
 const settings = z.strictObject({
   type: z.literal('Settings'),
   mip_opt_out: z.boolean().exactOptional(),
@@ -21,7 +29,21 @@ const settings = z.strictObject({
   }),
   agent: z.strictObject({
     listen: z.strictObject({
-      provider: z.strictObject({ type: z.literal('deepgram'), version: z.literal('v1'), model: z.string(), language: z.string() }),
+      provider: z.union([
+        z.strictObject({
+          type: z.literal('deepgram'),
+          version: z.literal('v1'),
+          model: z.string().regex(/^(?!flux-)/),
+          language: z.string(),
+        }),
+        z.strictObject({ type: z.literal('deepgram'), version: z.literal('v2'), model: z.literal('flux-general-en') }),
+        z.strictObject({
+          type: z.literal('deepgram'),
+          version: z.literal('v2'),
+          model: z.literal('flux-general-multi'),
+          language_hints: z.array(z.string()).exactOptional(),
+        }),
+      ]),
     }),
     think: z.strictObject({
       provider: z.strictObject({ type: z.enum(['open_ai', 'anthropic', 'google']), model: z.string() }),
@@ -34,11 +56,18 @@ const settings = z.strictObject({
         }),
       ),
     }),
-    speak: z.strictObject({ provider: z.strictObject({ type: z.literal('deepgram'), model: z.string() }) }),
+    speak: z.strictObject({
+      provider: z.strictObject({ type: z.literal('deepgram'), version: z.literal('v2').exactOptional(), model: z.string() }),
+    }),
     greeting: z.string().min(1).exactOptional(),
     context: z
       .strictObject({
-        messages: z.array(z.strictObject({ type: z.literal('History'), role: z.enum(['user', 'assistant']), content: z.string() })),
+        messages: z.array(
+          z.union([
+            z.strictObject({ type: z.literal('History'), role: z.enum(['user', 'assistant']), content: z.string() }),
+            z.strictObject({ type: z.literal('History'), function_calls: z.array(functionCall).min(1) }),
+          ]),
+        ),
       })
       .exactOptional(),
   }),

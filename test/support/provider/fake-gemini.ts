@@ -23,11 +23,15 @@ const setup = z.strictObject({
             name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/),
             description: z.string(),
             behavior: z.literal('NON_BLOCKING').exactOptional(),
-            parameters: z.strictObject({
-              type: z.literal('object'),
-              properties: z.record(z.string(), z.strictObject({ type: z.literal('string'), description: z.string().exactOptional() })),
-              required: z.array(z.string()),
-            }),
+            parameters: z
+              .strictObject({
+                type: z.literal('object'),
+                properties: z
+                  .record(z.string(), z.strictObject({ type: z.literal('string'), description: z.string().exactOptional() }))
+                  .refine((properties) => Object.keys(properties).length > 0, 'should be non-empty for OBJECT type'),
+                required: z.array(z.string()),
+              })
+              .exactOptional(),
           }),
         ),
       }),
@@ -36,7 +40,7 @@ const setup = z.strictObject({
   realtimeInputConfig: z
     .strictObject({ automaticActivityDetection: z.strictObject({ silenceDurationMs: z.int().min(0) }) })
     .exactOptional(),
-  inputAudioTranscription: z.strictObject({}).exactOptional(),
+  inputAudioTranscription: z.strictObject({ languageCodes: z.array(z.string().min(2)).exactOptional() }).exactOptional(),
   outputAudioTranscription: z.strictObject({}).exactOptional(),
   sessionResumption: z.strictObject({ handle: z.string().exactOptional() }).exactOptional(),
   contextWindowCompression: z.strictObject({ slidingWindow: z.strictObject({}) }).exactOptional(),

@@ -25,6 +25,7 @@ const tool = z.strictObject({
     required: z.array(z.string()),
   }),
 });
+const voice = z.union([z.string().regex(/^(?!voice_)/), z.strictObject({ id: z.string().regex(/^voice_/) })]);
 const session = z.strictObject({
   type: z.literal('realtime'),
   model: z.string().exactOptional(),
@@ -36,14 +37,19 @@ const session = z.strictObject({
         .strictObject({
           format: format.exactOptional(),
           transcription: z.strictObject({ model: z.string(), language: z.string().length(2).exactOptional() }).exactOptional(),
+          noise_reduction: z.strictObject({ type: z.enum(['near_field', 'far_field']) }).exactOptional(),
           turn_detection: z
-            .strictObject({ type: z.literal('server_vad'), silence_duration_ms: z.int().min(1).exactOptional() })
+            .discriminatedUnion('type', [
+              z.strictObject({ type: z.literal('server_vad'), silence_duration_ms: z.int().min(1).exactOptional() }),
+              z.strictObject({ type: z.literal('semantic_vad'), eagerness: z.enum(['low', 'medium', 'high', 'auto']).exactOptional() }),
+            ])
             .exactOptional(),
         })
         .exactOptional(),
-      output: z.strictObject({ format: format.exactOptional(), voice: z.string().exactOptional() }).exactOptional(),
+      output: z.strictObject({ format: format.exactOptional(), voice: voice.exactOptional() }).exactOptional(),
     })
     .exactOptional(),
+  reasoning: z.strictObject({ effort: z.enum(['minimal', 'low', 'medium', 'high', 'xhigh']).exactOptional() }).exactOptional(),
   tools: z.array(tool).exactOptional(),
   tool_choice: z.enum(['auto', 'none', 'required']).exactOptional(),
   tracing: z.null().exactOptional(),

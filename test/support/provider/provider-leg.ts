@@ -5,6 +5,7 @@ import type { AgentSocketEvents, DialSocket } from '../../../src/gateway/agents/
 import { noAgentCounters } from '../../../src/gateway/media/leg-agent.js';
 import type { AgentConnectionLimits, AgentRequest, TranscriptEntry } from '../../../src/gateway/model/agent.js';
 import type { LegEvent } from '../../../src/gateway/model/media.js';
+import { NO_TUNING } from '../../../src/gateway/model/provider.js';
 import type { ProviderSettings } from '../../../src/gateway/model/provider-settings.js';
 import { silentLog } from '../../../src/lib/log.js';
 import type { AudioCodec } from '../../../src/rtp/codec/g711.js';
@@ -37,6 +38,7 @@ export const PROVIDER: ProviderSettings = {
   voice: null,
   language: 'ENG',
   pronunciationGuide: [],
+  tuning: NO_TUNING,
   endOfSpeechMs: null,
   speech: null,
   tools: [],

@@ -17,7 +17,31 @@ const FINAL_ERRORS: ReadonlySet<string> = new Set([
 /** Texts that the provider has not confirmed, or has refused: keys, mostly. */
 const MAX_INJECTED = 20;
 /** The maker of a model, by its name's beginning; any other is OpenAI's. */
-const MAKERS = { claude: 'anthropic', gemini: 'google' } as const;
+const MAKERS = {
+  claude: 'anthropic',
+  gemini: 'google',
+  'nvidia/': 'nvidia',
+  'think-fast': 'deepgram',
+  'phonellm-': 'deepgram',
+} as const;
+/** The most function calls in the history of a later session, and the most characters of their JSON. */
+const MAX_KNOWN_CALLS = 20;
+const MAX_KNOWN_CHARACTERS = 65_536;
+
+/** A function that was called, as the history has it. */
+interface KnownCall {
+  /** The caller's words before it. */
+  readonly after: string;
+  readonly call: {
+    readonly id: string;
+    readonly name: string;
+    readonly client_side: true;
+    readonly arguments: string;
+    readonly response: string;
+    /** Some models of Gemini refuse a call in the history without theirs. */
+    readonly thought_signature?: string;
+  };
+}
 
 export class DeepgramAgent implements ProviderAdapter {
   readonly target: ProviderAdapter['target'];
@@ -25,9 +49,11 @@ export class DeepgramAgent implements ProviderAdapter {
   readonly sessionMs = SESSION_MS;
   readonly silentAfterMs = null;
   readonly keepAlive = JSON.stringify({ type: 'KeepAlive' });
-  readonly resumption = null;
   readonly #tools: ToolNames;
-  readonly #calls = new Map<string, string>();
+  /** Functions that run, by id. */
+  readonly #calls = new Map<string, KnownCall>();
+  #known: KnownCall[] = [];
+  #heard = '';
   #isAccepted = false;
   /** Sent, and neither confirmed nor refused. */
   #injected: string[] = [];
@@ -49,23 +75,28 @@ export class DeepgramAgent implements ProviderAdapter {
     return this.#isSpeaking || this.#calls.size > 0;
   }
 
-  open(conversation: readonly Said[]): readonly ProviderAction[] {
+  get resumption(): string | null {
+    return this.#known.length === 0 ? null : JSON.stringify(this.#known);
+  }
+
+  open(conversation: readonly Said[], resumption: string | null): readonly ProviderAction[] {
+    if (resumption !== null) this.#known = JSON.parse(resumption) as KnownCall[];
     const { settings } = this;
     const { firstSentence, waitsForGreeting, voice } = settings;
     const audio = this.formats.input === 'pcm16-24000' ? { encoding: 'linear16', sample_rate: 24_000 } : this.#law();
     const isFirst = conversation.length === 0;
     const agent = {
       listen: {
-        provider: { type: 'deepgram', version: 'v1', model: settings.transcriptionModel, language: isoLanguageOf(settings.language) },
+        provider: { type: 'deepgram', ...listenerOf(settings) },
       },
       think: {
         provider: { type: makerOf(settings.model), model: settings.model },
         prompt: instructionsOf(settings),
         functions: this.#tools.functions,
       },
-      speak: { provider: { type: 'deepgram', model: voice } },
+      speak: { provider: { type: 'deepgram', ...(isFlux(voice ?? '') ? { version: 'v2' } : {}), model: voice } },
       ...(isFirst && firstSentence !== null && !waitsForGreeting ? { greeting: firstSentence } : {}),
-      ...(isFirst ? {} : { context: { messages: conversation.map(messageOf) } }),
+      ...(isFirst ? {} : { context: { messages: this.#history(conversation) } }),
     };
     // Nothing of the call is used to train the provider's models.
     return [send({ type: 'Settings', mip_opt_out: true, audio: { input: audio, output: { ...audio, container: 'none' } }, agent })];
@@ -90,10 +121,12 @@ export class DeepgramAgent implements ProviderAdapter {
   }
 
   toolResult(callId: string, output: unknown): readonly ProviderAction[] {
-    const name = this.#calls.get(callId);
-    if (name === undefined) return [];
+    const known = this.#calls.get(callId);
+    if (known === undefined) return [];
     this.#calls.delete(callId);
-    return [send({ type: 'FunctionCallResponse', id: callId, name, content: JSON.stringify(output) })];
+    const content = JSON.stringify(output);
+    this.#remember({ ...known, call: { ...known.call, response: content } });
+    return [send({ type: 'FunctionCallResponse', id: callId, name: known.call.name, content })];
   }
 
   inform(text: string): readonly ProviderAction[] {
@@ -172,6 +205,7 @@ export class DeepgramAgent implements ProviderAdapter {
 
   #onHeard(text: string): readonly ProviderAction[] {
     this.#isCutOff = false;
+    this.#heard = text.trim();
     // The provider repeats what it was told.
     this.#injected = this.#injected.filter((injected) => injected !== text);
     const done: ProviderAction = { do: 'caller-speech', isSpeaking: false };
@@ -205,9 +239,34 @@ export class DeepgramAgent implements ProviderAdapter {
     const callId = textOf(call['id']);
     const name = textOf(call['name']);
     const tool = this.#tools.toolOf(name);
-    this.#calls.set(callId, name);
-    const input = parsedText(textOf(call['arguments']));
+    const [given, signature] = [textOf(call['arguments']), textOf(call['thought_signature'])];
+    this.#calls.set(callId, {
+      after: this.#heard,
+      call: {
+        id: callId,
+        name,
+        client_side: true,
+        arguments: given,
+        response: '',
+        ...(signature === '' ? {} : { thought_signature: signature }),
+      },
+    });
+    const input = parsedText(given);
     return [{ do: 'run-tool', callId, name: tool?.name ?? name, input, speech: tool?.speech ?? '' }];
+  }
+
+  #remember(known: KnownCall): void {
+    this.#known = [...this.#known, known].slice(-MAX_KNOWN_CALLS);
+    while (JSON.stringify(this.#known).length > MAX_KNOWN_CHARACTERS) this.#known.shift();
+  }
+
+  /** Each call stands behind the words that it followed; one whose words are not known is left out. */
+  #history(conversation: readonly Said[]): object[] {
+    const lastOf = new Map(conversation.map(({ speaker, text }, index) => [speaker === 'caller' ? text : '', index]));
+    return conversation.flatMap((said, index) => {
+      const calls = this.#known.filter(({ after }) => after !== '' && lastOf.get(after) === index).map(({ call }) => call);
+      return [messageOf(said), ...(calls.length === 0 ? [] : [{ type: 'History', function_calls: calls }])];
+    });
   }
 
   #onCancelled(callIds: readonly string[]): readonly ProviderAction[] {
@@ -218,6 +277,17 @@ export class DeepgramAgent implements ProviderAdapter {
   #onError(code: string): readonly ProviderAction[] {
     return [{ do: 'fail', message: shownReason(`the provider sent an error: ${code}${causeOf(code)}`), isFinal: FINAL_ERRORS.has(code) }];
   }
+}
+
+/** Flux knows the caller's turns, and is of another version; its model of many languages takes a hint. */
+function listenerOf({ transcriptionModel: model, language }: ProviderSettings): object {
+  const code = isoLanguageOf(language);
+  if (!isFlux(model)) return { version: 'v1', model, language: code };
+  return { version: 'v2', model, ...(model === 'flux-general-multi' ? { language_hints: [code] } : {}) };
+}
+
+function isFlux(model: string): boolean {
+  return model.startsWith('flux-');
 }
 
 function makerOf(model: string): string {

@@ -1,6 +1,6 @@
 import type { ProviderSettings, Said } from '../../model/provider-settings.js';
 import type { ProviderAction, ProviderAdapter, WireMessage } from './adapter.js';
-import { greetingOf, instructionsOf } from './instructions.js';
+import { greetingOf, instructionsOf, isoLanguageOf } from './instructions.js';
 import {
   base64Of,
   closedText,
@@ -17,8 +17,8 @@ import { ToolNames, type ModelFunction } from './tools.js';
 
 // Google's Gemini Live API (its reference: "Live API", BidiGenerateContent). A message has one field of several, so all are looked at.
 
-/** The provider tells when a connection ends (`goAway`); a session that is resumed has no other limit. */
-const SESSION_MS = 24 * 60 * 60_000;
+/** Mostly the provider tells when a connection ends (`goAway`); 3.8 ends some at 58 minutes without a word. */
+const SESSION_MS = 58 * 60_000;
 /** Where a `goAway` does not say. */
 const DEFAULT_TIME_LEFT_MS = 10_000;
 /** A wrong argument, and a key or a policy. */
@@ -84,9 +84,10 @@ export class GeminiLive implements ProviderAdapter {
         ...(voice === null ? {} : { speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } } }),
       },
       systemInstruction: { parts: [{ text: instructionsOf(this.settings) }] },
-      tools: [{ functionDeclarations: this.#goesOn ? this.#tools.functions.map(nonBlocking) : this.#tools.functions }],
+      tools: [{ functionDeclarations: this.#tools.functions.map((declared) => declarationOf(declared, this.#goesOn)) }],
       ...(endOfSpeechMs === null ? {} : { realtimeInputConfig: { automaticActivityDetection: { silenceDurationMs: endOfSpeechMs } } }),
-      inputAudioTranscription: {},
+      // What the agent says is in the language of the instructions.
+      inputAudioTranscription: { languageCodes: [isoLanguageOf(this.settings.language)] },
       outputAudioTranscription: {},
       sessionResumption: resumption === null ? {} : { handle: resumption },
       contextWindowCompression: { slidingWindow: {} },
@@ -240,8 +241,13 @@ export class GeminiLive implements ProviderAdapter {
   }
 }
 
-function nonBlocking(declared: ModelFunction): ModelFunction & { readonly behavior: 'NON_BLOCKING' } {
-  return { ...declared, behavior: 'NON_BLOCKING' };
+/** The provider refuses an object without properties. */
+function declarationOf({ parameters, ...declared }: ModelFunction, goesOn: boolean): object {
+  return {
+    ...declared,
+    ...(Object.keys(parameters.properties).length === 0 ? {} : { parameters }),
+    ...(goesOn ? { behavior: 'NON_BLOCKING' } : {}),
+  };
 }
 
 function sendResults(functionResponses: readonly FunctionResult[]): ProviderAction {

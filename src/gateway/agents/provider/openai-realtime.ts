@@ -28,6 +28,8 @@ const FINAL_ERRORS: ReadonlySet<string> = new Set([
   'unsupported_country_region_territory',
 ]);
 const SESSION_MS = 60 * 60_000;
+/** The id of a voice of the customer's own; the provider's voices have names. */
+const CUSTOM_VOICE = /^voice_/u;
 /** Interrupted responses whose last audio may still be on its way. */
 const MAX_DEAD = 50;
 /** Marks responses in which the model says what is said while a tool runs. */
@@ -75,7 +77,8 @@ export class OpenAiRealtime implements ProviderAdapter {
     this.#conversation = conversation;
     const { settings } = this;
     const format = this.formats.input === 'pcm16-24000' ? { type: 'audio/pcm', rate: 24_000 } : { type: `audio/${this.formats.input}` };
-    const { endOfSpeechMs, voice } = settings;
+    const { voice, tuning } = settings;
+    const turnDetection = turnDetectionOf(settings);
     const session = {
       type: 'realtime',
       model: settings.model,
@@ -85,10 +88,12 @@ export class OpenAiRealtime implements ProviderAdapter {
         input: {
           format,
           transcription: { model: settings.transcriptionModel, language: isoLanguageOf(settings.language) },
-          ...(endOfSpeechMs === null ? {} : { turn_detection: { type: 'server_vad', silence_duration_ms: endOfSpeechMs } }),
+          ...(tuning.noise_reduction === null ? {} : { noise_reduction: { type: tuning.noise_reduction } }),
+          ...(turnDetection === null ? {} : { turn_detection: turnDetection }),
         },
-        output: { format, ...(voice === null ? {} : { voice }) },
+        output: { format, ...(voice === null ? {} : { voice: CUSTOM_VOICE.test(voice) ? { id: voice } : voice }) },
       },
+      ...(tuning.reasoning_effort === null ? {} : { reasoning: { effort: tuning.reasoning_effort } }),
       tools: this.#tools.functions.map((one) => ({ type: 'function', ...one })),
       tool_choice: 'auto',
       // Nothing of the conversation is kept in the traces of the provider's dashboard.
@@ -300,6 +305,13 @@ export class OpenAiRealtime implements ProviderAdapter {
     const response = { conversation: 'none', metadata: { [PHRASE]: 'true' }, instructions, input: [], tools: [], tool_choice: 'none' };
     return [send({ type: 'response.create', response })];
   }
+}
+
+/** `null`: the provider's own. */
+function turnDetectionOf({ endOfSpeechMs, tuning }: ProviderSettings): object | null {
+  // What was said decides, not how long nobody speaks.
+  if (tuning.semantic_vad !== null) return { type: 'semantic_vad', eagerness: tuning.semantic_vad };
+  return endOfSpeechMs === null ? null : { type: 'server_vad', silence_duration_ms: endOfSpeechMs };
 }
 
 function failureOf(response: Fields, isAnswer: boolean): readonly ProviderAction[] {

@@ -2,7 +2,14 @@ import { z } from 'zod';
 import { STREAM_FORMATS } from '../../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream, type PronunciationEntry } from '../../model/agent-record.js';
 import { agentUrl } from '../../../agent-protocol/agent-url.js';
-import { AGENT_PROVIDERS, CONVERSATION_RELAY, PROVIDERS, type AgentProvider, type ProviderName } from '../../model/provider.js';
+import {
+  agentProvider,
+  AGENT_PROVIDERS,
+  CONVERSATION_RELAY,
+  PROVIDERS,
+  type AgentProvider,
+  type ProviderName,
+} from '../../model/provider.js';
 import { toolDefinition } from '../../model/tool-definition.js';
 
 // What an agent's owner may set, field by field, as the control API takes it. Nothing here transforms, so that
@@ -75,7 +82,10 @@ const provider = z
       .refine((text) => !text.includes('?'), 'must have no query')
       .nullable()
       .default(null),
-    audio: z.enum(['g711', 'pcm-24000']).default('g711'),
+    audio: agentProvider.shape.audio.default('g711'),
+    noise_reduction: agentProvider.shape.noise_reduction.default(null),
+    semantic_vad: agentProvider.shape.semantic_vad.default(null),
+    reasoning_effort: agentProvider.shape.reasoning_effort.default(null),
     api_key: z
       .string()
       .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
@@ -85,6 +95,12 @@ const provider = z
   .refine(({ name, url }) => name !== CONVERSATION_RELAY || url !== null, {
     path: ['url'],
     message: 'must be the application of conversation-relay',
+  })
+  .superRefine((given, context) => {
+    if (given.name === 'openai-realtime') return;
+    for (const field of ['noise_reduction', 'semantic_vad', 'reasoning_effort'] as const)
+      if (given[field] !== null)
+        context.addIssue({ code: 'custom', path: [field], message: 'must be left out: only openai-realtime has it' });
   });
 
 const flag = z.union([z.boolean(), z.enum(['true', 'false'])], 'must be true or false');

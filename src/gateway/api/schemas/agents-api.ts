@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { agentSettings, DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../model/agent-record.js';
 import { shownDynamicData } from '../../model/dynamic-data.js';
+import { agentProvider } from '../../model/provider.js';
 import type { AgentPolicy } from './agent-rules.js';
 import { agentName, agentSettingsSchema } from './agent-settings.js';
 import { errorEnvelopeSchema } from './api-error.js';
@@ -65,7 +66,7 @@ export function shownAgent(agent: AgentRecord): ShownAgent {
     dynamic_data: shownDynamicData(agent.dynamic_data),
     tools: tools.map((tool) => (typeof tool === 'string' ? tool : shownTool(tool))),
     stream: typeof stream === 'object' && stream !== null ? { url: stream.url, format: stream.format } : stream,
-    provider: provider === null ? null : { name: provider.name, model: provider.model, url: provider.url, audio: provider.audio },
+    provider: provider === null ? null : agentProvider.parse(provider),
   };
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, type Redis } from 'ioredis';
 import type { BatchRecord } from '../../model/batch-log.js';
+import { NO_TUNING } from '../../model/provider.js';
 import { NO_OUTCOME, type CallRecord } from '../../model/call-record.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord, type ToolRecord } from '../../model/agent-record.js';
 import type { NumberRecord, OrgRecord } from '../../model/records.js';
@@ -340,7 +341,8 @@ const LATER_FIELDS: { readonly [K in keyof RecordTypes]?: Partial<RecordTypes[K]
 export function decodeRecord<K extends keyof RecordTypes>(kind: K, text: string | null | undefined): RecordTypes[K] | null {
   if (text === null || text === undefined) return null;
   try {
-    return { ...LATER_FIELDS[kind], ...(JSON.parse(text) as RecordTypes[K]) };
+    const record = { ...LATER_FIELDS[kind], ...(JSON.parse(text) as RecordTypes[K]) };
+    return 'provider' in record && record.provider !== null ? { ...record, provider: { ...NO_TUNING, ...record.provider } } : record;
   } catch {
     // Without the text, which may hold a phone number.
     throw new Error(`a stored ${kind} record is not JSON`);

@@ -335,6 +335,18 @@ describe('POST /v1/agents/{agent_id}', () => {
     expect((await update(agent, { webhook: 'https://hooks.example.com/' })).status).toBe(200);
   });
 
+  it('keeps how OpenAI listens and thinks, and refuses it for other providers', async () => {
+    const tuning = { noise_reduction: 'near_field', semantic_vad: 'low', reasoning_effort: 'high' };
+    const agent = await make({ prompt: PROMPT, provider: { name: 'openai-realtime', ...tuning } });
+    expect(agent.provider).toEqual({ name: 'openai-realtime', model: null, url: null, audio: 'g711', ...tuning });
+    expect((await update(agent, { provider: 'deepgram' })).status).toBe(200);
+    expect((await stored(agent)).provider).toMatchObject({ name: 'deepgram', semantic_vad: null });
+    for (const field of Object.entries(tuning)) {
+      const answer = await update(agent, { provider: { name: 'deepgram', ...Object.fromEntries([field]) } });
+      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('only openai-realtime has it')]);
+    }
+  });
+
   it('never shows a provider’s key, keeps it with its address and provider, and gives it to no other', async () => {
     const own = { name: 'openai-realtime', url: 'wss://models.example/v1' };
     const made = await api.post('/v1/agents', { prompt: PROMPT, provider: { ...own, api_key: 'secret-key' } });

@@ -4,7 +4,7 @@ import type { AgentDescription } from '../../../../src/gateway/model/agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../../../src/gateway/model/agent-record.js';
 import { DEFAULT_CONVERSATION } from '../../../../src/gateway/model/conversation.js';
 import { accountSidOf } from '../../../../src/gateway/model/twilio-ids.js';
-import type { AgentProvider, ProviderKeys } from '../../../../src/gateway/model/provider.js';
+import { NO_TUNING, type AgentProvider, type ProviderKeys } from '../../../../src/gateway/model/provider.js';
 import { DEFAULT_INBOUND_OPTIONS, type InboundOptions, type OrgRecord } from '../../../../src/gateway/model/records.js';
 import type { ToolDefinition } from '../../../../src/gateway/model/tool-definition.js';
 import {
@@ -112,7 +112,7 @@ describe('the agent of a call', () => {
 });
 
 describe('a stand-in for an agent', () => {
-  const OWN = { name: 'openai-realtime', model: 'own-model', url: null, audio: 'pcm-24000', api_key: 'own' } as const;
+  const OWN = { name: 'openai-realtime', model: 'own-model', url: null, audio: 'pcm-24000', api_key: 'own', ...NO_TUNING } as const;
   const APPLICATION = { ...OWN, name: 'conversation-relay', url: 'wss://app.example/' } as const;
   const standing = (standIns: Partial<OperatorAgent['standIns']>): OperatorAgent => ({
     ...OPERATOR,
@@ -175,7 +175,7 @@ it('with a briefing speaks it once, to the callee', () => {
 });
 
 describe('an agent at a provider', () => {
-  const provider = { name: 'openai-realtime', model: null, url: null, audio: 'g711', api_key: null } as const;
+  const provider = { name: 'openai-realtime', model: null, url: null, audio: 'g711', api_key: null, ...NO_TUNING } as const;
   const OPENAI = {
     url: 'wss://operator.example/',
     apiKey: 'operator-key',
@@ -203,6 +203,7 @@ describe('an agent at a provider', () => {
         voice: 'alloy',
         language: 'ENG',
         pronunciationGuide: [],
+        tuning: NO_TUNING,
         endOfSpeechMs: null,
         speech: null,
         tools: [{ name: 'book', description: 'Books a table.', input_schema: TOOL.input_schema, speech: null }],
@@ -216,7 +217,8 @@ describe('an agent at a provider', () => {
   });
 
   it('uses its own settings, and the call’s codec', () => {
-    const own = { ...provider, model: 'mine', url: 'wss://mine.example/', audio: 'pcm-24000', api_key: 'key' } as const;
+    const tuning = { noise_reduction: 'far_field', semantic_vad: 'low', reasoning_effort: 'minimal' } as const;
+    const own = { ...provider, model: 'mine', url: 'wss://mine.example/', audio: 'pcm-24000', api_key: 'key', ...tuning } as const;
     const texts = { prompt: 'Be kind.', first_sentence: 'Hello.', wait_for_greeting: true, voice: 'marin', language: 'GER' };
     const settings = { ...texts, pronunciation_guide: guide, interruption_threshold: 50, provider: own };
     expect(describeAgent(operator, { ...call(settings), codec: 'PCMA' }, 'own').agent).toMatchObject({
@@ -224,6 +226,7 @@ describe('an agent at a provider', () => {
       apiKey: 'key',
       model: 'mine',
       audio: 'pcm-24000',
+      tuning,
       codec: 'PCMA',
       prompt: 'Be kind.',
       firstSentence: 'Hello.',
@@ -257,6 +260,7 @@ describe('the key for a provider', () => {
       url: null,
       audio: 'g711' as const,
       api_key: null,
+      ...NO_TUNING,
       ...provider,
     };
     return providerKey(operator, inOrg(call({ provider: chosen }), { provider_keys: keys, operator_keys: mayUseOperators }).route!);
@@ -315,7 +319,14 @@ describe('the speech services of a call', () => {
 });
 
 describe('an application that exchanges text', () => {
-  const provider = { name: 'conversation-relay', model: null, url: 'wss://app.example/', audio: 'g711', api_key: 'app-key' } as const;
+  const provider = {
+    name: 'conversation-relay',
+    model: null,
+    url: 'wss://app.example/',
+    audio: 'g711',
+    api_key: 'app-key',
+    ...NO_TUNING,
+  } as const;
   const described = (settings: Partial<AgentRecord>, headers?: Readonly<Record<string, string>>) => {
     const { agent } = describeAgent(
       OPERATOR,
@@ -510,7 +521,7 @@ describe('the custom parameters of an agent', () => {
 });
 
 describe('the speech service for sentences that a provider cannot speak word for word', () => {
-  const own = { model: null, url: null, audio: 'g711', api_key: 'own' } as const;
+  const own = { model: null, url: null, audio: 'g711', api_key: 'own', ...NO_TUNING } as const;
   const ALL = { deepgram: 'dg', elevenlabs: 'el', 'openai-realtime': 'sk' };
   const speaker = (provider: Partial<AgentRecord['provider']>, keys: ProviderKeys) => {
     const facts = call({ provider: { ...own, ...provider } as AgentRecord['provider'], voice: 'marin' });

@@ -2,12 +2,20 @@ import { describe, expect, it } from 'vitest';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings } from '../../../../src/gateway/model/agent-record.js';
 import { fillTexts } from '../../../../src/gateway/model/dynamic-data.js';
 import { isNote, type LegEvent } from '../../../../src/gateway/model/media.js';
+import { NO_TUNING } from '../../../../src/gateway/model/provider.js';
 import { fieldsWithoutEffect } from '../../../../src/gateway/model/provider-fields.js';
 import { flatTool, newToolOf, toolDefinition } from '../../../../src/gateway/model/tool-definition.js';
 import { TOOL } from '../../../support/tool.js';
 
 describe('settings without effect', () => {
-  const by = (name: 'elevenlabs' | 'openai-realtime') => ({ name, model: null, url: null, audio: 'g711' as const, api_key: null });
+  const by = (name: 'elevenlabs' | 'openai-realtime') => ({
+    name,
+    model: null,
+    url: null,
+    audio: 'g711' as const,
+    api_key: null,
+    ...NO_TUNING,
+  });
   const without = (settings: Partial<AgentSettings>, hasPathways = true) =>
     fieldsWithoutEffect({ ...DEFAULT_AGENT_SETTINGS, provider: by('elevenlabs'), ...settings }, hasPathways);
 

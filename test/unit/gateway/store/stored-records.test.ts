@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { DEFAULT_AGENT_SETTINGS } from '../../../../src/gateway/model/agent-record.js';
+import { NO_TUNING } from '../../../../src/gateway/model/provider.js';
 import { decodeRecord } from '../../../../src/gateway/store/redis/redis.js';
 import { ROUTE } from '../../../support/route.js';
 
@@ -21,6 +22,8 @@ it('an agent that an earlier version stored has the defaults of what came later'
     max_duration: 5,
   };
   expect(decodeRecord('agent', JSON.stringify(stored))).toEqual({ ...DEFAULT_AGENT_SETTINGS, ...stored });
+  const provider = { name: 'openai-realtime', model: null, url: null, audio: 'g711', api_key: 'k' };
+  expect(decodeRecord('agent', JSON.stringify({ ...stored, provider }))?.provider).toEqual({ ...provider, ...NO_TUNING });
 });
 
 it('a stored text that is not JSON makes an error that does not show it', () => {

@@ -2,6 +2,7 @@ import { OPERATOR } from '../../../support/providers.js';
 import { expect, it } from 'vitest';
 import { callDryRun, type DryRunAgents } from '../../../../src/gateway/wiring/dry-run.js';
 import { settingWarnings } from '../../../../src/gateway/api/schemas/agent-rules.js';
+import { NO_TUNING } from '../../../../src/gateway/model/provider.js';
 import type { AgentSettings } from '../../../../src/gateway/model/agent-record.js';
 import type { AgentProviderName } from '../../../../src/gateway/model/provider.js';
 import { PROVIDER_FIELDS, type FieldEffect, type ProviderField } from '../../../../src/gateway/model/provider-fields.js';
@@ -62,6 +63,7 @@ it.each([...CELLS, ['deepgram', 'dynamic_data'] as const, ['gemini-live', 'pathw
       model: null,
       url: name === 'conversation-relay' ? 'wss://app.example/' : null,
       audio: 'g711',
+      ...NO_TUNING,
       api_key: 'k',
     } as const;
     const value = { dynamic_data: { guest: 'Ann' }, pathway_id: 'p-1', ...SET }[field as string];
@@ -95,7 +97,7 @@ it.each([
   [{ max_provider_tokens_per_day: 5 }, 'ORG_TOKEN_LIMIT'],
   [{ max_provider_sessions: 2, max_provider_minutes_per_day: 2, max_provider_tokens_per_day: 6 }, null],
 ] as const)('the dry run reports a limit on providers: %j', async (limits: Partial<OrgRecord>, reason) => {
-  const provider = { name: 'deepgram', model: null, url: null, audio: 'g711', api_key: 'k' } as const;
+  const provider = { name: 'deepgram', model: null, url: null, audio: 'g711', api_key: 'k', ...NO_TUNING } as const;
   const route = { ...ROUTE, org: { ...ROUTE.org, ...limits }, agent: agentOf(ROUTE.org.org_id, { provider }) };
   const limited = { lookup: () => Promise.resolve({ route, load: NO_USAGE, staleMs: null }) };
   const edge = { notReady: null, relayAddress: '192.0.2.1', isSourceTrusted: () => true };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DeepgramAgent } from '../../../../../src/gateway/agents/provider/deepgram.js';
-import type { ProviderSettings, SpokenTool } from '../../../../../src/gateway/model/provider-settings.js';
+import type { ProviderSettings, Said, SpokenTool } from '../../../../../src/gateway/model/provider-settings.js';
 import { FakeDeepgramSession } from '../../../../support/provider/fake-deepgram.js';
 import { openProvider, PROVIDER } from '../../../../support/provider/provider-leg.js';
 import { receives, shown } from '../../../../support/provider/without-socket.js';
@@ -242,7 +242,7 @@ describe('the adapter for Deepgram', () => {
   ])('sends the settings of an agent with %s', (_law, settings, audio) => {
     const adapter = adapterOf({ tools: [], mayTransfer: false, ...settings });
     expect(adapter.target).toEqual({ url: DEEPGRAM.url, headers: { Authorization: 'Token sk-secret' } });
-    expect(shown(adapter.open([]))).toEqual([
+    expect(shown(adapter.open([], null))).toEqual([
       {
         do: 'send',
         message: {
@@ -267,9 +267,71 @@ describe('the adapter for Deepgram', () => {
     ['claude-sonnet', 'anthropic'],
     ['gemini-3-flash', 'google'],
     ['gpt-5-mini', 'open_ai'],
+    ['nvidia/nemotron-3-nano-30b-a3b', 'nvidia'],
+    ['think-fast', 'deepgram'],
+    ['phonellm-mini-alpha-2-fp8', 'deepgram'],
     ['like-claude', 'open_ai'],
   ])('assigns the model %s to %s', (model, type) => {
-    expect(JSON.stringify(shown(adapterOf({ model }).open([])))).toContain(JSON.stringify({ type, model }));
+    expect(JSON.stringify(shown(adapterOf({ model }).open([], null)))).toContain(JSON.stringify({ type, model }));
+  });
+
+  it.each([
+    ['nova-3', 'aura-2-julius-de', { version: 'v1', model: 'nova-3', language: 'de' }, {}],
+    ['flux-general-en', 'flux-alexis-en', { version: 'v2', model: 'flux-general-en' }, { version: 'v2' }],
+    ['flux-general-multi', 'aura-2-julius-de', { version: 'v2', model: 'flux-general-multi', language_hints: ['de'] }, {}],
+  ])('listens with %s and speaks with %s in their versions', (transcriptionModel, voice, listener, speaker) => {
+    expect(shown(adapterOf({ transcriptionModel, voice, language: 'GER' }).open([], null))).toMatchObject([
+      {
+        message: {
+          agent: {
+            listen: { provider: { type: 'deepgram', ...listener } },
+            speak: { provider: { type: 'deepgram', model: voice, ...speaker } },
+          },
+        },
+      },
+    ]);
+  });
+
+  it('gives the next session the functions that were called, with their signatures, behind the words that they followed', () => {
+    const adapter = adapterOf();
+    const call = { id: '1', name: 'the_weather', arguments: '{"day":"Monday"}', client_side: true };
+    expect(adapter.resumption).toBeNull();
+    receives(adapter, { type: 'ConversationText', role: 'user', content: 'And on Monday?' });
+    receives(adapter, { type: 'FunctionCallRequest', functions: [{ ...call, thought_signature: 'sig' }] });
+    receives(adapter, {
+      type: 'FunctionCallRequest',
+      functions: [
+        { ...call, id: '2' },
+        { ...call, id: '3' },
+      ],
+    });
+    adapter.toolResult('1', { result: 'rain' });
+    adapter.toolResult('2', { result: 'x'.repeat(60) });
+    const conversation: readonly Said[] = [
+      { speaker: 'agent', text: 'Hello.' },
+      { speaker: 'caller', text: 'And on Monday?' },
+      { speaker: 'agent', text: 'Rain.' },
+    ];
+    const messagesOf = (before: DeepgramAgent, said: readonly Said[]): unknown => {
+      const opened = shown(adapterOf().open(said, before.resumption)) as [{ message: { agent: { context: { messages: unknown } } } }];
+      return opened[0].message.agent.context.messages;
+    };
+    const known = [
+      { ...call, response: '{"result":"rain"}', thought_signature: 'sig' },
+      { ...call, id: '2', response: JSON.stringify({ result: 'x'.repeat(60) }) },
+    ];
+    expect(messagesOf(adapter, conversation)).toEqual([
+      { type: 'History', role: 'assistant', content: 'Hello.' },
+      { type: 'History', role: 'user', content: 'And on Monday?' },
+      { type: 'History', function_calls: known },
+      { type: 'History', role: 'assistant', content: 'Rain.' },
+    ]);
+    expect(messagesOf(adapter, conversation.slice(0, 1))).toEqual([{ type: 'History', role: 'assistant', content: 'Hello.' }]);
+    const later = adapterOf();
+    later.open(conversation, adapter.resumption);
+    expect(later.resumption).toBe(adapter.resumption);
+    adapter.toolResult('3', { result: 'x'.repeat(65_536) });
+    expect(adapter.resumption).toBeNull();
   });
 
   it.each([

@@ -3,7 +3,7 @@ import { newAdapter } from '../../../../../src/gateway/agents/provider/adapters.
 import type { ProviderAction, ProviderAdapter } from '../../../../../src/gateway/agents/provider/adapter.js';
 import { describeAgent } from '../../../../../src/gateway/call/agent.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings } from '../../../../../src/gateway/model/agent-record.js';
-import type { AgentProviderName } from '../../../../../src/gateway/model/provider.js';
+import { NO_TUNING, type AgentProviderName } from '../../../../../src/gateway/model/provider.js';
 import { PROVIDER_FIELDS, type ProviderField } from '../../../../../src/gateway/model/provider-fields.js';
 import { supportedLanguages } from '../../../../../src/gateway/model/espeak-voices.js';
 import { OPERATOR } from '../../../../support/providers.js';
@@ -28,7 +28,7 @@ function sent(
   provider: AgentProviderName,
   settings: Partial<AgentSettings>,
 ): { readonly text: string; readonly adapter: ProviderAdapter | null } {
-  const chosen = { name: provider, model: null, url: null, audio: 'g711', api_key: 'key' } as const;
+  const chosen = { name: provider, model: null, url: null, audio: 'g711', api_key: 'key', ...NO_TUNING } as const;
   const relay = { ...chosen, url: 'wss://app.example/' };
   const agent = {
     ...DEFAULT_AGENT_SETTINGS,
@@ -103,7 +103,7 @@ const ROWS: Readonly<Record<AgentProviderName, Partial<Record<ProviderField, Row
   'gemini-live': {
     prompt: PROMPT,
     voice: { set: { voice: 'Kore' }, has: '"voiceName":"Kore"' },
-    language: { set: { language: 'GER' }, has: 'Speak German' },
+    language: { set: { language: 'GER' }, has: '"languageCodes":["de"]' },
     model: { set: { model: 'turbo' }, has: '"model":"models/m-mini"' },
     first_sentence: { set: { first_sentence: 'Good day.' }, has: 'exactly these words: \\"Good day.\\"' },
     interruption_threshold: { set: { interruption_threshold: 50 }, has: '"silenceDurationMs":250' },

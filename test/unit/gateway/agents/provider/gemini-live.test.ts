@@ -49,7 +49,7 @@ describe('an agent at Gemini', () => {
       realtimeInputConfig: { automaticActivityDetection: { silenceDurationMs: 1_000 } },
       sessionResumption: {},
       contextWindowCompression: { slidingWindow: {} },
-      inputAudioTranscription: {},
+      inputAudioTranscription: { languageCodes: ['en'] },
       outputAudioTranscription: {},
     });
     expect(leg.session.texts).toEqual(['The call was answered. Greet the caller with exactly these words: "Good day."']);
@@ -149,6 +149,18 @@ describe('an agent at Gemini', () => {
     expect(leg.sessions.flatMap(({ errors }) => errors)).toEqual([]);
   });
 
+  it('renews a session that gets no goAway in a pause before its 58 minutes are over', async () => {
+    const leg = await talking({}, { maxSilenceMs: 86_400_000 });
+    leg.session.resumable('handle-1');
+    leg.clock.advance(52 * 60_000);
+    leg.agent.fill(new Uint8Array(160), leg.clock.nowMs());
+    expect(leg.sessions).toHaveLength(1);
+    leg.clock.advance(3 * 60_000);
+    leg.frames(5);
+    expect(leg.sessions).toHaveLength(2);
+    expect(leg.session.setup!.sessionResumption).toEqual({ handle: 'handle-1' });
+  });
+
   it('may answer pings within half a minute, and is left after a minute without a message', async () => {
     const leg = await talking({}, { maxSilenceMs: 86_400_000 });
     leg.ignorePings();
@@ -209,7 +221,7 @@ describe('the adapter for Gemini', () => {
     generationConfig: { responseModalities: ['AUDIO'] },
     systemInstruction: { parts: [{ text: expect.stringMatching(/^You are the front desk.\n\nYou speak/) as string }] },
     tools: [{ functionDeclarations: [expect.objectContaining({ name: 'hang_up' }), expect.objectContaining({ name: 'do_not_call' })] }],
-    inputAudioTranscription: {},
+    inputAudioTranscription: { languageCodes: ['en'] },
     outputAudioTranscription: {},
     sessionResumption: {},
     contextWindowCompression: { slidingWindow: {} },
@@ -246,6 +258,26 @@ describe('the adapter for Gemini', () => {
     expect(adapter.target).toEqual({ url: GEMINI.url, headers: { 'x-goog-api-key': 'sk-secret' } });
     expect(shown(adapter.open(conversation, resumption))).toEqual([sent({ setup: { ...SETUP, ...more } })]);
     expect(receives(adapter, { setupComplete: {} }, { setupComplete: {} })).toEqual([...first, { do: 'accepted' }]);
+  });
+
+  it.each([
+    ['gemini-3.8-live', { behavior: 'NON_BLOCKING' }],
+    ['gemini-3.1-flash-live-preview', {}],
+  ])('sends %s no parameters of a function that has none', (model, behavior) => {
+    const [{ message }] = shown(adapterOf({ model, tools: [], mayTransfer: true }).open([], null)) as [{ message: { setup: object } }];
+    expect(message.setup).toMatchObject({
+      tools: [
+        {
+          functionDeclarations: [
+            { name: 'hang_up', description: expect.any(String) as string, ...behavior },
+            { name: 'do_not_call' },
+            { name: 'transfer_call', parameters: { required: [] } },
+            { name: 'press_keys', parameters: { required: ['digits'] } },
+          ],
+        },
+      ],
+    });
+    expect(JSON.stringify(message)).not.toContain('"properties":{}');
   });
 
   it('sends a voice', () => {

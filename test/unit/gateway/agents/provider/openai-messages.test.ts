@@ -59,7 +59,7 @@ describe('the adapter for OpenAI', () => {
   const ran = (more: object = {}) => ({ do: 'run-tool', callId: 'c', name: 'the weather', input: { day: 'Monday' }, ...more });
   const ERROR = 'the provider sent an error:';
 
-  it.each<[string, Partial<ProviderSettings>, object, object, object]>([
+  it.each<[string, Partial<ProviderSettings>, object, object, object, object?]>([
     ['µ-law', {}, { type: 'audio/pcmu' }, {}, {}],
     ['A-law and a voice', { codec: 'PCMA', voice: 'marin' }, { type: 'audio/pcma' }, {}, { voice: 'marin' }],
     [
@@ -69,7 +69,19 @@ describe('the adapter for OpenAI', () => {
       { turn_detection: { type: 'server_vad', silence_duration_ms: 250 } },
       {},
     ],
-  ])('opens the session of an agent with %s', (_what, settings, format, input, voice) => {
+    [
+      'a voice of its own and tuning',
+      {
+        voice: 'voice_1234',
+        endOfSpeechMs: 250,
+        tuning: { noise_reduction: 'near_field', semantic_vad: 'high', reasoning_effort: 'low' },
+      },
+      { type: 'audio/pcmu' },
+      { noise_reduction: { type: 'near_field' }, turn_detection: { type: 'semantic_vad', eagerness: 'high' } },
+      { voice: { id: 'voice_1234' } },
+      { reasoning: { effort: 'low' } },
+    ],
+  ])('opens the session of an agent with %s', (_what, settings, format, input, voice, further = {}) => {
     const adapter = adapterOf({ tools: [], mayTransfer: false, ...settings });
     expect(adapter.target).toEqual({ url: `${PROVIDER.url}?model=gpt-realtime-2.1`, headers: { Authorization: 'Bearer sk-secret' } });
     expect(shown(adapter.open([]))).toEqual([
@@ -84,6 +96,7 @@ describe('the adapter for OpenAI', () => {
             input: { format, transcription: { model: 'gpt-4o-mini-transcribe', language: 'en' }, ...input },
             output: { format, ...voice },
           },
+          ...further,
           tools: ['hang_up', 'do_not_call'].map((name) => expect.objectContaining({ type: 'function', name }) as object),
           tool_choice: 'auto',
           tracing: null,
