@@ -32,7 +32,8 @@ export interface ProviderSettings {
   readonly pronunciationGuide: readonly PronunciationEntry[];
   /** The silence after which the caller has finished, in milliseconds; `null`: the provider's own default. */
   readonly endOfSpeechMs: number | null;
-  readonly tuning: ProviderTuning;
+  /** Left out of calls of an earlier version. */
+  readonly tuning?: ProviderTuning;
   /** Speaks word for word what the provider itself cannot; `null`: the model is asked for it, or it is left out. */
   readonly speech: { readonly services: SpeechServices; readonly voice: Voice } | null;
   readonly tools: readonly SpokenTool[];

@@ -77,7 +77,8 @@ export class OpenAiRealtime implements ProviderAdapter {
     this.#conversation = conversation;
     const { settings } = this;
     const format = this.formats.input === 'pcm16-24000' ? { type: 'audio/pcm', rate: 24_000 } : { type: `audio/${this.formats.input}` };
-    const { voice, tuning } = settings;
+    const { voice } = settings;
+    const { noise_reduction: noise = null, reasoning_effort: effort = null } = settings.tuning ?? {};
     const turnDetection = turnDetectionOf(settings);
     const session = {
       type: 'realtime',
@@ -88,12 +89,12 @@ export class OpenAiRealtime implements ProviderAdapter {
         input: {
           format,
           transcription: { model: settings.transcriptionModel, language: isoLanguageOf(settings.language) },
-          ...(tuning.noise_reduction === null ? {} : { noise_reduction: { type: tuning.noise_reduction } }),
+          ...(noise === null ? {} : { noise_reduction: { type: noise } }),
           ...(turnDetection === null ? {} : { turn_detection: turnDetection }),
         },
         output: { format, ...(voice === null ? {} : { voice: CUSTOM_VOICE.test(voice) ? { id: voice } : voice }) },
       },
-      ...(tuning.reasoning_effort === null ? {} : { reasoning: { effort: tuning.reasoning_effort } }),
+      ...(effort === null ? {} : { reasoning: { effort } }),
       tools: this.#tools.functions.map((one) => ({ type: 'function', ...one })),
       tool_choice: 'auto',
       // Nothing of the conversation is kept in the traces of the provider's dashboard.
@@ -310,7 +311,8 @@ export class OpenAiRealtime implements ProviderAdapter {
 /** `null`: the provider's own. */
 function turnDetectionOf({ endOfSpeechMs, tuning }: ProviderSettings): object | null {
   // What was said decides, not how long nobody speaks.
-  if (tuning.semantic_vad !== null) return { type: 'semantic_vad', eagerness: tuning.semantic_vad };
+  const eagerness = tuning?.semantic_vad ?? null;
+  if (eagerness !== null) return { type: 'semantic_vad', eagerness };
   return endOfSpeechMs === null ? null : { type: 'server_vad', silence_duration_ms: endOfSpeechMs };
 }
 

@@ -59,6 +59,11 @@ describe('the adapter for OpenAI', () => {
   const ran = (more: object = {}) => ({ do: 'run-tool', callId: 'c', name: 'the weather', input: { day: 'Monday' }, ...more });
   const ERROR = 'the provider sent an error:';
 
+  it('opens the session of a call that an earlier version began, whose settings have no tuning', () => {
+    const earlier = Object.fromEntries(Object.entries(PROVIDER).filter(([name]) => name !== 'tuning')) as unknown as ProviderSettings;
+    expect(new OpenAiRealtime(earlier).open([])).toHaveLength(1);
+  });
+
   it.each<[string, Partial<ProviderSettings>, object, object, object, object?]>([
     ['µ-law', {}, { type: 'audio/pcmu' }, {}, {}],
     ['A-law and a voice', { codec: 'PCMA', voice: 'marin' }, { type: 'audio/pcma' }, {}, { voice: 'marin' }],
