@@ -127,8 +127,8 @@ export function trunkUri(
   return { uri, host, port: port ?? DEFAULT_SIPS_PORT, hostPort };
 }
 
-/** Without a user (RFC 3261 §10.2, §11.1). */
-export function registrarUri(registrar: string): { readonly uri: string; readonly host: string } {
-  const { host, hostPort } = trunkUri(registrar, '');
+/** The URI of a registrar or trunk: it has no user (RFC 3261 §10.2, §11.1). */
+export function serverUri(server: string): { readonly uri: string; readonly host: string } {
+  const { host, hostPort } = trunkUri(server, '');
   return { uri: `sip:${hostPort};transport=tls`, host };
 }

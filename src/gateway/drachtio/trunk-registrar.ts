@@ -6,10 +6,10 @@ import type { Log } from '../../lib/log.js';
 import { headerValues, TrunkAuthorization, trunkCredentials } from '../call/trunk-authorization.js';
 import { trunkHeaders } from '../call/trunk-tls.js';
 import type { NumberRecord, OutboundTrunk, TrunkRegistration } from '../model/records.js';
-import { accountOf } from '../model/trunk-account.js';
+import { accountOf, oneOfEach } from '../model/trunk-account.js';
 import type { RegistrationStore } from '../ports/registrations.js';
 import type { SrfAnswer, SrfApp } from '../ports/signalling.js';
-import { registrarUri } from './outbound.js';
+import { serverUri } from './outbound.js';
 
 export interface RegistrarServices {
   readonly registrations: RegistrationStore;
@@ -94,11 +94,7 @@ export class TrunkRegistrar {
 
   async #tick(): Promise<void> {
     const { registrations, refusal } = this.services;
-    const accounts = new Map<string, NumberRecord>();
-    for (const number of await registrations.registering()) {
-      const account = accountOf(number);
-      if (account !== null && !accounts.has(account) && (await refusal(number)) === null) accounts.set(account, number);
-    }
+    const accounts = await oneOfEach(await registrations.registering(), accountOf, refusal);
     for (const own of [...this.#own.values()]) if (!accounts.has(own.account)) await this.#give(own);
     for (const [account, number] of accounts) {
       if (await registrations.claim(account, CLAIM_MS)) this.#keep(account, number);
@@ -136,7 +132,7 @@ export class TrunkRegistrar {
     const { registrar = '', username = '' } = trunk;
     const ownContact = contact(number.phone_number);
     if (ownContact === null) return onAnswer(new Error('the SIP server is not connected'));
-    const { uri, host } = registrarUri(registrar);
+    const { uri, host } = serverUri(registrar);
     const user = `<sip:${encodeURIComponent(username)}@${host}>`;
     const credentials = trunkCredentials(trunk);
     const authorization = new TrunkAuthorization(credentials);

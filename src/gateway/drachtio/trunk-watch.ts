@@ -4,10 +4,10 @@ import type { CancelTimer, Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
 import { trunkHeaders } from '../call/trunk-tls.js';
 import type { NumberRecord, TrunkState } from '../model/records.js';
-import { watchedTrunkOf } from '../model/trunk-account.js';
+import { oneOfEach, watchedTrunkOf } from '../model/trunk-account.js';
 import type { RegistrationStore } from '../ports/registrations.js';
 import type { SrfAnswer, SrfApp } from '../ports/signalling.js';
-import { registrarUri } from './outbound.js';
+import { serverUri } from './outbound.js';
 
 export interface TrunkWatchServices {
   readonly trunks: Pick<RegistrationStore, 'watching' | 'claim' | 'noteTrunk' | 'trunkStates'>;
@@ -80,11 +80,7 @@ export class TrunkWatch {
 
   async #tick(): Promise<void> {
     const { trunks, refusal } = this.services;
-    const watched = new Map<string, NumberRecord>();
-    for (const number of await trunks.watching()) {
-      const trunk = watchedTrunkOf(number);
-      if (trunk !== null && !watched.has(trunk) && (await refusal(number)) === null) watched.set(trunk, number);
-    }
+    const watched = await oneOfEach(await trunks.watching(), watchedTrunkOf, refusal);
     for (const trunk of [...this.#own.keys()]) if (!watched.has(trunk)) this.#own.delete(trunk);
     for (const [trunk, number] of watched) {
       if (await trunks.claim(trunk, CLAIM_MS)) this.#ask(trunk, number);
@@ -103,7 +99,7 @@ export class TrunkWatch {
     if (outbound === null || contact === null || own.isBusy || clock.nowMs() < own.dueMs) return;
     const intervalMs = 1_000 * (outbound.options_interval_s ?? 0);
     own.isBusy = true;
-    const { uri } = registrarUri(outbound.sip_endpoint);
+    const { uri } = serverUri(outbound.sip_endpoint);
     const headers = {
       From: `${contact};tag=${newTag()}`,
       To: `<${uri}>`,
