@@ -4,13 +4,12 @@ import { parseArgs } from 'node:util';
 import { AgentSite, type AgentCall } from '../../test/support/agent/agent-site.js';
 import { TestBot } from '../../test/support/agent/test-bot.js';
 import { RunningGateway } from '../../test/support/gateway.js';
-import { answerWith } from '../../test/support/invite.js';
-import { CarrierEnd } from '../../test/support/media/carrier-end.js';
+import { CallEnd } from '../../test/support/media/call-end.js';
 import { OutboundTrunk } from '../../test/support/outbound-trunk.js';
-import { respond } from '../../test/support/peer-dialog.js';
 import { childrenOf } from '../../test/support/processes.js';
 import { placingSettings } from '../gateway/product.js';
 import { cpuMs } from '../support/process-figures.js';
+import { respond } from '../../test/support/sip-message.js';
 
 // What a call costs the product's own processes while two parties talk: the same calls with their agent alone, in a consultation (the
 // caller has hold music), as a call of three, and joined. All parties talk all the time; the agent says back what it gets.
@@ -27,10 +26,10 @@ const HALF_A_SECOND = new Int16Array(4_000).fill(5_000);
 
 class Talk {
   #isOver = false;
-  readonly #ends: CarrierEnd[] = [];
+  readonly #ends: CallEnd[] = [];
   readonly #speaking: Promise<void>[] = [];
 
-  add(end: CarrierEnd): void {
+  add(end: CallEnd): void {
     this.#ends.push(end);
     this.#speaking.push(this.#speak(end));
   }
@@ -45,7 +44,7 @@ class Talk {
     await Promise.all(this.#speaking);
   }
 
-  async #speak({ peer }: CarrierEnd): Promise<void> {
+  async #speak({ peer }: CallEnd): Promise<void> {
     while (!this.#isOver) await peer.speak(HALF_A_SECOND);
   }
 }
@@ -69,7 +68,7 @@ async function allowDialling(): Promise<void> {
 async function talking(): Promise<AgentCall> {
   const call = await site.talking({ number: NUMBER });
   call.peer.onMessage = (message) => {
-    if (message.startLine.startsWith('OPTIONS ')) answerWith(call.peer, message, '200 OK');
+    if (message.startLine.startsWith('OPTIONS ')) respond(call.peer, message, '200 OK');
   };
   talk.add(call.end);
   return call;
@@ -78,7 +77,7 @@ async function talking(): Promise<AgentCall> {
 async function consult(caller: AgentCall): Promise<void> {
   caller.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, step: 'consult' } });
   const leg = await trunk.call();
-  const party = (await CarrierEnd.open()).connect(leg.invite.body);
+  const party = (await CallEnd.open()).connect(leg.invite.body);
   await leg.answer(party.sdp());
   talk.add(party);
 }

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { HandMadeCall } from '../../test/support/invite.js';
+import { HandMadeCall } from '../../test/support/hand-made-call.js';
 import { offerSdp } from '../../test/support/sdp.js';
 import { SipPeer } from '../../test/support/sip-peer.js';
 import { NUMBER } from '../gateway/subject.js';

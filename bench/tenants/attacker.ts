@@ -5,7 +5,7 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import { accountSidOf } from '../../src/gateway/model/twilio-ids.js';
 import type { RedisStores } from '../../src/gateway/store/redis/redis-stores.js';
 import type { RunningGateway } from '../../test/support/gateway.js';
-import { HandMadeCall } from '../../test/support/invite.js';
+import { HandMadeCall } from '../../test/support/hand-made-call.js';
 import { offerSdp } from '../../test/support/sdp.js';
 import { SipPeer } from '../../test/support/sip-peer.js';
 

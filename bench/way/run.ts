@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RunningGateway } from '../../test/support/gateway.js';
-import { HandMadeCall } from '../../test/support/invite.js';
+import { HandMadeCall } from '../../test/support/hand-made-call.js';
 import { offerSdp } from '../../test/support/sdp.js';
 import { SipPeer } from '../../test/support/sip-peer.js';
 

@@ -1,6 +1,7 @@
-import { answerOk, HandMadeCall } from '../support/invite.js';
+import { HandMadeCall } from '../support/hand-made-call.js';
 import { offerSdp } from '../support/sdp.js';
 import { SipPeer, type WireMessage } from '../support/sip-peer.js';
+import { respond } from '../support/sip-message.js';
 
 /** One call without audio: how it went, from the carrier's side. */
 export interface ShortCall {
@@ -103,7 +104,7 @@ class Peer {
     this.connected.then(
       ({ peer, closed }) => {
         peer.onMessage = (message) => {
-          if (/^(?:BYE|OPTIONS) /.test(message.startLine)) answerOk(peer, message);
+          if (/^(?:BYE|OPTIONS) /.test(message.startLine)) respond(peer, message, '200 OK');
         };
         void closed.then(() => (this.#isClosed = true));
       },

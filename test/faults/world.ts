@@ -11,11 +11,11 @@ import { silentLog } from '../../src/lib/log.js';
 import { systemClock } from '../../src/lib/system-clock.js';
 import { openRedisStores, type RedisStores } from '../../src/gateway/store/redis/redis-stores.js';
 import { RunningGateway } from '../support/gateway.js';
-import { Service } from '../support/gateway-site.js';
 import { freePorts } from '../support/ports.js';
 import { startRedis, startRedisSentinels, type TestSentinels } from '../support/redis.js';
 import { CarrierListener } from '../support/carrier-listener.js';
 import { NUMBER as HOSTS_NUMBER, ORG as HOSTS_ORG, TwoHosts, type Host } from '../support/two-hosts.js';
+import { Program } from '../support/program.js';
 import { RunningRtpengine } from '../support/rtpengine.js';
 import { TcpLine, UdpLine } from './lines.js';
 import { PreloadedFaults } from './preload.js';
@@ -53,7 +53,7 @@ export interface World {
   readonly lines: Lines | null;
   readonly faults: PreloadedFaults | null;
   /** The SIP server, where it is not a child of the instance. */
-  readonly sipServer: Service | null;
+  readonly sipServer: Program | null;
   /** The host that has the calls which are listened to, where it is not the gateway's. */
   readonly otherHost: Host | null;
   /** Where carriers accept connections. */
@@ -168,17 +168,14 @@ async function withTwoHosts(sentinels: TestSentinels | null): Promise<World> {
 async function withLines(settings: Settings): Promise<World> {
   const directory = mkdtempSync(join(tmpdir(), 'trunkline-faults-sip-'));
   const [sip = 0, controlPort = 0] = await freePorts(2);
-  const sipServer = await Service.start(
-    'sip-server',
-    {
-      TRUNKLINE_DATA_DIR: directory,
-      TRUNKLINE_SIP_TLS_PORT: String(sip),
-      TRUNKLINE_DRACHTIO_PORT: String(controlPort),
-      TRUNKLINE_DRACHTIO_SECRET: SECRET,
-      TRUNKLINE_SIP_VERIFY_PEERS: 'false',
-    },
-    '"msg":"sip_server.ready"',
-  );
+  const sipServer = new Program(['sip-server'], {
+    TRUNKLINE_DATA_DIR: directory,
+    TRUNKLINE_SIP_TLS_PORT: String(sip),
+    TRUNKLINE_DRACHTIO_PORT: String(controlPort),
+    TRUNKLINE_DRACHTIO_SECRET: SECRET,
+    TRUNKLINE_SIP_VERIFY_PEERS: 'false',
+  });
+  await sipServer.printed('"msg":"sip_server.ready"');
   const redis = await startRedis();
   const relay = await relayAt(0, 1);
   const bot = await EchoBot.start();

@@ -1,6 +1,7 @@
-import { answerOk, HandMadeCall } from '../support/invite.js';
+import { HandMadeCall } from '../support/hand-made-call.js';
 import { offerSdp } from '../support/sdp.js';
 import { SipPeer, type WireMessage } from '../support/sip-peer.js';
+import { respond } from '../support/sip-message.js';
 
 /** What one call does; the mix takes them in turn. */
 export const KINDS = ['unknown number', 'no SRTP', 'cancelled', 'answered', 'held and resumed'] as const;
@@ -104,7 +105,7 @@ async function unacknowledged(peer: SipPeer, call: HandMadeCall): Promise<string
     (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.callId,
     UNACKNOWLEDGED_MS,
   );
-  answerOk(peer, bye);
+  respond(peer, bye, '200 OK');
   return '200, then BYE of the gateway';
 }
 

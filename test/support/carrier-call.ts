@@ -1,8 +1,9 @@
 import { CarrierAudio } from './carrier-audio.js';
 import type { RunningGateway } from './gateway.js';
-import { answerWith, HandMadeCall } from './invite.js';
+import { HandMadeCall } from './hand-made-call.js';
 import { SipPeer, type WireMessage } from './sip-peer.js';
 import { HANG_GUARD_MS } from './hang-guard.js';
+import { respond } from './sip-message.js';
 
 /** Where a carrier connects to; 127.0.0.1 unless it says otherwise. */
 export type Trunk = Pick<RunningGateway, 'sipPort' | 'ca'> & { readonly sipHost?: string };
@@ -50,14 +51,14 @@ export class CarrierCall {
 
   #onMessage(message: WireMessage): void {
     if (/^(OPTIONS|BYE) /.test(message.startLine)) {
-      if (this.otherAnswer !== null) answerWith(this.peer, message, this.otherAnswer);
+      if (this.otherAnswer !== null) respond(this.peer, message, this.otherAnswer);
       return;
     }
     if (!message.startLine.startsWith('INVITE ')) return;
     const refusal = this.refusals.shift();
-    if (refusal !== undefined) return answerWith(this.peer, message, refusal);
+    if (refusal !== undefined) return respond(this.peer, message, refusal);
     this.audio.follow(message.body);
-    answerWith(this.peer, message, '200 OK', this.audio.sdp());
+    respond(this.peer, message, '200 OK', { body: this.audio.sdp() });
   }
 
   /** Everything up to the INVITE. */

@@ -3,7 +3,7 @@ import { sipServerName } from '../../src/config/cells.js';
 import { cellOf } from '../../src/sip/message/cell-of.js';
 import { CarrierCall, until } from './carrier-call.js';
 import type { RunningGateway } from './gateway.js';
-import { HandMadeCall } from './invite.js';
+import { HandMadeCall } from './hand-made-call.js';
 import { SipPeer, type WireMessage } from './sip-peer.js';
 
 /** The cells of the gateways that these tests start. */

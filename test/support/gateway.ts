@@ -1,14 +1,15 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { mkdtempSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { until } from './carrier-call.js';
 import { freePorts, lockFirst } from './ports.js';
 import { processesOf, signalAll } from './processes.js';
 import { HANG_GUARD_MS } from './hang-guard.js';
 import type { Product } from './product.js';
+import { MAIN, Program } from './program.js';
 
 /** What `trunkline up` writes when everything answers. */
 export interface Ready {
@@ -23,7 +24,6 @@ export interface Ready {
   readonly ca_file: string;
 }
 
-const MAIN = resolve('dist/cli/main.js');
 const SLOTS = 16;
 const SLOT_PORTS = 1_100;
 const FIRST_MEDIA_PORT = 10_000;
@@ -86,8 +86,7 @@ export async function runCli(environment: Readonly<Record<string, string>>, args
 
 /** The whole product as its user starts it: `trunkline up` from dist/, on free ports, in a directory of its own. */
 export class RunningGateway implements Product {
-  #child: ChildProcess | undefined;
-  #output = '';
+  #up: Program | undefined;
   ready!: Ready;
   ca = '';
 
@@ -121,26 +120,13 @@ export class RunningGateway implements Product {
   }
 
   get output(): string {
-    return this.#output;
+    return this.#up?.output ?? '';
   }
 
   /** Starts (again) with everything it had. @param changes settings for this time */
   async up(changes: Readonly<Record<string, string>> = {}): Promise<void> {
-    this.#output = '';
-    const child = spawn(process.execPath, [this.main, 'up'], {
-      env: { ...process.env, ...this.environment, ...changes },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    this.#child = child;
-    await new Promise<void>((resolve_, reject) => {
-      const read = (chunk: Buffer): void => {
-        this.#output += chunk.toString();
-        if (this.#output.includes('Trunkline is ready.')) resolve_();
-      };
-      child.stdout.on('data', read);
-      child.stderr.on('data', read);
-      child.once('exit', (code) => reject(new Error(`trunkline up ended with ${String(code)}:\n${this.#output}`)));
-    });
+    this.#up = new Program(['up'], { ...this.environment, ...changes }, { main: this.main });
+    await this.#up.printed('Trunkline is ready.');
     const ready = JSON.parse(await readFile(join(this.dataDir, 'ready.json'), 'utf8')) as Omit<Ready, 'ca_file'> & {
       readonly ca_file: string | null;
     };
@@ -148,14 +134,9 @@ export class RunningGateway implements Product {
     this.ca = this.ready.ca_file === '' ? '' : await readFile(this.ready.ca_file, 'utf8');
   }
 
-  /** SIGTERM; resolves with the exit code. */
-  stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
-    const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child?.exitCode ?? null);
-    return new Promise((resolve_) => {
-      child.once('exit', (code) => resolve_(code));
-      child.kill(signal);
-    });
+  /** SIGTERM; resolves with the exit code, or with the signal that ended it. */
+  stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | NodeJS.Signals | null> {
+    return this.#up?.end(signal) ?? Promise.resolve(null);
   }
 
   /** Stops it and removes its directory. */

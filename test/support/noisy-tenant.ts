@@ -8,7 +8,7 @@ import { systemClock } from '../../src/lib/system-clock.js';
 import { openRedisStores, type RedisStores } from '../../src/gateway/store/redis/redis-stores.js';
 import { agentOf } from '../unit/gateway/store/store-contract.js';
 import type { RunningGateway } from './gateway.js';
-import { HandMadeCall } from './invite.js';
+import { HandMadeCall } from './hand-made-call.js';
 import { offerSdp } from './sdp.js';
 import { SipPeer } from './sip-peer.js';
 import { toolOf } from './tool.js';

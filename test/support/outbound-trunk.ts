@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createServer, type TlsOptions, type TLSSocket } from 'node:tls';
 import { testCertificates } from './certificates.js';
-import { PeerDialog, respond } from './peer-dialog.js';
+import { PeerDialog } from './peer-dialog.js';
 import { SipPeer, type WireMessage } from './sip-peer.js';
+import { respond } from './sip-message.js';
 
 /** A carrier that takes our calls: it accepts TLS connections, and the test answers by hand. */
 export class OutboundTrunk {

@@ -1,3 +1,4 @@
+import { contactOf, requestLines, typeOf, type Parts } from './sip-message.js';
 import type { WireMessage, WirePeer } from './wire-peer.js';
 
 /** An SDP that says as much as a test of the SIP server needs. */
@@ -7,17 +8,8 @@ export function sdpOf(port: number, direction = 'sendrecv'): string {
 
 export const PEER_SDP = sdpOf(41_000);
 
-export interface Parts {
-  readonly extra?: readonly string[];
-  readonly body?: string;
-}
-
 let serial = 0;
 const next = (): string => `${String(process.pid)}-${String((serial += 1))}`;
-
-export function contactOf(peer: WirePeer): string {
-  return `<sip:peer@127.0.0.1:${String(peer.localPort)};transport=${peer.transport.toLowerCase()}>`;
-}
 
 /** A request out of any dialog, as it was sent. */
 export class SentRequest {
@@ -32,14 +24,9 @@ export class SentRequest {
   ) {
     const id = next();
     this.callId = `peer-${id}@test`;
+    const from = `"Peer" <sip:peer@test>;tag=p${id}`;
     this.lines = [
-      `${method} ${uri} SIP/2.0`,
-      `Via: SIP/2.0/${peer.transport} 127.0.0.1:${String(peer.localPort)};branch=z9hG4bK-${id}`,
-      'Max-Forwards: 70',
-      `From: "Peer" <sip:peer@test>;tag=p${id}`,
-      `To: <${uri}>`,
-      `Call-ID: ${this.callId}`,
-      `CSeq: 1 ${method}`,
+      ...requestLines(peer, { method, uri, branch: `z9hG4bK-${id}`, from, to: `<${uri}>`, callId: this.callId, cseq: 1 }),
       ...(parts.extra?.some((line) => line.startsWith('Contact:')) === true ? [] : [`Contact: ${contactOf(peer)}`]),
     ];
     peer.send([...this.lines, ...(parts.extra ?? []), ...typeOf(parts)], parts.body);
@@ -134,23 +121,10 @@ export class PeerDialog {
   }
 
   #send(method: string, cseq: number, parts: Parts): void {
-    const { peer } = this;
-    peer.send(
-      [
-        `${method} ${this.target === '' ? 'sip:x@127.0.0.1' : this.target} SIP/2.0`,
-        `Via: SIP/2.0/${peer.transport} 127.0.0.1:${String(peer.localPort)};branch=z9hG4bK-${next()}`,
-        'Max-Forwards: 70',
-        `From: ${this.local}`,
-        `To: ${this.remote}`,
-        `Call-ID: ${this.callId}`,
-        `CSeq: ${String(cseq)} ${method}`,
-        `Contact: ${contactOf(peer)}`,
-        ...this.routes.map((route) => `Route: ${route}`),
-        ...(parts.extra ?? []),
-        ...typeOf(parts),
-      ],
-      parts.body,
-    );
+    const { peer, local: from, remote: to, callId, routes } = this;
+    const uri = this.target === '' ? 'sip:x@127.0.0.1' : this.target;
+    const lines = requestLines(peer, { method, uri, branch: `z9hG4bK-${next()}`, from, to, callId, cseq, routes });
+    peer.send([...lines, `Contact: ${contactOf(peer)}`, ...(parts.extra ?? []), ...typeOf(parts)], parts.body);
   }
 }
 
@@ -160,20 +134,6 @@ export async function answered(peer: WirePeer, user: string, parts: Parts = {}):
   const dialog = PeerDialog.caller(peer, ok);
   dialog.acknowledge();
   return dialog;
-}
-
-/** The peer's answer to a request; `tag` is put on the To that has none. */
-export function respond(peer: WirePeer, request: WireMessage, status: string, parts: Parts & { readonly tag?: string } = {}): void {
-  const to = request.header('To') ?? '';
-  const tag = parts.tag === undefined || to.includes(';tag=') ? '' : `;tag=${parts.tag}`;
-  const vias = request.text.split('\r\n').filter((line) => /^(via|record-route):/i.test(line));
-  const copied = ['From', 'Call-ID', 'CSeq'].map((name) => `${name}: ${request.header(name) ?? ''}`);
-  const contact = /^[12]/.test(status) ? [`Contact: ${contactOf(peer)}`] : [];
-  peer.send([`SIP/2.0 ${status}`, ...vias, ...copied, `To: ${to}${tag}`, ...contact, ...(parts.extra ?? []), ...typeOf(parts)], parts.body);
-}
-
-function typeOf({ body = '', extra = [] }: Parts): string[] {
-  return body.startsWith('v=0') && !extra.some((line) => line.startsWith('Content-Type')) ? ['Content-Type: application/sdp'] : [];
 }
 
 function uriOf(contact: string | undefined): string {

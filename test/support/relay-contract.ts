@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { RelayCall } from '../../src/gateway/ports/ports.js';
-import { readRelaySdp, type RelaySide } from '../../src/gateway/sdp/sdp-read.js';
+import type { RelaySide } from '../../src/gateway/sdp/sdp-read.js';
 import type { RelayPool } from '../../src/gateway/relay/pool.js';
-import { hearEachOther, negotiate, saysTo, sdpOf, sideSdp, takeSide, type CallEnd, type RelayedSides } from './relayed-call.js';
+import type { CallEnd } from './media/call-end.js';
+import { hearEachOther, negotiate, saysTo, sideOf, sideSdp, type RelayedSides } from './relayed-call.js';
 import type { RelaySite } from './relay-site.js';
 
 // What the gateway relies on in rtpengine, with packets through it. The real one and the one that the world plays keep it.
@@ -29,10 +30,10 @@ export function describeRelayCommands(relay: RelaySite): void {
       const call = { relayId: relay.newRelayId(), agentSideSrtp: false, carrierSideSrtp: true };
       const [carrier, stranger, agent] = [await relay.newEnd(true), await relay.newEnd(true), await relay.newEnd(false)];
       const { outside } = await negotiate(pool, 'carrier', call, carrier, agent);
-      const { key, mki } = stranger;
-      takeSide({ peer: carrier.peer, key, mki }, outside);
+      const theirs = Buffer.from(outside.crypto!.inline, 'base64');
+      carrier.peer.secure({ receive: stranger.key!, send: theirs });
       await carrier.peer.speak(new Int16Array(1_600));
-      takeSide(carrier, outside);
+      carrier.peer.secure({ receive: carrier.key!, send: theirs });
       expect(await saysTo(carrier, agent)).toBe(true);
       expect(await pool.delete(call.relayId)).toMatchObject({ fromCarrier: { packets: 10, errors: 10 } });
     });
@@ -47,7 +48,7 @@ export function describeRelayCommands(relay: RelaySite): void {
       const node = relay.node();
       const [kept, left] = [relay.newRelayId(), relay.newRelayId()];
       for (const relayId of [kept, left])
-        await relay.pool.offer({ relayId, agentSideSrtp: false, carrierSideSrtp: true }, sdpOf(await relay.newEnd(true)));
+        await relay.pool.offer({ relayId, agentSideSrtp: false, carrierSideSrtp: true }, (await relay.newEnd(true)).sdp());
       await relay.pool.reconcile(new Set([kept]));
       expect((await node.command('list', { limit: 1_000 }))['calls']).toEqual([`test:${kept}`]);
       node.close();
@@ -70,7 +71,7 @@ export function describeOffers(relay: RelaySite): void {
 
   describe('an offer towards the carrier', () => {
     it('[3264 §5] may be the first of a call whose INVITE had none: one key of rtpengine’s, plain RTP inside, both hear each other', async () => {
-      const offered = (await pool.offerToCarrier(call, sdpOf(agent))).sdp;
+      const offered = (await pool.offerToCarrier(call, agent.sdp())).sdp;
       expect(offered).toMatch(/^m=audio \d+ RTP\/SAVP 0 101\r$/m);
       expect(offered.match(/^a=crypto:.*/gm)).toHaveLength(1);
       expect(offered).toMatch(/^a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:[A-Za-z0-9+/]{40}\r$/m);
@@ -155,15 +156,15 @@ export function describeJoinedCalls(relay: RelaySite): void {
   /** The second call is dialled and answered; its agent side is the first one's. */
   async function dial(): Promise<RelaySide> {
     const outside = sideOf((await pool.offerToCarrier(second, sideSdp(sides.inside))).sdp);
-    const inside = sideOf((await pool.answerFromCarrier(second, sdpOf(callee))).sdp);
-    takeSide(callee, outside);
+    const inside = sideOf((await pool.answerFromCarrier(second, callee.sdp())).sdp);
+    callee.connect(sideSdp(outside));
     return inside;
   }
 
   /** The first call's agent side from now on; its carrier hears of nothing. */
   async function join(side: RelaySide): Promise<RelayedSides> {
     const outside = sideOf((await pool.offerToCarrier(first, sideSdp(side))).sdp);
-    const inside = sideOf((await pool.answerFromCarrier(first, sdpOf(caller))).sdp);
+    const inside = sideOf((await pool.answerFromCarrier(first, caller.sdp())).sdp);
     return { inside, outside };
   }
 
@@ -196,10 +197,10 @@ export function describeJoinedCalls(relay: RelaySite): void {
       await join(inside);
       expect(await hearEachOther(caller, callee)).toBe(true);
       const moved = await relay.newEnd(true);
-      const offered = sideOf((await pool.offer(first, sdpOf(moved))).sdp);
+      const offered = sideOf((await pool.offer(first, moved.sdp())).sdp);
       const answered = sideOf((await pool.answer(first, sideSdp(inside))).sdp);
       expect({ inside: offered, outside: answered }).toEqual(sides);
-      takeSide(moved, answered);
+      moved.connect(sideSdp(answered));
       expect(await hearEachOther(moved, callee)).toBe(true);
       const other = await relay.newEnd(false);
       expect(await negotiate(pool, 'agent', first, moved, other)).toEqual(sides);
@@ -220,20 +221,14 @@ export function describeJoinedCalls(relay: RelaySite): void {
       const [one, two] = [first, second].map((call) => ({ ...call, relayId: relay.newRelayId(), beside: null, agentSideSrtp: true }));
       const before = await negotiate(pool, 'carrier', one!, end, inner);
       const outside = sideOf((await pool.offerToCarrier(two!, sideSdp(before.inside))).sdp);
-      const inside = sideOf((await pool.answerFromCarrier(two!, sdpOf(other))).sdp);
-      takeSide(other, outside);
+      const inside = sideOf((await pool.answerFromCarrier(two!, other.sdp())).sdp);
+      other.connect(sideSdp(outside));
       const offered = sideOf((await pool.offerToCarrier(one!, sideSdp(inside))).sdp);
       expect(offered).toMatchObject({ address: before.outside.address, rtpPort: before.outside.rtpPort });
       expect(offered.crypto?.inline).not.toBe(before.outside.crypto?.inline);
-      sideOf((await pool.answerFromCarrier(one!, sdpOf(end))).sdp);
-      takeSide(end, offered);
+      sideOf((await pool.answerFromCarrier(one!, end.sdp())).sdp);
+      end.connect(sideSdp(offered));
       expect(await hearEachOther(end, other)).toBe(true);
     });
   });
-}
-
-function sideOf(sdp: string): RelaySide {
-  const side = readRelaySdp(sdp);
-  if (side === undefined) throw new Error(`not one audio line: ${sdp}`);
-  return side;
 }

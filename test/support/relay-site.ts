@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import type { RelayPool } from '../../src/gateway/relay/pool.js';
 import type { RtpengineNode } from '../../src/gateway/relay/node.js';
-import { newEnd, type CallEnd } from './relayed-call.js';
+import { CallEnd } from './media/call-end.js';
 
 /** An rtpengine, real or played. */
 export interface StartedRtpengine {
@@ -32,7 +32,7 @@ export class RelaySite {
   }
 
   async newEnd(isSecure: boolean): Promise<CallEnd> {
-    const end = await newEnd(isSecure);
+    const end = await CallEnd.open(isSecure ? {} : { key: null });
     this.#ends.push(end);
     return end;
   }
@@ -49,7 +49,7 @@ export class RelaySite {
 
   async endTest(): Promise<void> {
     await Promise.all(this.#relayIds.splice(0).map((id) => this.pool.delete(id)));
-    for (const { peer } of this.#ends.splice(0)) await peer.close();
+    for (const end of this.#ends.splice(0)) await end.close();
   }
 
   async stop(): Promise<void> {

@@ -1,36 +1,10 @@
 import { mulaw } from 'alawmulaw';
 import { readRelaySdp, type RelaySide } from '../../src/gateway/sdp/sdp-read.js';
 import type { RelayCall } from '../../src/gateway/ports/ports.js';
-import { generateSrtpKey } from '../../src/srtp/srtp.js';
 import type { RelayPool } from '../../src/gateway/relay/pool.js';
 import { HANG_GUARD_MS } from './hang-guard.js';
-import { TestPeer } from './media/test-peer.js';
+import type { CallEnd } from './media/call-end.js';
 import { offerSdp } from './sdp.js';
-
-/** One end of a call: a peer with sockets, and the key that it sends with; `null`: plain RTP. */
-export interface CallEnd {
-  readonly peer: TestPeer;
-  readonly key: Uint8Array | null;
-  /** The key's MKI, as in the SDP; empty: none. */
-  readonly mki: Buffer;
-}
-
-export async function newEnd(isSecure: boolean, mki: Buffer = Buffer.alloc(0)): Promise<CallEnd> {
-  return { peer: await TestPeer.open(), key: isSecure ? generateSrtpKey() : null, mki };
-}
-
-export function sdpOf({ peer, key, mki }: CallEnd): string {
-  const mkiText =
-    mki.length === 0 ? '' : `|2^31|${String(mki.readUIntBE(Math.max(0, mki.length - 4), Math.min(4, mki.length)))}:${String(mki.length)}`;
-  return offerSdp({
-    profile: key === null ? 'RTP/AVP' : 'RTP/SAVP',
-    payloads: '0 101',
-    rtpmap: ['0 PCMU/8000', '101 telephone-event/8000'],
-    crypto: key === null ? [] : [`1 AES_CM_128_HMAC_SHA1_80 inline:${Buffer.from(key).toString('base64')}${mkiText}`],
-    port: peer.address.rtpPort,
-    extra: [`a=rtcp:${String(peer.address.rtcpPort)}`],
-  });
-}
 
 /** What rtpengine told each end. */
 export interface RelayedSides {
@@ -47,13 +21,19 @@ export async function negotiate(
   agent: CallEnd,
 ): Promise<RelayedSides> {
   const isOutward = offerer === 'agent';
-  const offered = isOutward ? await pool.offerToCarrier(call, sdpOf(agent)) : await pool.offer(call, sdpOf(carrier));
-  const answered = isOutward ? await pool.answerFromCarrier(call, sdpOf(carrier)) : await pool.answer(call, sdpOf(agent));
-  const [outside, inside] = (isOutward ? [offered, answered] : [answered, offered]).map(({ sdp }) => readRelaySdp(sdp));
-  if (outside === undefined || inside === undefined) throw new Error(`not one audio line: ${offered.sdp}${answered.sdp}`);
-  takeSide(carrier, outside);
-  takeSide(agent, inside);
-  return { inside, outside };
+  const offered = isOutward ? await pool.offerToCarrier(call, agent.sdp()) : await pool.offer(call, carrier.sdp());
+  const answered = isOutward ? await pool.answerFromCarrier(call, carrier.sdp()) : await pool.answer(call, agent.sdp());
+  const [outside, inside] = isOutward ? [offered.sdp, answered.sdp] : [answered.sdp, offered.sdp];
+  carrier.connect(outside);
+  agent.connect(inside);
+  return { inside: sideOf(inside), outside: sideOf(outside) };
+}
+
+/** What rtpengine says of one side. */
+export function sideOf(sdp: string): RelaySide {
+  const side = readRelaySdp(sdp);
+  if (side === undefined) throw new Error(`not one audio line: ${sdp}`);
+  return side;
 }
 
 /** rtpengine's side of a call, as the agent side of another one. */
@@ -66,13 +46,6 @@ export function sideSdp({ rtpPort, rtcpPort, crypto }: RelaySide): string {
     port: rtpPort,
     extra: [`a=rtcp:${String(rtcpPort)}`],
   });
-}
-
-/** From now on the end sends to this side of rtpengine, with its key. */
-export function takeSide({ peer, key, mki }: CallEnd, relay: RelaySide): void {
-  peer.connect(relay);
-  if ((key === null) !== (relay.crypto === null)) throw new Error('one end is encrypted and rtpengine is not, or the other way round');
-  if (key !== null && relay.crypto !== null) peer.secure({ receive: key, send: Buffer.from(relay.crypto.inline, 'base64') }, mki);
 }
 
 const FRAMES = 10;

@@ -5,12 +5,11 @@ import { AgentSite, type AgentCall } from './agent/agent-site.js';
 import { TestBot } from './agent/test-bot.js';
 import { until } from './carrier-call.js';
 import { RunningGateway } from './gateway.js';
-import { answerWith } from './invite.js';
-import { CarrierEnd } from './media/carrier-end.js';
+import { CallEnd } from './media/call-end.js';
 import { OutboundSite, TO } from './outbound-site.js';
 import type { TakenCall } from './outbound-trunk.js';
-import { respond } from './peer-dialog.js';
 import type { Product, StartProduct } from './product.js';
+import { respond } from './sip-message.js';
 
 export const NUMBER = '+15550100777';
 export const PACKETS = 25;
@@ -20,7 +19,7 @@ export const FRAMES = (sample: number): Int16Array => new Int16Array(PACKETS * 1
 export interface Transfer {
   readonly call: AgentCall;
   readonly leg: TakenCall;
-  readonly end: CarrierEnd;
+  readonly end: CallEnd;
 }
 
 /** A gateway whose agent is a bot, with a number that may dial +49 through a carrier of the test's. */
@@ -65,7 +64,7 @@ export class TransferSite<P extends Product = RunningGateway> {
   async joined(first?: AgentCall): Promise<Transfer> {
     const { call, leg } = await this.dialled(first);
     leg.respond('180 Ringing');
-    const end = (await CarrierEnd.open()).connect(leg.invite.body);
+    const end = (await CallEnd.open()).connect(leg.invite.body);
     await leg.answer(end.sdp());
     await hearEachOther(call.end, end);
     return { call, leg, end };
@@ -76,7 +75,7 @@ export class TransferSite<P extends Product = RunningGateway> {
     const call = await this.talking();
     call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, step: 'consult' } });
     const leg = await this.outbound.trunk.call();
-    const end = (await CarrierEnd.open()).connect(leg.invite.body);
+    const end = (await CallEnd.open()).connect(leg.invite.body);
     await leg.answer(end.sdp());
     expect(await call.bot.message('transfer', 1)).toMatchObject({ transfer: { id: 't1', state: 'answered', status: null } });
     return { call, leg, end };
@@ -96,7 +95,7 @@ export class TransferSite<P extends Product = RunningGateway> {
 export async function refused(call: AgentCall, to = TO): Promise<void> {
   call.bot.send({ event: 'transfer', transfer: { id: 't1', to } });
   const refer = await call.signalling.incoming('REFER');
-  answerWith(call.peer, refer, '603 Decline');
+  respond(call.peer, refer, '603 Decline');
 }
 
 /** Both carriers take each re-INVITE from now on, and answer OPTIONS. */
@@ -114,14 +113,14 @@ export function follow({ call, leg, end }: Transfer): void {
 export function followCaller(call: AgentCall): void {
   call.peer.onMessage = (message) => {
     if (message.header('Call-ID') !== call.signalling.callId) return;
-    if (message.startLine.startsWith('OPTIONS ')) return answerWith(call.peer, message, '200 OK');
+    if (message.startLine.startsWith('OPTIONS ')) return respond(call.peer, message, '200 OK');
     if (!message.startLine.startsWith('INVITE ')) return;
     call.end.connect(message.body);
-    answerWith(call.peer, message, '200 OK', call.end.sdp());
+    respond(call.peer, message, '200 OK', { body: call.end.sdp() });
   };
 }
 
-export async function hearEachOther(one: CarrierEnd, other: CarrierEnd): Promise<void> {
+export async function hearEachOther(one: CallEnd, other: CallEnd): Promise<void> {
   for (const [from, to] of [
     [one, other],
     [other, one],
@@ -143,7 +142,7 @@ export function heardBy(call: Pick<AgentCall, 'bot'>, sample: number): number {
   }).length;
 }
 
-export async function botHears(call: Pick<AgentCall, 'bot'>, from: CarrierEnd, sample: number): Promise<void> {
+export async function botHears(call: Pick<AgentCall, 'bot'>, from: CallEnd, sample: number): Promise<void> {
   const before = heardBy(call, sample);
   await until(async () => {
     await from.peer.speak(FRAMES(sample));

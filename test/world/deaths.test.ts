@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { answerWith, HandMadeCall } from '../support/invite.js';
+import { HandMadeCall } from '../support/hand-made-call.js';
 import { offerSdp } from '../support/sdp.js';
 import { startWorld } from './world.js';
+import { respond } from '../support/sip-message.js';
 
 const NUMBER = '+15550100100';
 
@@ -39,7 +40,7 @@ describe('a call in progress', () => {
     world.rtpengines.find(({ sessions }) => sessions.size > 0)?.kill();
     const reinvite = await call.incoming('INVITE');
     expect(/^m=audio (\d+)/m.exec(reinvite.body)?.[1]).not.toBe(/^m=audio (\d+)/m.exec(ok.body)?.[1]);
-    answerWith(await world.carrier(), reinvite, '200 OK', offerSdp());
+    respond(await world.carrier(), reinvite, '200 OK', { body: offerSdp() });
     await call.hangUp(ok);
     expect(await world.record(call.callId)).toMatchObject({ reason: 'CALLER_HANGUP' });
   });

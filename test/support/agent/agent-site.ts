@@ -2,11 +2,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AudioCodec } from '../../../src/rtp/codec/g711.js';
 import { RunningGateway } from '../gateway.js';
-import { answerOk, HandMadeCall } from '../invite.js';
-import { CarrierEnd } from '../media/carrier-end.js';
+import { HandMadeCall } from '../hand-made-call.js';
+import { CallEnd } from '../media/call-end.js';
 import type { Product, StartProduct } from '../product.js';
 import { SipPeer, type WireMessage } from '../sip-peer.js';
 import { TestBot, type BotCall, type BotOptions } from './test-bot.js';
+import { respond } from '../sip-message.js';
 
 /** A carrier's call to a number whose agent is a bot. */
 export class AgentCall {
@@ -17,7 +18,7 @@ export class AgentCall {
   constructor(
     readonly peer: SipPeer,
     readonly signalling: HandMadeCall,
-    readonly end: CarrierEnd,
+    readonly end: CallEnd,
     private readonly isLate: boolean,
   ) {}
 
@@ -44,7 +45,7 @@ export class AgentCall {
   /** The gateway's BYE, which is answered: its Reason. */
   async ended(): Promise<string> {
     const bye = await this.signalling.incoming('BYE');
-    answerOk(this.peer, bye);
+    respond(this.peer, bye, '200 OK');
     await this.close();
     return bye.header('Reason') ?? '';
   }
@@ -115,12 +116,7 @@ export class AgentSite<P extends Product = RunningGateway> {
   /** An INVITE is out. */
   async invite({ number = this.gateway.ready.phone_number, codec, headers = [], isLate = false }: CallOptions = {}): Promise<AgentCall> {
     const peer = await SipPeer.connect(this.gateway.sipPort, this.gateway.ca);
-    const call = new AgentCall(
-      peer,
-      new HandMadeCall(peer, number),
-      await CarrierEnd.open(undefined, undefined, codec === undefined ? {} : { codec }),
-      isLate,
-    );
+    const call = new AgentCall(peer, new HandMadeCall(peer, number), await CallEnd.open(codec === undefined ? {} : { codec }), isLate);
     call.signalling.invite(isLate ? '' : call.end.sdp(), headers);
     return call;
   }

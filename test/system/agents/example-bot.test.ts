@@ -5,11 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findPhrase } from '../../../src/loadtest/test-caller/correlation.js';
 import { until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
-import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { tone } from '../../support/media/audio.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { freePorts } from '../../support/ports.js';
 import { SipPeer } from '../../support/sip-peer.js';
+import { respond } from '../../support/sip-message.js';
 
 // docs/examples/bot.ts as its reader starts it, and the whole product with its address.
 
@@ -54,7 +55,7 @@ describe('the bot of docs/agents.md', () => {
 
   it('greets, answers each digit with its tone, and the record has AGENT_HANGUP', async () => {
     const peer = await SipPeer.connect(gateway.sipPort, gateway.ca);
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     try {
       const call = new HandMadeCall(peer, gateway.ready.phone_number);
       end.connect((await call.answered(end.sdp())).body);
@@ -71,7 +72,7 @@ describe('the bot of docs/agents.md', () => {
       }
       await end.peer.press(11);
       const bye = await call.incoming('BYE');
-      answerOk(peer, bye);
+      respond(peer, bye, '200 OK');
       await until(() => isHeard(350), 'no goodbye', { everyMs: 100 });
       expect(await gateway.record(call.callId)).toMatchObject({ reason: 'AGENT_HANGUP', sip_status: 200 });
     } finally {

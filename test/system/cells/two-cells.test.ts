@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RunningGateway } from '../../support/gateway.js';
 import { areWhole, cellOfAnswer, cellOfCall, CELLS, connectionOf, inCell } from '../../support/cells.js';
-import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import type { NgProxy } from '../../support/ng-proxy.js';
 import { freePorts } from '../../support/ports.js';
 import { parseExposition } from '../../support/prometheus-text.js';
@@ -10,6 +10,7 @@ import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
 import { UdpPeer } from '../../support/udp-peer.js';
 import { addressed, type WirePeer } from '../../support/wire-peer.js';
 import { withProxiedGateway } from '../../support/with-gateway.js';
+import { respond } from '../../support/sip-message.js';
 
 const NUMBER = '+15550100100';
 const GATEWAYS = ['gateway', 'gateway-2'];
@@ -102,7 +103,7 @@ describe('two cells of one `trunkline up`', () => {
       call.ack(again);
       expect((await call.request('OPTIONS', ok)).status).toBe(200);
       await stop(answered);
-      answerOk(other, await call.incoming('BYE'));
+      respond(other, await call.incoming('BYE'), '200 OK');
       expect(await gateway.record(call.callId)).toMatchObject({ reason: 'API_STOPPED', sip_status: 200 });
 
       const second = await answeredIn(cell, other);
@@ -134,7 +135,7 @@ describe('two cells of one `trunkline up`', () => {
       await endsAt(cell, answered);
       const second = await answeredIn(cell, udp);
       await stop(second);
-      answerOk(udp, await second.call.incoming('BYE'));
+      respond(udp, await second.call.incoming('BYE'), '200 OK');
       expect(await gateway.record(second.call.callId)).toMatchObject({ reason: 'API_STOPPED' });
       udp.close();
     });

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TraceEntry } from '../../../src/gateway/model/call-trace.js';
 import { DnsServer } from '../../support/dns-server.js';
 import { Kamailio } from '../../support/kamailio.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { TestCa } from '../../support/openssl.js';
 import { FROM, OutboundSite, TO } from '../../support/outbound-site.js';
 import { OutboundTrunk, type TakenCall } from '../../support/outbound-trunk.js';
-import { respond } from '../../support/peer-dialog.js';
 import { freePorts } from '../../support/ports.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 import { nothingLeft, sessionsOf } from '../../support/trunk.js';
+import { respond } from '../../support/sip-message.js';
 
 // carrier.test has two servers, both of one Kamailio: its proxy, which challenges each INVITE and BYE. Behind it is a switch that the test
 // plays, in clear.
@@ -79,10 +79,10 @@ async function placed(): Promise<Placed> {
   return { callId: String(json['call_id']), call: await behind.call() };
 }
 
-async function answered(): Promise<Placed & { readonly end: CarrierEnd }> {
+async function answered(): Promise<Placed & { readonly end: CallEnd }> {
   const { callId, call } = await placed();
   call.respond('180 Ringing');
-  const end = (await CarrierEnd.open()).connect(call.invite.body);
+  const end = (await CallEnd.open()).connect(call.invite.body);
   const ack = await call.answer(end.sdp());
   // Both routes were its own, and it has followed them.
   expect([ack.header('Route'), ack.headers('Via').length]).toEqual([undefined, 2]);

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { FROM, OutboundSite, TO } from '../../support/outbound-site.js';
 import { SippCarrier } from '../../support/sipp-carrier.js';
 import { nothingLeft } from '../../support/trunk.js';
@@ -37,9 +37,9 @@ async function passed(calls = 1): Promise<void> {
 
 describe('SIPp behind a TLS tunnel, as the carrier of outbound calls,', () => {
   it('[3261 §12.2.1.1] [4568 §5.1] answers with SRTP: both sides hear each other, ACK and BYE follow its Record-Route', async () => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const { rtpPort, rtcpPort } = end.peer.address;
-    const srtp_key = Buffer.from(end.key).toString('base64');
+    const srtp_key = Buffer.from(end.key!).toString('base64');
     await start('called', 1, { rtp_port: String(rtpPort), rtcp_port: String(rtcpPort), srtp_key });
     const callId = await placed();
     const [invite] = await carrier.requests('INVITE');

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CallRecord } from '../../../src/gateway/model/call-record.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { FROM, OutboundSite } from '../../support/outbound-site.js';
 import type { TakenCall } from '../../support/outbound-trunk.js';
-import { respond } from '../../support/peer-dialog.js';
 import { WebhookReceiver } from '../../support/webhook-receiver.js';
+import { respond } from '../../support/sip-message.js';
 
 const CALLS = 600;
 const SINGLE = 60;
@@ -42,7 +42,7 @@ async function answerBadly(call: TakenCall): Promise<void> {
 
 /** Somebody answers, hears the agent and hangs up. */
 async function hangUp(call: TakenCall): Promise<void> {
-  const carrier = (await CarrierEnd.open()).connect(call.invite.body);
+  const carrier = (await CallEnd.open()).connect(call.invite.body);
   await call.answer(carrier.sdp());
   await carrier.hearsAgent();
   await call.dialog.ask('BYE');

@@ -3,10 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { placeTestCall } from '../../../src/loadtest/test-caller/test-call.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import type { RunningGateway } from '../../support/gateway.js';
-import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer } from '../../support/sip-peer.js';
 import { withGateway } from '../../support/with-gateway.js';
+import { respond } from '../../support/sip-message.js';
 
 // What a call needs of the real processes; test/world/gateway/calls.test.ts has the rest.
 
@@ -107,7 +108,7 @@ describe('a gateway that is stopped', () => {
     expect([refusal.status, Number(refusal.header('Retry-After')) > 0]).toEqual([503, true]);
     const bye = await peer.next('BYE', (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.callId);
     expect(bye.header('Reason')).toContain('SHUTDOWN');
-    answerOk(peer, bye);
+    respond(peer, bye, '200 OK');
     expect(await stopped).toBe(0);
     expect(
       peer.received.filter((message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.callId),

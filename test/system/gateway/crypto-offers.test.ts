@@ -1,6 +1,6 @@
 import { describe, it } from 'vitest';
-import { HandMadeCall } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import type { SipPeer } from '../../support/sip-peer.js';
 import { withGateway } from '../../support/with-gateway.js';
 
@@ -17,7 +17,7 @@ describe('a carrier', () => {
     ['of 1 byte', Buffer.from([1])],
     ['of 4 bytes', Buffer.from([0, 0, 0, 1])],
   ])('[3711 §3.1] hears the agent, and the agent the carrier, when the MKI of its key is: %s', async (_what, mki) => {
-    const end = await CarrierEnd.open(undefined, mki);
+    const end = await CallEnd.open({ mki });
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
     end.connect(ok.body);

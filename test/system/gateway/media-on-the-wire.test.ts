@@ -1,10 +1,9 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { generateSrtpKey } from '../../../src/srtp/srtp.js';
 import type { RunningGateway } from '../../support/gateway.js';
-import { HandMadeCall } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { rtpPacket } from '../../support/media/packets.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
 import { withGateway } from '../../support/with-gateway.js';
@@ -15,7 +14,7 @@ let gateway: RunningGateway;
 let peer: SipPeer;
 withGateway((site) => ({ gateway, peer } = site));
 
-async function called(end: CarrierEnd): Promise<{ call: HandMadeCall; ok: WireMessage }> {
+async function called(end: CallEnd): Promise<{ call: HandMadeCall; ok: WireMessage }> {
   const call = new HandMadeCall(peer, NUMBER);
   const ok = await call.answered(end.sdp());
   end.connect(ok.body);
@@ -26,7 +25,7 @@ const portOf = ({ body }: WireMessage): number => Number(/^m=audio (\d+)/m.exec(
 
 describe('the audio of a carrier', () => {
   it.each([10, 20, 30, 40, 60])('[3551 §4.2] in packets of %i ms reaches the agent', async (packetMs) => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const { call, ok } = await called(end);
     await end.hearsEcho(6_000, packetMs);
     await call.hangUp(ok);
@@ -36,7 +35,7 @@ describe('the audio of a carrier', () => {
   it.each(['PCMU', 'PCMA'] as const)(
     '[3264 §5.1] [3551 §6] in %s under the dynamic type 97 flows both ways, and so do digits',
     async (codec) => {
-      const end = await CarrierEnd.open(undefined, undefined, { codec, payloadType: 97, telephoneEventPayloadType: 98 });
+      const end = await CallEnd.open({ codec, payloadType: 97, telephoneEventPayloadType: 98 });
       const { call, ok } = await called(end);
       expect(ok.body).toMatch(/^m=audio \d+ RTP\/SAVP 97 98\r$/m);
       // A key ends the greeting.
@@ -48,7 +47,7 @@ describe('the audio of a carrier', () => {
   );
 
   it('reaches the agent from the first word; the agent sends nothing before the ACK, and greets right after it', async () => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     call.invite(end.sdp());
     const ok = await call.final();
@@ -71,7 +70,7 @@ describe('packets that another sender forges', () => {
     ['before the carrier has sent anything', true],
     ['in the middle of the call', false],
   ])('[3711 §3.3] neither reach the agent nor redirect the audio of the carrier when they come %s', async (_when, isFirst) => {
-    const [end, other] = [await CarrierEnd.open(), createSocket('udp4')];
+    const [end, other] = [await CallEnd.open(), createSocket('udp4')];
     let stolen = 0;
     other.on('message', () => (stolen += 1));
     other.bind(0, '127.0.0.1');
@@ -92,10 +91,10 @@ describe('packets that another sender forges', () => {
   });
 
   it('[3711 §3.3] with another key reach neither the agent, nor the watchdog, nor the figures', async () => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const { call, ok } = await called(end);
     await end.hearsEcho(2_500);
-    const forger = await CarrierEnd.open(generateSrtpKey());
+    const forger = await CallEnd.open();
     forger.connect(ok.body);
     await forger.peer.speak(new Int16Array(160 * 20).fill(9_000));
     await end.hearsEcho(-2_500);

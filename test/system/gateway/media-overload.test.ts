@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RunningGateway } from '../../support/gateway.js';
-import { HandMadeCall } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { childPid } from '../../support/processes.js';
 import { parseExposition } from '../../support/prometheus-text.js';
 import { offerSdp } from '../../support/sdp.js';
@@ -50,7 +50,7 @@ async function delaySeconds(): Promise<number> {
 
 describe('a gateway whose media threads are late', () => {
   it('refuses new calls with 503 and Retry-After, continues the others, and answers calls again later', async () => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
     end.connect(ok.body);

@@ -5,10 +5,10 @@ import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureCertificates } from '../../../src/tls/certificates.js';
 import { testCertificates } from '../../support/certificates.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { FROM, OutboundSite } from '../../support/outbound-site.js';
 import { OutboundTrunk } from '../../support/outbound-trunk.js';
-import { respond } from '../../support/peer-dialog.js';
+import { respond } from '../../support/sip-message.js';
 
 let site: OutboundSite;
 /** A carrier with a CA of its own, which wants to see a certificate of another one. */
@@ -95,7 +95,7 @@ describe('a trunk with a private CA', () => {
     const call = await carrier.call();
     expect(shown).toEqual(['DNS:customer.example']);
     expect(call.invite.text).not.toMatch(/X-Trunkline/i);
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     await end.hearsAgent();
     await site.gateway.api('POST', `/v1/calls/${callId}/stop`, {});

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { RunningGateway } from '../../support/gateway.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { FROM, OutboundSite, TO } from '../../support/outbound-site.js';
 import type { OutboundTrunk } from '../../support/outbound-trunk.js';
 
@@ -30,7 +30,7 @@ describe('a call that is placed', () => {
       sip_call_id: call.callId,
     });
     call.respond('180 Ringing');
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     await end.hearsAgent();
     await end.hearsEcho(5_000);

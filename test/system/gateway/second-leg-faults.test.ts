@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { answerWith } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
-import { respond } from '../../support/peer-dialog.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 import { botHears, followCaller, TransferSite } from '../../support/transfer-site.js';
 import { nothingLeft, sessionsOf } from '../../support/trunk.js';
+import { respond } from '../../support/sip-message.js';
 
 // Two calls of ours where rtpengine passes SRTP through; test/world/gateway/second-leg-faults.test.ts has the rest.
 
@@ -41,9 +40,9 @@ describe('a carrier of the caller', () => {
   it('[3264 §8] that refuses the re-INVITE of joining, which pass-through SRTP needs, leaves the caller with the agent', async () => {
     transfers = await TransferSite.start({ TRUNKLINE_MEDIA_AGENT_LEG: 'srtp' });
     const { call, leg } = await transfers.dialled();
-    const end = (await CarrierEnd.open()).connect(leg.invite.body);
+    const end = (await CallEnd.open()).connect(leg.invite.body);
     await leg.answer(end.sdp());
-    answerWith(call.peer, await call.signalling.incoming('INVITE'), '488 Not Acceptable Here');
+    respond(call.peer, await call.signalling.incoming('INVITE'), '488 Not Acceptable Here');
     const bye = await leg.request('BYE');
     respond(leg.peer, bye, '200 OK');
     expect(await call.bot.message('transfer', 1)).toMatchObject({ transfer: { id: 't1', state: 'failed' } });

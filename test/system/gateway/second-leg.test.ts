@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { answerWith } from '../../support/invite.js';
 import { TO, type OutboundSite } from '../../support/outbound-site.js';
-import { respond } from '../../support/peer-dialog.js';
 import { hearEachOther, NUMBER, PACKETS, TransferSite } from '../../support/transfer-site.js';
+import { respond } from '../../support/sip-message.js';
 
 // Two calls that rtpengine joins; test/world/gateway/second-leg.test.ts has the rest.
 
@@ -43,7 +42,7 @@ describe('a transfer whose REFER is refused', () => {
     await hearEachOther(call.end, end);
     await expect.poll(() => site.gateway.pidOf('gateway').catch(() => before)).not.toBe(before);
     const ping = await call.signalling.incoming('OPTIONS');
-    answerWith(call.peer, ping, '200 OK');
+    respond(call.peer, ping, '200 OK');
     respond(leg.peer, await leg.request('OPTIONS'), '200 OK');
     await hearEachOther(call.end, end);
     expect((await leg.dialog.ask('BYE')).status).toBe(200);

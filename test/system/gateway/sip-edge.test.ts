@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RunningGateway } from '../../support/gateway.js';
-import { HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { freePorts } from '../../support/ports.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer } from '../../support/sip-peer.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
-import { HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { TestCa, type CertificatePair } from '../../support/openssl.js';
 import { freePorts } from '../../support/ports.js';
 import { childPid, childrenOf, isAlive, type ChildName } from '../../support/processes.js';

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { ownedChild, whenGone } from '../../../src/loadtest/run/owned-child.js';
 import { until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
-import { HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { freePorts } from '../../support/ports.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer } from '../../support/sip-peer.js';

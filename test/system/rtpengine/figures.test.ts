@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { negotiate, newEnd, type CallEnd } from '../../support/relayed-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
+import { negotiate } from '../../support/relayed-call.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 
 let rtpengine: RunningRtpengine;
@@ -8,10 +9,10 @@ let agent: CallEnd;
 
 beforeEach(async () => {
   rtpengine = await RunningRtpengine.start(20);
-  [carrier, agent] = await Promise.all([newEnd(true), newEnd(false)]);
+  [carrier, agent] = await Promise.all([CallEnd.open(), CallEnd.open({ key: null })]);
 });
 
-afterEach(() => Promise.all([rtpengine.stop(), carrier.peer.close(), agent.peer.close()]));
+afterEach(() => Promise.all([rtpengine.stop(), carrier.close(), agent.close()]));
 
 /** Loopback is quicker than the milliseconds in which the peers tell their delay. */
 const NETWORK_MS = 20;

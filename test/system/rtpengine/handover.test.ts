@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RelayPool } from '../../../src/gateway/relay/pool.js';
 import { rtpPacket } from '../../support/media/packets.js';
-import { negotiate, newEnd, type CallEnd } from '../../support/relayed-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
+import { negotiate } from '../../support/relayed-call.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 import { HANG_GUARD_MS } from '../../support/hang-guard.js';
 
@@ -40,7 +41,10 @@ async function isHeard(from: CallEnd, to: CallEnd, sample: number, should: boole
 
 /** A call after six seconds of talk, and what became of it when a stranger sent it packets and then the carrier's port changed. */
 async function play(offerer: 'carrier' | 'agent', carrierSideSrtp: boolean, agentSideSrtp: boolean, shouldFollow: boolean) {
-  const [carrier, agent] = [await newEnd(carrierSideSrtp), await newEnd(agentSideSrtp)];
+  const [carrier, agent] = [
+    await CallEnd.open(carrierSideSrtp ? {} : { key: null }),
+    await CallEnd.open(agentSideSrtp ? {} : { key: null }),
+  ];
   const call = { relayId: `handover-${String((serial += 1))}`, agentSideSrtp, carrierSideSrtp };
   const { outside } = await negotiate(relay, offerer, call, carrier, agent);
   await Promise.all([carrier.peer.speak(SPEECH), agent.peer.speak(SPEECH)]);
@@ -56,7 +60,7 @@ async function play(offerer: 'carrier' | 'agent', carrierSideSrtp: boolean, agen
   await carrier.peer.changePort();
   const follows = (await isHeard(carrier, agent, 4_000, shouldFollow)) && (await isHeard(agent, carrier, 5_000, shouldFollow));
   await relay.delete(call.relayId);
-  await Promise.all([carrier.peer.close(), agent.peer.close()]);
+  await Promise.all([carrier.close(), agent.close()]);
   stranger.close();
   return { staysWithCarrier, stolen, follows };
 }

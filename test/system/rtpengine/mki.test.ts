@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RelayPool } from '../../../src/gateway/relay/pool.js';
 import { HANG_GUARD_MS } from '../../support/hang-guard.js';
-import { hearEachOther, negotiate, newEnd } from '../../support/relayed-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
+import { hearEachOther, negotiate } from '../../support/relayed-call.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 
 let rtpengine: RunningRtpengine;
@@ -30,7 +31,7 @@ async function callWith(offerer: 'carrier' | 'agent', named: Buffer, sent: Buffe
     agentSideSrtp: false,
     carrierSideSrtp: true,
   };
-  const [carrier, agent] = [await newEnd(true, named), await newEnd(false)];
+  const [carrier, agent] = [await CallEnd.open({ mki: named }), await CallEnd.open({ key: null })];
   const { outside } = await negotiate(pool, offerer, call, carrier, agent);
   carrier.peer.secure({ receive: carrier.key!, send: Buffer.from(outside.crypto!.inline, 'base64') }, sent);
   const isHeard = await hearEachOther(carrier, agent, withinMs).catch(() => false);
@@ -43,7 +44,7 @@ async function callWith(offerer: 'carrier' | 'agent', named: Buffer, sent: Buffe
     );
   const bytesToCarrier = new Set(carrier.peer.received.map(({ lengthBytes }) => lengthBytes));
   const figures = await pool.delete(call.relayId);
-  await Promise.all([carrier.peer.close(), agent.peer.close()]);
+  await Promise.all([carrier.close(), agent.close()]);
   return { isHeard, isReported, outside: outside.crypto, bytesToCarrier: [...bytesToCarrier], figures };
 }
 

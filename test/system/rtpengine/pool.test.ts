@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { RelayCall } from '../../../src/gateway/ports/ports.js';
 import type { RelayPool } from '../../../src/gateway/relay/pool.js';
-import { hearEachOther, negotiate, newEnd, sdpOf, type CallEnd } from '../../support/relayed-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
+import { hearEachOther, negotiate } from '../../support/relayed-call.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 
 // Two real rtpengines, one of which is killed.
@@ -19,14 +20,14 @@ beforeEach(async () => {
     nodes: [first, second].map(({ port }) => ({ address: '127.0.0.1', port })),
     own: null,
   });
-  [carrier, agent] = await Promise.all([newEnd(true), newEnd(false)]);
+  [carrier, agent] = await Promise.all([CallEnd.open(), CallEnd.open({ key: null })]);
   await negotiate(pool, 'carrier', call, carrier, agent);
   expect(pool.nodeOf('call')).toBe(first.name);
 });
 
 afterEach(async () => {
   pool.close();
-  await Promise.all([first.stop(), second.stop(), carrier.peer.close(), agent.peer.close()]);
+  await Promise.all([first.stop(), second.stop(), carrier.close(), agent.close()]);
 });
 
 /** Resolves with what the pool tells first. (How soon, test/unit/gateway/relay/pool.test.ts has.) */
@@ -42,7 +43,7 @@ it('a pool of rtpengines reports a node that was killed, and moves its call to t
   await negotiate(pool, 'agent', call, carrier, agent);
   expect(pool.nodeOf('call')).toBe(second.name);
   expect(await hearEachOther(carrier, agent)).toBe(true);
-  await pool.offer({ ...call, relayId: 'new' }, sdpOf(carrier));
+  await pool.offer({ ...call, relayId: 'new' }, carrier.sdp());
   expect(pool.nodeOf('new')).toBe(second.name);
 });
 
@@ -54,7 +55,7 @@ it('a pool of rtpengines uses a node again when it is back', async () => {
   await first.startAgain();
   expect(await back).toBe(first.name);
   await pool.delete('call');
-  await pool.offer({ ...call, relayId: 'new' }, sdpOf(carrier));
+  await pool.offer({ ...call, relayId: 'new' }, carrier.sdp());
   expect(pool.nodeOf('new')).toBe(first.name);
 });
 
@@ -79,11 +80,11 @@ interface Uptime {
 it('a pool of rtpengines tries the other node when another gateway has taken all ports of the emptier one', async () => {
   const other = second.pool({ instance: 'other' });
   const fill = async (): Promise<void> => {
-    for (let serial = 0; ; serial += 1) await other.offer({ ...call, relayId: String(serial) }, sdpOf(carrier));
+    for (let serial = 0; ; serial += 1) await other.offer({ ...call, relayId: String(serial) }, carrier.sdp());
   };
   await expect(fill()).rejects.toThrow('Ran out of ports');
   expect(pool.nodes().map(({ calls }) => calls)).toEqual([1, 0]);
-  await pool.offer({ ...call, relayId: 'new' }, sdpOf(carrier));
+  await pool.offer({ ...call, relayId: 'new' }, carrier.sdp());
   expect(pool.nodeOf('new')).toBe(first.name);
   other.close();
 });

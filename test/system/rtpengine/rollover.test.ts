@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { RtpHeader, SrtpSession } from 'werift-rtp';
 import type { RelayCall } from '../../../src/gateway/ports/ports.js';
 import { figuresOf } from '../../../src/gateway/relay/figures.js';
-import { negotiate, newEnd, type CallEnd } from '../../support/relayed-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
+import { negotiate } from '../../support/relayed-call.js';
 import { RunningRtpengine } from '../../support/rtpengine.js';
 
 const CALL: RelayCall = { relayId: 'long', agentSideSrtp: false, carrierSideSrtp: true };
@@ -15,10 +16,10 @@ let agent: CallEnd;
 
 beforeEach(async () => {
   rtpengine = await RunningRtpengine.start(20);
-  [carrier, agent] = await Promise.all([newEnd(true), newEnd(false)]);
+  [carrier, agent] = await Promise.all([CallEnd.open(), CallEnd.open({ key: null })]);
 });
 
-afterEach(() => Promise.all([rtpengine.stop(), carrier.peer.close(), agent.peer.close()]));
+afterEach(() => Promise.all([rtpengine.stop(), carrier.close(), agent.close()]));
 
 /** A carrier's sender that keeps one key and one rollover counter for the whole call. */
 class Sender {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { placeTestCall } from '../../../src/loadtest/test-caller/test-call.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
 import type { RunningGateway } from '../../support/gateway.js';
-import { HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { offerSdp, OTHER_KEY } from '../../support/sdp.js';
 import type { SipPeer } from '../../support/sip-peer.js';
 import { withGateway } from '../../support/with-gateway.js';

@@ -137,7 +137,7 @@ describe.each(['srtp', 'rtp'] as const)('the gateway with media.agent_leg: %s', 
 
   it('[3711 §3.3.2] plays replayed packets once, and packets of another key never', async () => {
     call = await site.talking();
-    const [own, forger] = [new Packets(call.end.key, 0x1111_0000), new Packets(generateSrtpKey(), 0x1111_0000)];
+    const [own, forger] = [new Packets(call.end.key!, 0x1111_0000), new Packets(generateSrtpKey(), 0x1111_0000)];
     const recorded = await callerSays(own, 50);
     const heard = framesHeard(CALLER);
     let replayed = 0;
@@ -170,7 +170,7 @@ describe.each(['srtp', 'rtp'] as const)('the gateway with media.agent_leg: %s', 
     call.bot = await site.bot.calls.at(site.bot.calls.all.length - 1);
     call.ack();
     await call.bot.message('start');
-    const own = new Packets(call.end.key, 0x1111_0001);
+    const own = new Packets(call.end.key!, 0x1111_0001);
     await callerSays(own, 25);
     sent += await sweep(inside);
     await callerSays(own, 25);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { RunningGateway } from '../../support/gateway.js';
-import { HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { sClient } from '../../support/openssl.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';

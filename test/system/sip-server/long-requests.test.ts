@@ -2,12 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { PEER_SDP, PeerDialog, respond, sdpOf } from '../../support/peer-dialog.js';
+import { PEER_SDP, PeerDialog, sdpOf } from '../../support/peer-dialog.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
 import { SipSite } from '../../support/sip-site.js';
 import type { SrfApplication, SrfDialog, SrfRequest } from '../../support/srf.js';
 import type { UdpPeer } from '../../support/udp-peer.js';
 import type { WirePeer } from '../../support/wire-peer.js';
+import { respond } from '../../support/sip-message.js';
 
 let site: SipSite;
 let srf: SrfApplication;

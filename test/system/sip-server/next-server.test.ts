@@ -9,10 +9,11 @@ import { ControlClient } from '../../support/control-client.js';
 import { DnsServer } from '../../support/dns-server.js';
 import { TestCa, type CertificatePair } from '../../support/openssl.js';
 import { OutboundTrunk, TakenCall } from '../../support/outbound-trunk.js';
-import { PEER_SDP, contactOf, respond } from '../../support/peer-dialog.js';
+import { PEER_SDP } from '../../support/peer-dialog.js';
 import { SipPeer } from '../../support/sip-peer.js';
 import { freePorts } from '../../support/ports.js';
 import { startSipServer } from '../../support/sip-server.js';
+import { contactOf, respond } from '../../support/sip-message.js';
 
 let ca: TestCa;
 let pair: CertificatePair;

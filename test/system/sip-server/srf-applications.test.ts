@@ -2,11 +2,12 @@ import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EventLog } from '../../support/event-log.js';
-import { answered, invite, PeerDialog, respond, sdpOf, SentRequest } from '../../support/peer-dialog.js';
+import { answered, invite, PeerDialog, sdpOf, SentRequest } from '../../support/peer-dialog.js';
 import { SipSite } from '../../support/sip-site.js';
 import type { SrfApplication } from '../../support/srf.js';
 import type { UdpPeer } from '../../support/udp-peer.js';
 import type { WireMessage } from '../../support/wire-peer.js';
+import { respond } from '../../support/sip-message.js';
 
 let site: SipSite;
 let log: EventLog;

@@ -4,10 +4,11 @@ import { systemClock } from '../../../src/lib/system-clock.js';
 import { RtpengineNode } from '../../../src/gateway/relay/node.js';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
-import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { childPid, type ChildName } from '../../support/processes.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer } from '../../support/sip-peer.js';
+import { respond } from '../../support/sip-message.js';
 
 const MEDIA_TIMEOUT_MS = 3_000;
 
@@ -64,7 +65,7 @@ describe('a call in progress', () => {
     // No audio comes from this carrier: the gateway ends the call when the media timeout is over.
     const bye = await peer.next('BYE', (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === call.callId);
     expect(bye.header('Reason')).toContain('MEDIA_TIMEOUT');
-    answerOk(peer, bye);
+    respond(peer, bye, '200 OK');
     await expect.poll(sessions).toEqual([]);
     peer.close();
   });

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
-import { answerOk } from '../../support/invite.js';
 import { areKept, attach, isKept, killAndReturn, killGateway, nothingLeft, recordOf } from '../../support/trunk.js';
+import { respond } from '../../support/sip-message.js';
 
 // How long the silence lasts is measured by `npm run faults`.
 
@@ -169,7 +169,7 @@ describe('a gateway that is killed during a call', () => {
     // Its answer finds nobody.
     const bye = await call.theirs('BYE');
     await killGateway(gateway);
-    answerOk(call.peer, bye);
+    respond(call.peer, bye, '200 OK');
     expect(await recordOf(gateway, call)).toMatchObject({ call_id: callId, reason: 'GATEWAY_RESTARTED', resumed: 1 });
     await nothingLeft(ngPort);
   });

@@ -9,13 +9,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digitPhrase } from '../../../src/gateway/agents/languages.js';
 import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
 import { RunningGateway } from '../../support/gateway.js';
-import { answerOk, HandMadeCall } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { CHILDREN, childPid, processesOf, type ChildName } from '../../support/processes.js';
 import { parseExposition } from '../../support/prometheus-text.js';
 import { send } from '../../support/redis.js';
 import { offerSdp } from '../../support/sdp.js';
 import { SipPeer } from '../../support/sip-peer.js';
+import { respond } from '../../support/sip-message.js';
 
 let directory: string;
 let configFile: string;
@@ -49,7 +50,7 @@ async function call(number: string, at = gateway): Promise<number> {
 
 /** A call that has all of the test line: the key is read back, what is said comes back, `#` ends it. */
 async function talk(at: RunningGateway): Promise<void> {
-  const [peer, end] = await Promise.all([SipPeer.connect(at.sipPort, at.ca), CarrierEnd.open()]);
+  const [peer, end] = await Promise.all([SipPeer.connect(at.sipPort, at.ca), CallEnd.open()]);
   const made = new HandMadeCall(peer, at.ready.phone_number);
   end.connect((await made.answered(end.sdp())).body);
   await end.hearsAgent();
@@ -57,7 +58,7 @@ async function talk(at: RunningGateway): Promise<void> {
   await end.heard(Buffer.from(mulaw.encode(await new EspeakSpeech().synthesize(digitPhrase(5, 'ENG'), []))));
   await end.hearsEcho(4_000);
   await end.peer.press(11);
-  answerOk(peer, await made.incoming('BYE'));
+  respond(peer, await made.incoming('BYE'), '200 OK');
   expect(await at.record(made.callId)).toMatchObject({ reason: 'AGENT_HANGUP' });
   await end.close();
   peer.close();

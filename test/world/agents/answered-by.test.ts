@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { voiceLikeNoise } from '../../support/media/audio.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { OutboundSite } from '../../support/outbound-site.js';
 import { World } from '../world.js';
 
@@ -49,7 +49,7 @@ describe('a call that is placed with detect_answerer', () => {
   ])('tells the bot that a %s answered', async (answerer, greeting, expected) => {
     told = [];
     const { callId, call } = await site.placed({ detect_answerer: true });
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     for (const part of greeting) await end.peer.speakAhead(part);
     await site.gateway.until(() => told.length >= expected.length);
@@ -62,7 +62,7 @@ describe('a call that is placed with detect_answerer', () => {
   it('tells the bot nothing and records no answerer when detect_answerer is not set', async () => {
     told = [];
     const { callId, call } = await site.placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     await end.peer.speak(voiceLikeNoise(16_000, 3));
     expect((await call.dialog.ask('BYE')).status).toBe(200);

@@ -4,12 +4,12 @@ import twilio from 'twilio';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { TestBot } from '../../support/agent/test-bot.js';
 import { VoiceWebhook } from '../../support/agent/voice-webhook.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { muLawNoise, muLawWav } from '../../support/media/mu-law.js';
 import { OutboundSite, TO } from '../../support/outbound-site.js';
 import type { TakenCall } from '../../support/outbound-trunk.js';
-import { respond } from '../../support/peer-dialog.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 // <Dial> by a call of ours, as Twilio has it, on a number whose carrier is known to take no REFER.
 
@@ -71,7 +71,7 @@ describe('<Dial> that the gateway carries out with a call of its own', () => {
   it('joins both calls; when the other party hangs up, the document continues and the caller hears it', async () => {
     const { call, leg } = await dialled({});
     expect(call.peer.received.some(({ startLine }) => startLine.startsWith('REFER '))).toBe(false);
-    const end = (await CarrierEnd.open()).connect(leg.invite.body);
+    const end = (await CallEnd.open()).connect(leg.invite.body);
     await leg.answer(end.sdp());
     const speech = new Int16Array(25 * 160).fill(5_000);
     await call.end.peer.speak(speech);
@@ -110,7 +110,7 @@ describe('<Dial> that the gateway carries out with a call of its own', () => {
     expect(await first.call.ended()).toContain('AGENT_HANGUP');
     webhook.requests.all.splice(0);
     const { call, leg } = await dialled({ timeLimit: 1 });
-    const end = (await CarrierEnd.open()).connect(leg.invite.body);
+    const end = (await CallEnd.open()).connect(leg.invite.body);
     await leg.answer(end.sdp());
     const bye = await leg.request('BYE');
     expect(bye.header('Reason')).toContain('MAX_DURATION');

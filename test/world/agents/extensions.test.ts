@@ -4,10 +4,10 @@ import { mulaw } from 'alawmulaw';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import type { BotMessage } from '../../support/agent/test-bot.js';
-import { answerOk, answerWith } from '../../support/invite.js';
-import type { CarrierEnd } from '../../support/media/carrier-end.js';
+import type { CallEnd } from '../../support/media/call-end.js';
 import { voiceLikeNoise } from '../../support/media/audio.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 // What a bot may do beyond Twilio's messages, behind the whole product.
 
@@ -55,7 +55,7 @@ afterAll(async () => {
 });
 
 const talking = (): Promise<AgentCall> => site.talking({ number });
-const lastOf = ({ peer }: CarrierEnd, packets: number): Buffer[] => peer.received.slice(-packets).map(({ packet }) => packet.payload);
+const lastOf = ({ peer }: CallEnd, packets: number): Buffer[] => peer.received.slice(-packets).map(({ packet }) => packet.payload);
 const timeOf = ({ speech: told }: BotMessage): number => Number((told as { timestamp: string }).timestamp);
 const recordOf = ({ signalling }: AgentCall): Promise<Readonly<Record<string, unknown>>> => site.gateway.record(signalling.callId);
 
@@ -114,7 +114,7 @@ describe('the hangup message of a bot', () => {
     const heard = (): Buffer => Buffer.concat(call.end.peer.received.map(({ packet }) => packet.payload));
     await site.gateway.until(() => heard().includes(farewell));
     expect(bye.header('Reason')).toContain('text="AGENT_HANGUP"');
-    answerOk(call.peer, bye);
+    respond(call.peer, bye, '200 OK');
     expect(await call.bot.closed.at(0)).toBe(1_000);
     expect(call.bot.messages.all.at(-1)).toMatchObject({ event: 'stop' });
     await call.close();
@@ -129,7 +129,7 @@ describe('the transfer message of a bot', () => {
     call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TARGET } });
     const refer = await call.signalling.incoming('REFER');
     expect(refer.header('Refer-To')).toContain(TARGET);
-    answerWith(call.peer, refer, '202 Accepted');
+    respond(call.peer, refer, '202 Accepted');
     expect(await call.bot.message('transfer')).toMatchObject({ transfer: { id: 't1', state: 'accepted', status: 202 } });
     const headers = ['Event: refer', 'Subscription-State: terminated;reason=noresource', 'Content-Type: message/sipfrag;version=2.0'];
     expect((await call.signalling.request('NOTIFY', call.ok, 'SIP/2.0 200 OK\r\n', headers)).status).toBe(200);

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
 import { TestBot } from '../../support/agent/test-bot.js';
-import { answerWith } from '../../support/invite.js';
 import { FakeDeepgramSession } from '../../support/provider/fake-deepgram.js';
 import type { FakeOpenAiSession } from '../../support/provider/fake-openai.js';
 import { type FakeServer, startSessions } from '../../support/provider/fake-server.js';
 import { startFakeOpenAi } from '../../support/provider/openai-server.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 // What answers in place of an agent that its provider refuses, or that is gone in a call.
 
@@ -225,7 +225,7 @@ describe('on_failure transfer', () => {
     const call = await begin();
     const refer = await call.signalling.incoming('REFER');
     expect(refer.header('Refer-To')).toContain('+15550100399');
-    answerWith(call.peer, refer, '603 Decline');
+    respond(call.peer, refer, '603 Decline');
     expect(await call.ended()).toContain('AGENT_HANGUP');
   });
 });

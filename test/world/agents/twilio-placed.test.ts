@@ -3,11 +3,11 @@ import twilio from 'twilio';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { VoiceWebhook } from '../../support/agent/voice-webhook.js';
 import { voiceLikeNoise } from '../../support/media/audio.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { muLawNoise, muLawWav } from '../../support/media/mu-law.js';
 import { FROM, OutboundSite, TO } from '../../support/outbound-site.js';
-import { respond } from '../../support/peer-dialog.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 // Calls that an application places with Twilio's own library, unmodified, through a carrier of the test's.
 
@@ -71,7 +71,7 @@ describe('a call that is placed through Twilio’s API', () => {
     const call = await site.trunk.call();
     expect((await api.calls(created.sid).fetch()).status).toBe('ringing');
     call.respond('180 Ringing');
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     await end.heard(played[0]);
     expect(await webhook.at('/voice')).toMatchObject({
@@ -106,7 +106,7 @@ describe('a call that is placed through Twilio’s API', () => {
       sendDigits: '12',
     });
     const call = await site.trunk.call();
-    const end = (await CarrierEnd.open(undefined, undefined, { telephoneEventPayloadType: 96 })).connect(call.invite.body);
+    const end = (await CallEnd.open({ telephoneEventPayloadType: 96 })).connect(call.invite.body);
     await call.answer(end.sdp());
     const digits = (): unknown[] =>
       end.peer.received.filter(({ packet }) => packet.header.payloadType === 96).map(({ packet }) => packet.payload[0]);
@@ -125,7 +125,7 @@ describe('a call that is placed through Twilio’s API', () => {
     for (const begin of [{ twiml: document }, { url: `${webhook.url}/missing`, fallbackUrl: `${webhook.url}/fallback` }]) {
       const { sid } = await client().calls.create({ to: TO, from: FROM, ...begin });
       const call = await site.trunk.call();
-      const end = (await CarrierEnd.open()).connect(call.invite.body);
+      const end = (await CallEnd.open()).connect(call.invite.body);
       await call.answer(end.sdp());
       await end.heard(played);
       // The end of the document hangs up.
@@ -152,7 +152,7 @@ describe('a call that is placed through Twilio’s API', () => {
       statusCallback: `${webhook.url}/status`,
     });
     const call = await site.trunk.call();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     expect(webhook.requests.all.filter(({ path }) => path === '/voice')).toEqual([]);
     for (const part of greeting) await end.peer.speak(part);
@@ -179,7 +179,7 @@ describe('a call that is placed through Twilio’s API', () => {
         machineDetectionTimeout: greeting.length === 0 ? 3 : 6,
       });
       const call = await site.trunk.call();
-      const end = (await CarrierEnd.open()).connect(call.invite.body);
+      const end = (await CallEnd.open()).connect(call.invite.body);
       await call.answer(end.sdp());
       for (const part of greeting) await end.peer.speak(part);
       expect((await webhook.at('/voice')).parameters).toMatchObject({ AnsweredBy: answeredBy });
@@ -236,7 +236,7 @@ describe('a call that is placed through Twilio’s API', () => {
   it('ends after its TimeLimit', async () => {
     const { sid } = await client().calls.create({ to: TO, from: FROM, twiml: '<Response><Pause length="60"/></Response>', timeLimit: 1 });
     const call = await site.trunk.call();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     respond(call.peer, await call.request('BYE'), '200 OK');
     expect(await site.ended(callIdOf(sid))).toMatchObject({ reason: 'MAX_DURATION' });
@@ -256,7 +256,7 @@ describe('a call that is placed through Twilio’s API', () => {
       statusCallback: `${webhook.url}/status`,
     });
     const call = await site.trunk.call();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     await end.heard(played);
     site.gateway.killGateway();

@@ -4,11 +4,11 @@ import { mulaw } from 'alawmulaw';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import twilio from 'twilio';
 import { AgentSite, type AgentCall } from '../../support/agent/agent-site.js';
-import { answerWith } from '../../support/invite.js';
 import { payloadOf } from '../../support/agent/test-bot.js';
 import { VoiceWebhook } from '../../support/agent/voice-webhook.js';
 import { muLawNoise, muLawWav } from '../../support/media/mu-law.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 // An application as its owner would write it for Twilio, behind the whole product: its documents are made by Twilio's own library.
 
@@ -303,7 +303,7 @@ describe('a voice webhook', () => {
     const call = await talking();
     const refer = await call.signalling.incoming('REFER');
     expect(refer.header('Refer-To')).toContain('+15550100777');
-    answerWith(call.peer, refer, '486 Busy Here');
+    respond(call.peer, refer, '486 Busy Here');
     expect((await webhook.at('/dialled')).parameters).toMatchObject({ DialCallStatus: 'busy' });
     expect(await call.ended()).toContain('AGENT_HANGUP');
   });

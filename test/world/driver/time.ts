@@ -123,7 +123,12 @@ export class WorldTime {
 
   /** Time passes until it is so. */
   async until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-    while (!(await isSo())) await this.pass(20);
+    // Who waits for an hour need not look every 20 ms.
+    for (let waitedMs = 0; !(await isSo());) {
+      const stepMs = Math.max(20, Math.floor(waitedMs / 50));
+      await this.pass(stepMs);
+      waitedMs += stepMs;
+    }
   }
 
   /** Everything that can happen without time has happened. */

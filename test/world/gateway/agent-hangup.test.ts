@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
 import { DEFAULT_AGENT_SETTINGS } from '../../../src/gateway/model/agent-record.js';
-import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { PlayedGateway } from '../../support/played-gateway.js';
 import { ROUTE } from '../../support/route.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { WorldTime } from '../driver/time.js';
 import { withWorldTime } from '../with-world-time.js';
+import { respond } from '../../support/sip-message.js';
 
 let time: WorldTime;
 withWorldTime((started) => (time = started));
@@ -21,7 +22,7 @@ it('a call that its agent ends gets BYE with AGENT_HANGUP', async () => {
     expect(gateway.inbound.stop(callId, 'AGENT_HANGUP')).toBe(true);
     const bye = await call.incoming('BYE');
     expect(bye.header('Reason')).toContain('text="AGENT_HANGUP"');
-    answerOk(gateway.peer, bye);
+    respond(gateway.peer, bye, '200 OK');
     await gateway.inbound.whenIdle();
     expect([gateway.inbound.find(callId), gateway.inbound.stop(callId, 'AGENT_HANGUP')]).toEqual([null, false]);
     expect(gateway.records.map(({ reason }) => reason)).toEqual(['AGENT_HANGUP']);
@@ -40,7 +41,7 @@ it('a call that reaches the maximum duration of its agent gets BYE with MAX_DURA
     const bye = await call.incoming('BYE');
     expect(time.nowMs - startedMs).toBe(60_000);
     expect(bye.header('Reason')).toContain('text="MAX_DURATION"');
-    answerOk(gateway.peer, bye);
+    respond(gateway.peer, bye, '200 OK');
     await gateway.inbound.whenIdle();
     expect(gateway.records).toMatchObject([{ reason: 'MAX_DURATION', agent_id: 'a' }]);
   } finally {

@@ -2,10 +2,10 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { openRedisStores, type RedisStores } from '../../../src/gateway/store/redis/redis-stores.js';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { FROM, OutboundSite } from '../../support/outbound-site.js';
-import { respond } from '../../support/peer-dialog.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 const ALWAYS = { from: '00:00', to: '24:00', days: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] };
 const numberAt = (index: number): string => `+4930${String(2_000_000 + index)}`;
@@ -65,7 +65,7 @@ describe('a batch over one gateway', () => {
         call.respond('486 Busy Here');
         continue;
       }
-      const end = (await CarrierEnd.open()).connect(call.invite.body);
+      const end = (await CallEnd.open()).connect(call.invite.body);
       await call.answer(end.sdp());
       await end.hearsAgent();
       const { dialog } = call;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { World } from '../world.js';
-import { HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { KEY, offerSdp } from '../../support/sdp.js';
 import { SipPeer } from '../../support/sip-peer.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { HandMadeCall } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer } from '../../support/sip-peer.js';
 import { withWorld } from '../with-world.js';
@@ -16,7 +16,7 @@ withWorld((site) => ({ gateway, peer } = site));
 
 describe('the record of an answered call', () => {
   it('has reason, timings, codec, suite, connection and the figures of both sides, in the list and by itself', async () => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     // A name of the SIP server's own, which no caller may use.
     const ok = await call.answered(end.sdp(), ['X-Trunkline-Tls: TLSv1.0 NONE', 'X-Trunkline-Tls-Identity: DNS:forged.example.com']);

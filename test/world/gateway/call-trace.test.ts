@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { answerOk, answerWith, HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { PlayedGateway } from '../../support/played-gateway.js';
 import { ROUTE } from '../../support/route.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
 import type { WorldTime } from '../driver/time.js';
 import { withWorldTime } from '../with-world-time.js';
+import { respond } from '../../support/sip-message.js';
 
 let time: WorldTime;
 withWorldTime((started) => (time = started));
@@ -35,10 +36,10 @@ it('the trace has every message of a call, with its text, and the other events',
   gateway.agentSays({ type: 'tool', requestId: 't', name: 'none', input: {} });
   await time.until(() => gateway.told.length === 1);
   gateway.agentSays({ type: 'transfer', requestId: 'r', to: '+15550100300' });
-  answerOk(gateway.peer, await call.incoming('REFER'));
+  respond(gateway.peer, await call.incoming('REFER'), '200 OK');
   await time.until(() => gateway.told.length === 2);
   gateway.inbound.stop(callId, 'API_STOPPED');
-  answerOk(gateway.peer, await call.incoming('BYE'));
+  respond(gateway.peer, await call.incoming('BYE'), '200 OK');
   await gateway.inbound.whenIdle();
 
   expect(messages()).toEqual(['← INVITE', '→ SIP/2.0 200 OK', '← ACK', '→ REFER', '← SIP/2.0 200 OK', '→ BYE', '← SIP/2.0 200 OK']);
@@ -112,7 +113,7 @@ describe('the trace of a re-INVITE that the gateway sends', () => {
     const ok = await call.answered(offerSdp());
     await time.until(() => gateway.started === 1);
     gateway.inbound.relayLost(gateway.callIds);
-    answerWith(gateway.peer, await call.incoming('INVITE'), '200 OK', offerSdp());
+    respond(gateway.peer, await call.incoming('INVITE'), '200 OK', { body: offerSdp() });
     const ack = await call.incoming('ACK');
     await call.hangUp(ok);
     await gateway.inbound.whenIdle();
@@ -125,8 +126,8 @@ describe('the trace of a re-INVITE that the gateway sends', () => {
     await time.until(() => gateway.started === 1);
     gateway.inbound.relayLost(gateway.callIds);
     const invite = await call.incoming('INVITE');
-    answerWith(gateway.peer, invite, '488 Not Acceptable Here');
-    answerOk(gateway.peer, await call.incoming('BYE'));
+    respond(gateway.peer, invite, '488 Not Acceptable Here');
+    respond(gateway.peer, await call.incoming('BYE'), '200 OK');
     await gateway.inbound.whenIdle();
     const acks = gateway.peer.received.filter(({ startLine }) => startLine.startsWith('ACK '));
     expect(acks.map((ack) => ack.header('Via'))).toEqual([invite.header('Via')]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chooseChallenges, digestAnswer, type DigestChallenge } from '../../../src/lib/digest-access.js';
-import { HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { parseExposition } from '../../support/prometheus-text.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';

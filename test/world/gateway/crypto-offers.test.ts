@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { HandMadeCall } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
 import type { SipPeer } from '../../support/sip-peer.js';
 import { withWorld } from '../with-world.js';
@@ -69,12 +69,12 @@ describe('the answer to an offer of SRTP keys', () => {
 
 describe('a re-INVITE with another SRTP key', () => {
   it('[4568 §6.4] opens audio with that key', async () => {
-    const first = await CarrierEnd.open();
+    const first = await CallEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(first.sdp());
     first.connect(ok.body);
     await first.hearsEcho(3_000);
-    const second = await CarrierEnd.open();
+    const second = await CallEnd.open();
     const rekeyed = await call.request('INVITE', ok, second.sdp());
     second.connect(rekeyed.body);
     call.ack(rekeyed);

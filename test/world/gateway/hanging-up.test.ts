@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { World } from '../world.js';
-import { answerOk, HandMadeCall } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { offerSdp, OTHER_KEY } from '../../support/sdp.js';
 import { SipPeer, type WireMessage } from '../../support/sip-peer.js';
 import { withWorld } from '../with-world.js';
+import { respond } from '../../support/sip-message.js';
 
 const NUMBER = '+15550100100';
 const T1_MS = 500;
@@ -59,7 +60,7 @@ describe('an answer that is not acknowledged', () => {
     await call.final();
     const bye = await call.incoming('BYE');
     expect(bye.header('Reason')).toBe('SIP;cause=200;text="ACK timeout"');
-    answerOk(peer, bye);
+    respond(peer, bye, '200 OK');
     expect(await gateway.record(call.callId)).toMatchObject({ reason: 'ACK_TIMEOUT', sip_status: 200 });
   });
 
@@ -70,7 +71,7 @@ describe('an answer that is not acknowledged', () => {
     call.ack({ ...ok, header: (name) => (name === 'CSeq' ? '2 INVITE' : ok.header(name)), headers: (name) => ok.headers(name) });
     const bye = await call.incoming('BYE');
     expect(bye.header('Reason')).toBe('SIP;cause=200;text="ACK timeout: an ACK had CSeq 2, not 1"');
-    answerOk(peer, bye);
+    respond(peer, bye, '200 OK');
     const { call_id: id, reason } = await gateway.record(call.callId);
     expect(reason).toBe('ACK_TIMEOUT');
     const { json } = await gateway.api('GET', `/v1/calls/${String(id)}/trace`);
@@ -88,7 +89,7 @@ describe('an agent that hangs up', () => {
     // The SIP server waits 64·T1 for another BYE, with credentials.
     [407, 65 * T1_MS],
   ])('[3261 §15.1.1] ends the call when the BYE gets %i', async (status, afterMs) => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
     end.connect(ok.body);
@@ -114,21 +115,21 @@ describe('a carrier that sends no audio', () => {
     await silent.answered(offerSdp());
     const bye = await silent.incoming('BYE');
     expect(bye.header('Reason')).toBe('Q.850;cause=41;text="MEDIA_TIMEOUT"');
-    answerOk(peer, bye);
+    respond(peer, bye, '200 OK');
     expect(await gateway.record(silent.callId)).toMatchObject({ reason: 'MEDIA_TIMEOUT', timings: { first_audio_ms: null } });
     expect((await held.request('OPTIONS', heldOk)).status).toBe(200);
     await held.hangUp(heldOk);
   });
 
   it('gets a record with the cause: packets arrive and do not decrypt, or none arrive', async () => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const [mistaken, silent] = [new HandMadeCall(peer, NUMBER), new HandMadeCall(peer, NUMBER)];
     // It sends with another key than it says.
     const ok = await mistaken.answered(end.sdp({ crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${OTHER_KEY}`] }));
     await silent.answered(offerSdp());
     end.connect(ok.body);
     await end.peer.speak(new Int16Array(1_600).fill(1_000));
-    for (const call of [mistaken, silent]) answerOk(peer, await call.incoming('BYE'));
+    for (const call of [mistaken, silent]) respond(peer, await call.incoming('BYE'), '200 OK');
     const details = [await gateway.record(mistaken.callId), await gateway.record(silent.callId)].map((record) => record['reason_detail']);
     expect(details).toEqual([
       "10 packets arrived, and none decrypts with the key of the carrier's description: wrong key, MKI or rollover counter",

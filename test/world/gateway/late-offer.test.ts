@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { answerOk, HandMadeCall } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
 import { withWorld } from '../with-world.js';
 import type { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 const NUMBER = '+15550100100';
 
@@ -54,7 +55,7 @@ describe('an INVITE without SDP', () => {
 
   it('[3261 §13.2.2.4] [3264 §4] opens audio both ways with the answer in the ACK', async () => {
     const { call, ok } = await offered();
-    const end = (await CarrierEnd.open()).connect(ok.body);
+    const end = (await CallEnd.open()).connect(ok.body);
     call.ack(ok, end.sdp());
     await end.hearsAgent();
     await end.hearsEcho(5_000);
@@ -82,7 +83,7 @@ describe('an INVITE without SDP', () => {
     call.ack(ok, sdp);
     const bye = await call.incoming('BYE');
     expect(bye.header('Reason')).toBe('Q.850;cause=58;text="BAD_ANSWER"');
-    answerOk(peer, bye);
+    respond(peer, bye, '200 OK');
     expect(await gateway.record(call.callId)).toMatchObject({ reason: 'BAD_ANSWER', sip_status: 200 });
   });
 
@@ -109,7 +110,7 @@ describe('an INVITE without SDP', () => {
 
 describe('a re-INVITE without SDP', () => {
   it('[3261 §14.2] [6337 §5.2.5] gets the offer of a new call; the same answer in the ACK changes nothing', async () => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
     end.connect(ok.body);
@@ -122,12 +123,12 @@ describe('a re-INVITE without SDP', () => {
   });
 
   it('[3261 §14.2] changes the codec of both sides when its ACK has the other one, as in third-party call control', async () => {
-    const first = await CarrierEnd.open();
+    const first = await CallEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(first.sdp());
     first.connect(ok.body);
     await first.hearsAgent();
-    const other = await CarrierEnd.open(undefined, undefined, { codec: 'PCMA' });
+    const other = await CallEnd.open({ codec: 'PCMA' });
     const again = await call.request('INVITE', ok);
     other.connect(again.body);
     call.ack(again, other.sdp());
@@ -141,7 +142,7 @@ describe('a re-INVITE without SDP', () => {
   });
 
   it('[3264 §8.3.1] moves audio to the address in its ACK', async () => {
-    const [first, second] = [await CarrierEnd.open(), await CarrierEnd.open()];
+    const [first, second] = [await CallEnd.open(), await CallEnd.open()];
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(first.sdp());
     first.connect(ok.body);
@@ -155,7 +156,7 @@ describe('a re-INVITE without SDP', () => {
   });
 
   it('[6337 §5.3] takes a call off hold: the offer has both directions', async () => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
     end.connect(ok.body);
@@ -173,7 +174,7 @@ describe('a re-INVITE without SDP', () => {
   });
 
   it('[3264 §4] leaves the session as it was when the ACK has no answer', async () => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
     end.connect(ok.body);

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { digitPhrase } from '../../../src/gateway/agents/languages.js';
 import { EspeakSpeech } from '../../../src/gateway/agents/speech.js';
 import type { World } from '../world.js';
-import { HandMadeCall } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
 import { addressed } from '../../support/wire-peer.js';
@@ -181,7 +181,7 @@ describe('INFO with a DTMF digit', () => {
   const relay = (digit: string): [string, string[]] => [`Signal=${digit}\r\nDuration=160\r\n`, ['Content-Type: application/dtmf-relay']];
 
   /** Resolves when the test line has said the digit's phrase. */
-  async function hearsDigit(end: CarrierEnd, event: number): Promise<void> {
+  async function hearsDigit(end: CallEnd, event: number): Promise<void> {
     const phrase = await new EspeakSpeech().synthesize(digitPhrase(event, 'ENG'), []);
     await end.heard(Buffer.from(mulaw.encode(phrase)));
   }
@@ -195,7 +195,7 @@ describe('INFO with a DTMF digit', () => {
     ['application/dtmf-relay', 'Signal=5\r\nDuration=160\r\n'],
     ['application/dtmf', '5'],
   ])('[6086 §8.4] reaches the agent when its type is %s', async (type, body) => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
     end.connect(ok.body);
@@ -208,7 +208,7 @@ describe('INFO with a DTMF digit', () => {
   });
 
   it('[4733 §2.5.1.2] counts once with a telephone-event of the same digit, and twice with one of another digit', async () => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp());
     end.connect(ok.body);

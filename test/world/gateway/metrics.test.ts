@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { parseExposition, type Exposition } from '../../support/prometheus-text.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer } from '../../support/sip-peer.js';

@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { CarrierCall } from '../../support/carrier-call.js';
-import { HandMadeCall } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { FROM, OutboundSite } from '../../support/outbound-site.js';
-import { respond } from '../../support/peer-dialog.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { WireMessage } from '../../support/sip-peer.js';
 import { recordOf } from '../../support/trunk.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 // A carrier, or a trunk, that refuses every re-INVITE, UPDATE and session timer.
 
@@ -71,7 +71,7 @@ describe('a call that is placed with no_reinvite', () => {
     const updates = { type: 'outbound', sip_endpoint: site.trunk.endpoint, no_reinvite: true, username: 'acme', password: 'p4ss' };
     expect((await world.api('POST', '/sip/update', { phone_number: FROM, updates })).status).toBe(200);
     const { callId, call } = await site.placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     cleanups.push(() => end.close());
     call.respond('200 OK', {
       body: end.sdp(),

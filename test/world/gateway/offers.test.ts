@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { HandMadeCall } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { KEY, offerSdp, OTHER_KEY } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
 import { withWorld } from '../with-world.js';
@@ -149,7 +149,7 @@ describe('the answer to an offer with a direction or an address', () => {
   });
 
   it('[3264 §8.4] on hold sends no audio until the call is taken off hold', async () => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const call = new HandMadeCall(peer, NUMBER);
     const ok = await call.answered(end.sdp({ direction: 'sendonly' }));
     end.connect(ok.body);

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { FROM, OutboundSite } from '../../support/outbound-site.js';
 import { TakenCall } from '../../support/outbound-trunk.js';
-import { respond } from '../../support/peer-dialog.js';
 import { isKept } from '../../support/trunk.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 let site: OutboundSite<World>;
 let world: World;
@@ -28,7 +28,7 @@ describe('a SIP server that is killed while a number rings', () => {
     await world.startSipServer();
     // RFC 3261 §18.2.2: over a connection to what the Via says.
     const answered = new TakenCall(await world.carrier(), call.invite);
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     await answered.answer(end.sdp());
     respond(answered.peer, await answered.request('BYE'), '200 OK');
     expect(await site.ended(callId)).toMatchObject({ reason: 'DIAL_AMBIGUOUS', answered_at: null });
@@ -71,7 +71,7 @@ describe('a gateway that is killed', () => {
     world.killGateway();
     await world.startGateway();
     respond(call.peer, await call.request('CANCEL'), '200 OK', { tag: call.tag });
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     await call.answer(end.sdp());
     respond(call.peer, await call.request('BYE'), '200 OK');
     expect(await site.ended(callId)).toMatchObject({ reason: 'DIAL_AMBIGUOUS' });
@@ -84,7 +84,7 @@ describe('a gateway that is killed', () => {
     call.respond('180 Ringing');
     await isKept(world, `${call.callId};from-tag=`);
     world.killRedis();
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     await call.answer(end.sdp());
     world.killGateway();
     world.startRedis();
@@ -102,7 +102,7 @@ describe('a gateway that is killed', () => {
     const updates = { type: 'outbound', sip_endpoint: site.trunk.endpoint, username: 'acme', password: 'secret' };
     await site.gateway.api('POST', '/sip/update', { phone_number: FROM, updates });
     const { callId, call } = await site.placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     const timer = 'Session-Expires: 1800;refresher=uac';
     call.respond('200 OK', { body: end.sdp(), extra: ['Allow: INVITE, ACK, BYE, UPDATE', timer] });
     await call.request('ACK');
@@ -125,7 +125,7 @@ describe('a gateway that is killed', () => {
 
   it('in a call that it placed resumes it in the same dialog, with audio both ways', async () => {
     const { callId, call } = await site.placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     await end.hearsAgent();
     await isKept(world, call.callId);

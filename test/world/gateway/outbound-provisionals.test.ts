@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { FROM, OutboundSite } from '../../support/outbound-site.js';
 import { TakenCall } from '../../support/outbound-trunk.js';
-import { respond } from '../../support/peer-dialog.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { WireMessage } from '../../support/sip-peer.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 let site: OutboundSite<World>;
 
@@ -26,7 +26,7 @@ async function ring(call: TakenCall, status: string, rseq: number, parts: { body
 }
 
 /** Both sides hear each other; the callee hangs up. */
-async function talk(end: CarrierEnd, call: TakenCall, callId: string): Promise<void> {
+async function talk(end: CallEnd, call: TakenCall, callId: string): Promise<void> {
   await end.hearsAgent();
   expect((await call.dialog.ask('BYE')).status).toBe(200);
   expect(await site.ended(callId)).toMatchObject({ reason: 'CALLEE_HANGUP', sip_status: 200 });
@@ -37,7 +37,7 @@ describe('[3262 §4] a reliable provisional response', () => {
   it('gets a PRACK with the right RAck, and the trace has both', async () => {
     const { callId, call } = await site.placed();
     expect(call.invite.header('Supported')).toMatch(/\b100rel\b/);
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     const first = await ring(call, '180 Ringing', 7);
     expect(first.header('RAck')).toBe(`7 ${call.invite.header('CSeq') ?? ''}`);
     expect([cseqOf(first), first.header('To')]).toEqual([cseqOf(call.invite) + 1, `${call.invite.header('To') ?? ''};tag=${call.tag}`]);
@@ -52,7 +52,7 @@ describe('[3262 §4] a reliable provisional response', () => {
 
   it('gets a PRACK in each of its early dialogs, and the dialog that answers is the call', async () => {
     const { callId, call } = await site.placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     const tagOf = (message: WireMessage): string | undefined => message.header('To')?.split(';tag=')[1];
     expect(tagOf(await ring(call, '183 Session Progress', 20, { body: offerSdp({ payloads: '0 101', port: 9_998 }) }))).toBe(call.tag);
     expect(tagOf(await ring(call, '180 Ringing', 500, { tag: 'fork' }))).toBe('fork');
@@ -73,7 +73,7 @@ describe('[3262 §4] a reliable provisional response', () => {
 
   it('[3311 §5.2] may precede an UPDATE: with an offer it gets 491, without one 200', async () => {
     const { callId, call } = await site.placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await ring(call, '183 Session Progress', 1, { body: end.sdp() });
     const { dialog } = call;
     const offered = await dialog.ask('UPDATE', { body: end.sdp() });
@@ -106,7 +106,7 @@ describe('[4028] the session timer of a call', () => {
   it.each(['INVITE', 'UPDATE'])('is negotiated again by an %s of the trunk; an interval that is too short gets 422', async (method) => {
     const { callId, call } = await site.placed();
     expect(call.invite.header('Supported')).toMatch(/\btimer\b/);
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     call.respond('200 OK', { body: end.sdp(), extra: ['Require: timer', 'Session-Expires: 1800;refresher=uas'] });
     await call.request('ACK');
     await end.hearsAgent();
@@ -139,7 +139,7 @@ describe('[3261 §22] a challenge', () => {
 
   it('[4028 §7.4] to the refresh of a session gets an answer', async () => {
     const { callId, call } = await site.placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     call.respond('200 OK', { body: end.sdp(), extra: ['Allow: INVITE, ACK, BYE, UPDATE', 'Session-Expires: 5;refresher=uac'] });
     await call.request('ACK');
     const update = await call.request('UPDATE');
@@ -156,7 +156,7 @@ describe('[3261 §22] a challenge', () => {
 
   it('[4028 §7.4] to the re-INVITE that refreshes a session without UPDATE gets an answer', async () => {
     const { callId, call } = await site.placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     const timer = 'Session-Expires: 5;refresher=uac';
     call.respond('200 OK', { body: end.sdp(), extra: ['Allow: INVITE, ACK, BYE', timer] });
     await call.request('ACK');

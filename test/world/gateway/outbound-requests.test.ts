@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type BotCall, TestBot } from '../../support/agent/test-bot.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { FROM, OutboundSite, TO } from '../../support/outbound-site.js';
 import type { TakenCall } from '../../support/outbound-trunk.js';
-import { respond } from '../../support/peer-dialog.js';
 import type { WireMessage } from '../../support/sip-peer.js';
 import { botHears } from '../../support/transfer-site.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 // Requests of ours in a call that we placed, which the trunk does not take at once.
 
@@ -16,7 +16,7 @@ let bot: TestBot;
 let agent: BotCall;
 let callId: string;
 let call: TakenCall;
-let end: CarrierEnd;
+let end: CallEnd;
 
 beforeEach(async () => {
   bot = await TestBot.start();
@@ -29,7 +29,7 @@ beforeEach(async () => {
   expect((await site.gateway.api('POST', '/sip/attach', { phone_number: FROM, directions, service: 'sip' })).status).toBe(200);
   await site.allow();
   ({ callId, call } = await site.placed());
-  end = (await CarrierEnd.open()).connect(call.invite.body);
+  end = (await CallEnd.open()).connect(call.invite.body);
   await call.answer(end.sdp());
   agent = await bot.calls.at(0);
   await agent.message('start');

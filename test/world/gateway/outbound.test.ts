@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { orgDialDayKey } from '../../../src/gateway/store/redis/keys.js';
-import { respond } from '../../support/peer-dialog.js';
 import { send } from '../../support/redis.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { WireMessage } from '../../support/sip-peer.js';
 import type { CallRecord } from '../../../src/gateway/model/call-record.js';
 import { World } from '../world.js';
 import { FROM, OutboundSite, TO } from '../../support/outbound-site.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { type OutboundTrunk, TakenCall } from '../../support/outbound-trunk.js';
+import { respond } from '../../support/sip-message.js';
 
 let site: OutboundSite<World>;
 let gateway: World;
@@ -47,7 +47,7 @@ describe('a call that is placed', () => {
     expect(call.invite.body).toMatch(/m=audio \d+ RTP\/SAVP 0 8 101\r\n/);
     expect(await callOf(callId)).toMatchObject({ state: 'ringing', direction: 'outbound', from: FROM, to: TO, sip_call_id: call.callId });
     call.respond('180 Ringing');
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     await end.hearsAgent();
     await end.hearsEcho(5_000);
@@ -107,7 +107,7 @@ describe('a call that is placed', () => {
   it('[3261 §9.1] [3261 §13.2.2.4] gets ACK and BYE when its 200 crosses the CANCEL', async () => {
     const { callId, call } = await placed();
     call.respond('180 Ringing');
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     await gateway.api('POST', `/v1/calls/${callId}/stop`, {});
     await call.request('CANCEL');
     await call.answer(end.sdp());
@@ -118,7 +118,7 @@ describe('a call that is placed', () => {
 
   it('[3261 §13.2.2.4] sends ACK and BYE to the 200 of another fork', async () => {
     const { callId, call } = await placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     call.respond('200 OK', { body: end.sdp(), tag: 'fork' });
     const isOfFork = (message: WireMessage): boolean => (message.header('To') ?? '').endsWith(';tag=fork');
@@ -136,7 +136,7 @@ describe('a call that is placed', () => {
 
   it('[3261 §13.2.2.4] sends its ACK also when the callee hangs up before it', async () => {
     const { callId, call } = await placed();
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const acknowledged = call.answer(end.sdp());
     expect((await call.dialog.ask('BYE')).status).toBe(200);
     await acknowledged;
@@ -146,7 +146,7 @@ describe('a call that is placed', () => {
 
   it('[3261 §13.2.1] may have its answer in a 183, and none in the 200', async () => {
     const { callId, call } = await placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     call.respond('183 Session Progress', { body: end.sdp() });
     await call.answer('');
     await end.hearsAgent();
@@ -166,7 +166,7 @@ describe('a call that is placed', () => {
 
   it('[3264 §8] [4733] is held, resumed and ended like an inbound call: the agent hangs up on #', async () => {
     const { callId, call } = await placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     await end.hearsAgent();
     const { dialog } = call;
@@ -183,7 +183,7 @@ describe('a call that is placed', () => {
 
   it('[3264 §6.1] takes digits of the type that it offered and of that in the answer, and offers its own type again', async () => {
     const { callId, call } = await placed();
-    const end = (await CarrierEnd.open(undefined, undefined, { telephoneEventPayloadType: 96 })).connect(call.invite.body);
+    const end = (await CallEnd.open({ telephoneEventPayloadType: 96 })).connect(call.invite.body);
     await call.answer(end.sdp());
     await end.hearsAgent();
     await end.peer.press(1);
@@ -198,7 +198,7 @@ describe('a call that is placed', () => {
 
   it('has a trace that no telephone-event was agreed', async () => {
     const { callId, call } = await placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp({ payloads: '0', rtpmap: ['0 PCMU/8000'] }));
     await end.hearsAgent();
     expect((await call.dialog.ask('BYE')).status).toBe(200);
@@ -290,7 +290,7 @@ describe('a challenge of the trunk', () => {
     expect(isAuthorized(again.invite, password, 'sha256')).toBe(true);
     expect(Number.parseInt(again.invite.header('CSeq') ?? '')).toBe(Number.parseInt(call.invite.header('CSeq') ?? '') + 1);
     expect([again.callId, again.invite.header('From')]).toEqual([call.callId, call.invite.header('From')]);
-    const end = (await CarrierEnd.open()).connect(again.invite.body);
+    const end = (await CallEnd.open()).connect(again.invite.body);
     const ack = await again.answer(end.sdp());
     expect(ack.header('Proxy-Authorization')).toBe(again.invite.header('Proxy-Authorization'));
     await end.hearsAgent();
@@ -316,7 +316,7 @@ describe('a challenge of the trunk', () => {
 
   it('[3261 §22.2] gets an answer in the call too: the gateway sends BYE again with credentials', async () => {
     const { callId, call } = await placed();
-    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    const end = (await CallEnd.open()).connect(call.invite.body);
     await call.answer(end.sdp());
     await end.hearsAgent();
     await gateway.api('POST', `/v1/calls/${callId}/stop`, {});

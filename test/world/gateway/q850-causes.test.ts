@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { q850CauseOf } from '../../../src/gateway/call/call-dialog.js';
-import { HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { OutboundSite } from '../../support/outbound-site.js';
 import { offerSdp } from '../../support/sdp.js';
 import { World } from '../world.js';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { World } from '../world.js';
-import { HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import type { SipPeer } from '../../support/sip-peer.js';
 import { offerSdp } from '../../support/sdp.js';
 import { parseExposition } from '../../support/prometheus-text.js';

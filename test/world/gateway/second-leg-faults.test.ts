@@ -1,12 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { answerOk, answerWith } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
-import { respond } from '../../support/peer-dialog.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { send } from '../../support/redis.js';
 import { botHears, follow, hearEachOther, TransferSite, type Transfer } from '../../support/transfer-site.js';
 import { isKept } from '../../support/trunk.js';
 import type { WorldRtpengine } from '../rtpengine.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 // What dies while two calls of ours are joined, or about to be: both parties go on, or both get a BYE that says why, and nothing is left.
 
@@ -78,7 +77,7 @@ describe('an rtpengine that dies', () => {
     const transfer = await transfers.joined();
     const { call, leg, end } = transfer;
     killBusy();
-    answerWith(call.peer, await call.signalling.incoming('INVITE'), '488 Not Acceptable Here');
+    respond(call.peer, await call.signalling.incoming('INVITE'), '488 Not Acceptable Here');
     const [reason, bye] = await Promise.all([call.ended(), leg.request('BYE')]);
     respond(leg.peer, bye, '200 OK');
     await end.close();
@@ -145,7 +144,7 @@ describe('an rtpengine that dies', () => {
     await start(2);
     const { call, leg } = await transfers.dialled();
     leg.respond('180 Ringing');
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     follow({ call, leg, end });
     killBusy();
     await Promise.all([leg.cancelled(), call.signalling.incoming('INVITE')]);
@@ -214,9 +213,9 @@ describe('a caller who hangs up', () => {
     killBusy();
     const invite = await call.signalling.incoming('INVITE');
     const bye = call.signalling.request('BYE', call.ok);
-    answerWith(call.peer, invite, '487 Request Terminated');
+    respond(call.peer, invite, '487 Request Terminated');
     expect((await bye).status).toBe(200);
-    answerOk(leg.peer, await leg.request('BYE'));
+    respond(leg.peer, await leg.request('BYE'), '200 OK');
     await Promise.all([call.close(), end.close()]);
     await nothingLeft();
   });

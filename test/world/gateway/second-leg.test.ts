@@ -1,14 +1,13 @@
 import g711 from 'alawmulaw';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AgentCall } from '../../support/agent/agent-site.js';
-import { answerWith } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { TO, type OutboundSite } from '../../support/outbound-site.js';
 import { TakenCall } from '../../support/outbound-trunk.js';
-import { respond } from '../../support/peer-dialog.js';
 import { botHears, FRAMES, hearEachOther, heardBy, NUMBER, PACKETS, refused, TransferSite } from '../../support/transfer-site.js';
 import { isKept } from '../../support/trunk.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 // Transfers of calls whose carrier takes no REFER: a second call of ours through the real trunk, and both parties through rtpengine alone.
 
@@ -98,7 +97,7 @@ describe('a transfer whose REFER is refused', () => {
     const [EARLY = 0] = g711.mulaw.encode(new Int16Array([3_000]));
     const hears = ({ end }: AgentCall, byte: number): number =>
       end.peer.received.filter(({ packet }) => packet.payload.every((one) => one === byte)).length;
-    const hearsEarly = async (call: AgentCall, from: CarrierEnd): Promise<void> => {
+    const hearsEarly = async (call: AgentCall, from: CallEnd): Promise<void> => {
       const before = hears(call, EARLY);
       const spoken = async (): Promise<number> => {
         await from.peer.speak(FRAMES(3_000));
@@ -109,7 +108,7 @@ describe('a transfer whose REFER is refused', () => {
 
     it('lets the caller hear it, and the agent the caller; then both parties hear each other', async () => {
       const { call, leg } = await dialled();
-      const end = (await CarrierEnd.open()).connect(leg.invite.body);
+      const end = (await CallEnd.open()).connect(leg.invite.body);
       leg.respond('183 Session Progress', { body: end.sdp() });
       await hearsEarly(call, end);
       await botHears(call, call.end, 7_000);
@@ -125,7 +124,7 @@ describe('a transfer whose REFER is refused', () => {
     it('[3261 §13.2.2.4] lets the caller hear the first of two early dialogs, until the other one answers', async () => {
       const { call, leg } = await dialled();
       const other = new TakenCall(leg.peer, leg.invite);
-      const [first, second] = [(await CarrierEnd.open()).connect(leg.invite.body), (await CarrierEnd.open()).connect(leg.invite.body)];
+      const [first, second] = [(await CallEnd.open()).connect(leg.invite.body), (await CallEnd.open()).connect(leg.invite.body)];
       leg.respond('183 Session Progress', { body: first.sdp() });
       other.respond('183 Session Progress', { body: second.sdp() });
       await hearsEarly(call, first);
@@ -140,7 +139,7 @@ describe('a transfer whose REFER is refused', () => {
       const call = await transfers.talking();
       call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, briefing: 'Kim wants a room for two.' } });
       const leg = await site.trunk.call();
-      const end = (await CarrierEnd.open()).connect(leg.invite.body);
+      const end = (await CallEnd.open()).connect(leg.invite.body);
       leg.respond('183 Session Progress', { body: end.sdp() });
       await hearsEarly(call, end);
       await leg.answer(end.sdp());
@@ -186,7 +185,7 @@ describe('a transfer whose REFER is refused', () => {
     const call = await transfers.talking();
     call.bot.send({ event: 'transfer', transfer: { id: 't1', to: TO, briefing: 'Kim wants a room for two.' } });
     const leg = await site.trunk.call();
-    const end = (await CarrierEnd.open()).connect(leg.invite.body);
+    const end = (await CallEnd.open()).connect(leg.invite.body);
     await leg.answer(end.sdp());
     await end.hearsAgent();
     // The agent is still there.
@@ -207,7 +206,7 @@ describe('a transfer whose REFER is refused', () => {
     expect(await call.bot.message('error')).toMatchObject({ error: { request: 'transfer', code: 'BRIEFING_NOT_POSSIBLE' } });
     ask(TO);
     const leg = await site.trunk.call();
-    const end = (await CarrierEnd.open()).connect(leg.invite.body);
+    const end = (await CallEnd.open()).connect(leg.invite.body);
     await leg.answer(end.sdp());
     await end.hearsAgent();
     expect((await leg.dialog.ask('BYE')).status).toBe(200);
@@ -290,7 +289,7 @@ describe('a transfer whose REFER is refused', () => {
       await isKept(world, `${leg.callId};from-tag=`);
       world.killGateway();
       await world.startGateway();
-      answerWith(call.peer, await call.signalling.incoming('OPTIONS'), '200 OK');
+      respond(call.peer, await call.signalling.incoming('OPTIONS'), '200 OK');
       respond(leg.peer, await leg.request('BYE'), '200 OK');
       // The agent is connected again.
       await transfers.bot.calls.at(bots);
@@ -306,7 +305,7 @@ describe('a transfer whose REFER is refused', () => {
     await hearEachOther(call.end, end);
     await world.startGateway();
     const ping = await call.signalling.incoming('OPTIONS');
-    answerWith(call.peer, ping, '200 OK');
+    respond(call.peer, ping, '200 OK');
     respond(leg.peer, await leg.request('OPTIONS'), '200 OK');
     await hearEachOther(call.end, end);
     expect((await leg.dialog.ask('BYE')).status).toBe(200);

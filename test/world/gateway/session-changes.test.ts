@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { HandMadeCall } from '../../support/invite.js';
-import { CarrierEnd } from '../../support/media/carrier-end.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
+import { CallEnd } from '../../support/media/call-end.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
 import { withWorld } from '../with-world.js';
@@ -71,7 +71,7 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
   });
 
   it('[3264 §8.4] that holds by c=0.0.0.0 stops the audio to the carrier, which hears all again afterwards', async () => {
-    const end = await CarrierEnd.open();
+    const end = await CallEnd.open();
     const { call, ok } = await answered(end.sdp());
     end.connect(ok.body);
     await end.hearsAgent();
@@ -87,11 +87,11 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
   });
 
   it('[3264 §8.3.1] to another address and port moves audio, both ways', async () => {
-    const first = await CarrierEnd.open();
+    const first = await CallEnd.open();
     const { call, ok } = await answered(first.sdp());
     first.connect(ok.body);
     await first.hearsAgent();
-    const second = await CarrierEnd.open(first.key);
+    const second = await CallEnd.open({ key: first.key });
     second.connect((await change(method, call, ok, second.sdp())).body);
     await second.hearsEcho(4_500);
     const heardBefore = first.peer.received.length;
@@ -102,11 +102,11 @@ describe.each(['INVITE', 'UPDATE'] as const)('a change of the session by %s', (m
   });
 
   it('[3264 §8.3.2] to another codec and another type for telephone-events keeps audio and digits, both ways', async () => {
-    const first = await CarrierEnd.open();
+    const first = await CallEnd.open();
     const { call, ok } = await answered(first.sdp());
     first.connect(ok.body);
     await first.hearsAgent();
-    const second = await CarrierEnd.open(first.key, undefined, { codec: 'PCMA', telephoneEventPayloadType: 96 });
+    const second = await CallEnd.open({ key: first.key, codec: 'PCMA', telephoneEventPayloadType: 96 });
     const changed = await change(method, call, ok, second.sdp());
     expect(changed.body).toMatch(/^m=audio \d+ RTP\/SAVP 8 96\r$/m);
     await second.connect(changed.body).hearsEcho(4_500);

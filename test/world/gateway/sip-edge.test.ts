@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { answerOk, HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
 import { withWorld } from '../with-world.js';
 import type { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 const NUMBER = '+15550100100';
 
@@ -84,7 +85,7 @@ describe('the gateway, for a first call of an unusual peer,', () => {
     const stopped = gateway.api('POST', `/v1/calls/${(await calls())[0]?.call_id ?? ''}/stop`, {});
     const bye = await peer.next('BYE', (message) => message.startLine.startsWith('BYE ') && message.header('Call-ID') === id);
     expect(bye.header('To')).toContain(`;tag=${tag ?? 'edge'}`);
-    answerOk(peer, bye);
+    respond(peer, bye, '200 OK');
     expect((await stopped).status).toBe(200);
     expect(await gateway.record(id)).toMatchObject({ reason: 'API_STOPPED' });
   });
@@ -148,7 +149,7 @@ describe('the gateway, for a first call of an unusual peer,', () => {
         ?.join(', ')
         .replaceAll('Route: ', ''),
     ).toBe(routes.join(', '));
-    answerOk(peer, bye);
+    respond(peer, bye, '200 OK');
     await gateway.record(call.callId);
   });
 });

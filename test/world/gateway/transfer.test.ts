@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { answerOk, answerWith, HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { PlayedGateway } from '../../support/played-gateway.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { WireMessage } from '../../support/sip-peer.js';
 import type { WorldTime } from '../driver/time.js';
 import { withWorldTime } from '../with-world-time.js';
+import { respond } from '../../support/sip-message.js';
 
 let time: WorldTime;
 withWorldTime((started) => (time = started));
@@ -51,21 +52,21 @@ describe('a transfer by REFER', () => {
     expect(refer.header('Referred-By')).toBe(ok.header('Contact'));
     expect(refer.header('Contact')).toBe(ok.header('Contact'));
     expect(refer.header('From')).toBe(ok.header('To'));
-    answerWith(gateway.peer, refer, '202 Accepted');
+    respond(gateway.peer, refer, '202 Accepted');
     await time.settle();
     expect(gateway.told).toEqual([progress('accepted', 202)]);
     expect((await notify('100 Trying')).status).toBe(200);
     expect((await notify('200 OK', 'terminated;reason=noresource')).status).toBe(200);
     const bye = await call.incoming('BYE');
     expect(bye.header('Reason')).toContain('text="TRANSFERRED"');
-    answerOk(gateway.peer, bye);
+    respond(gateway.peer, bye, '200 OK');
     await ended('TRANSFERRED');
   });
 
   it('names a SIP URI as it was given', async () => {
     const refer = await referred('sip:sales@pbx.example;transport=tcp');
     expect(refer.header('Refer-To')).toBe('<sip:sales@pbx.example;transport=tcp>');
-    answerWith(gateway.peer, refer, '603 Decline');
+    respond(gateway.peer, refer, '603 Decline');
     await time.settle();
     expect(gateway.told).toEqual([progress('failed', 603)]);
     await call.hangUp(ok);
@@ -74,7 +75,7 @@ describe('a transfer by REFER', () => {
   });
 
   it('fails when its target is busy, and the agent learns it; the call continues, and the next transfer is a REFER again', async () => {
-    answerWith(gateway.peer, await referred(), '202 Accepted');
+    respond(gateway.peer, await referred(), '202 Accepted');
     await time.until(() => gateway.told.length === 1);
     expect((await notify('486 Busy Here', 'terminated;reason=noresource')).status).toBe(200);
     await time.settle();
@@ -83,7 +84,7 @@ describe('a transfer by REFER', () => {
     const again = await call.request('INVITE', ok, offerSdp());
     expect(again.status).toBe(200);
     call.ack(again);
-    answerWith(gateway.peer, await referred(), '603 Decline');
+    respond(gateway.peer, await referred(), '603 Decline');
     await time.settle();
     expect(gateway.told.at(-1)).toEqual(progress('failed', 603));
     await call.hangUp(ok);
@@ -91,7 +92,7 @@ describe('a transfer by REFER', () => {
   });
 
   it('ends the call as TRANSFERRED when the carrier accepts it and then hangs up', async () => {
-    answerWith(gateway.peer, await referred(), '202 Accepted');
+    respond(gateway.peer, await referred(), '202 Accepted');
     await time.settle();
     expect(gateway.told).toEqual([progress('accepted', 202)]);
     await call.hangUp(ok);
@@ -99,8 +100,8 @@ describe('a transfer by REFER', () => {
   });
 
   it('[3261 §12.2.1.2] ends the call when it gets 481 and OPTIONS gets it too', async () => {
-    answerWith(gateway.peer, await referred(), '481 Call/Transaction Does Not Exist');
-    answerWith(gateway.peer, await call.incoming('OPTIONS'), '481 Call/Transaction Does Not Exist');
+    respond(gateway.peer, await referred(), '481 Call/Transaction Does Not Exist');
+    respond(gateway.peer, await call.incoming('OPTIONS'), '481 Call/Transaction Does Not Exist');
     await ended('INTERNAL_ERROR');
     expect(gateway.told).toEqual([progress('failed', 481)]);
   });

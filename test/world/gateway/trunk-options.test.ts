@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FROM, OutboundSite } from '../../support/outbound-site.js';
-import { respond } from '../../support/peer-dialog.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 // A trunk that gets OPTIONS, and answers them or not.
 

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FROM, OutboundSite } from '../../support/outbound-site.js';
-import { respond } from '../../support/peer-dialog.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { WireMessage } from '../../support/sip-peer.js';
 import { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 let site: OutboundSite<World>;
 

@@ -1,7 +1,8 @@
-import { answerWith, HandMadeCall } from '../../support/invite.js';
+import { HandMadeCall } from '../../support/hand-made-call.js';
 import { offerSdp } from '../../support/sdp.js';
 import type { SipPeer, WireMessage } from '../../support/sip-peer.js';
 import type { World } from '../world.js';
+import { respond } from '../../support/sip-message.js';
 
 /** What the carrier knows of a call that it has sent. */
 export class CarrierCall {
@@ -111,9 +112,9 @@ export class Carrier {
   #answer(peer: SipPeer, request: WireMessage, call: CarrierCall | undefined): void {
     const [method = ''] = request.startLine.split(' ');
     if (method === 'ACK') return;
-    if (method === 'OPTIONS' && call === undefined) return answerWith(peer, request, '200 OK');
-    if (call === undefined || call.isOver) return answerWith(peer, request, '481 Call/Transaction Does Not Exist');
+    if (method === 'OPTIONS' && call === undefined) return respond(peer, request, '200 OK');
+    if (call === undefined || call.isOver) return respond(peer, request, '481 Call/Transaction Does Not Exist');
     if (method === 'BYE') call.isOver = true;
-    answerWith(peer, request, '200 OK', method === 'INVITE' ? offerSdp({ payloads: '0 101' }) : '');
+    respond(peer, request, '200 OK', method === 'INVITE' ? { body: offerSdp({ payloads: '0 101' }) } : {});
   }
 }

@@ -3,12 +3,12 @@ import { TestBot } from '../../support/agent/test-bot.js';
 import { OutboundSite } from '../../support/outbound-site.js';
 import type { TakenCall } from '../../support/outbound-trunk.js';
 import { offerSdp } from '../../support/sdp.js';
-import { answerOk } from '../../support/invite.js';
 import { turn } from '../driver/time.js';
 import { worldDatagrams } from '../driver/datagrams.js';
 import { World } from '../world.js';
 import { Carrier, type CarrierCall } from './carrier.js';
 import type { Part, Step } from './steps.js';
+import { respond } from '../../support/sip-message.js';
 
 const LIMITED = '+15550100777';
 const UNKNOWN = '+15550100888';
@@ -217,7 +217,7 @@ class PlayedWorld {
     void call
       .request('CANCEL')
       .then((cancel) => {
-        answerOk(call.peer, cancel);
+        respond(call.peer, cancel, '200 OK');
         if (callee === 'rings') call.respond('487 Request Terminated');
       })
       .catch(() => undefined);
@@ -225,7 +225,7 @@ class PlayedWorld {
       .request('BYE')
       .then((bye) => {
         one.isTalking = false;
-        answerOk(call.peer, bye);
+        respond(call.peer, bye, '200 OK');
       })
       .catch(() => undefined);
     if (callee !== 'answers') return;

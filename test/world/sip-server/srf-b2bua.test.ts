@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { invite, PEER_SDP, PeerDialog, respond, sdpOf, type SentRequest } from '../../support/peer-dialog.js';
+import { invite, PEER_SDP, PeerDialog, sdpOf, type SentRequest } from '../../support/peer-dialog.js';
 import { SipSite } from '../../support/sip-site.js';
 import { eventOf, type SrfDialog } from '../../support/srf.js';
 import type { UdpPeer } from '../../support/udp-peer.js';
 import type { WireMessage } from '../../support/wire-peer.js';
 import { withWorldTime } from '../world-time.js';
+import { respond } from '../../support/sip-message.js';
 
 withWorldTime();
 

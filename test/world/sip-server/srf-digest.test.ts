@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../support/carrier-call.js';
-import { answered, PEER_SDP, PeerDialog, respond, sdpOf } from '../../support/peer-dialog.js';
+import { answered, PEER_SDP, PeerDialog, sdpOf } from '../../support/peer-dialog.js';
 import { SipSite } from '../../support/sip-site.js';
 import { finalOf, type SrfApplication, type SrfDialog } from '../../support/srf.js';
 import type { WireMessage } from '../../support/wire-peer.js';
 import { withWorldTime } from '../world-time.js';
+import { respond } from '../../support/sip-message.js';
 
 withWorldTime();
 

@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../support/carrier-call.js';
-import { PeerDialog, respond, SentRequest, sdpOf } from '../../support/peer-dialog.js';
+import { PeerDialog, SentRequest, sdpOf } from '../../support/peer-dialog.js';
 import { SipSite } from '../../support/sip-site.js';
 import { eventOf, finalOf, type SrfApplication, type SrfDialog, type SrfRequest } from '../../support/srf.js';
 import { withWorldTime } from '../world-time.js';
+import { respond } from '../../support/sip-message.js';
 
 withWorldTime();
 

@@ -1,11 +1,12 @@
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../support/carrier-call.js';
-import { contactOf, PEER_SDP, PeerDialog, respond, sdpOf } from '../../support/peer-dialog.js';
+import { PEER_SDP, PeerDialog, sdpOf } from '../../support/peer-dialog.js';
 import { SipSite } from '../../support/sip-site.js';
 import { eventOf, type SrfApplication, type SrfDialog, type SrfMessage, type SrfRequest } from '../../support/srf.js';
 import type { UdpPeer } from '../../support/udp-peer.js';
 import { withWorldTime } from '../world-time.js';
+import { contactOf, respond } from '../../support/sip-message.js';
 
 withWorldTime();
 

@@ -1,8 +1,9 @@
+import { contactOf, requestLines, typeOf } from './sip-message.js';
 import { addressed, type WireMessage, type WirePeer } from './wire-peer.js';
 
 let serial = 0;
 
-/** One call's worth of hand-made SIP on a peer's connection. */
+/** A caller's side of one call, on a peer's connection. */
 export class HandMadeCall {
   readonly callId: string;
   readonly #tag: string;
@@ -24,24 +25,13 @@ export class HandMadeCall {
     this.#number = number;
   }
 
-  #lines(method: string, cseqMethod: string, cseq: number, branch: string, to: string, answer?: WireMessage): string[] {
+  /** A request in the INVITE's transaction or, with the answer, in its dialog. */
+  #lines(method: string, cseq: number, branch: string, to: string, answer?: WireMessage): string[] {
     // RFC 3261 §12.2.1.1: behind proxies the route set, in reverse, and the remote target.
     const routes = answer?.headers('Record-Route').reverse() ?? [];
-    const target = routes.length === 0 ? this.#uri : (/<([^>]+)>/.exec(answer?.header('Contact') ?? '')?.[1] ?? this.#uri);
-    return [
-      `${method} ${target} SIP/2.0`,
-      ...routes.map((route) => `Route: ${route}`),
-      `Via: SIP/2.0/${this.#transport} 127.0.0.1:${String(this.peer.localPort)};branch=${branch};rport`,
-      'Max-Forwards: 70',
-      `From: ${this.from};tag=${this.#tag}`,
-      `To: ${to}`,
-      `Call-ID: ${this.callId}`,
-      `CSeq: ${String(cseq)} ${cseqMethod}`,
-    ];
-  }
-
-  get #transport(): 'TLS' | 'UDP' {
-    return this.peer.transport === 'UDP' ? 'UDP' : 'TLS';
+    const uri = routes.length === 0 ? this.#uri : (/<([^>]+)>/.exec(answer?.header('Contact') ?? '')?.[1] ?? this.#uri);
+    const from = `${this.from};tag=${this.#tag}`;
+    return requestLines(this.peer, { method, uri, branch, from, to, callId: this.callId, cseq, routes });
   }
 
   get #uri(): string {
@@ -56,16 +46,12 @@ export class HandMadeCall {
   contactPort: number | null = null;
 
   get #contact(): string {
-    const port = String(this.contactPort ?? this.peer.localPort);
-    return `Contact: <sip:carrier@127.0.0.1:${port};transport=${this.#transport.toLowerCase()}>`;
+    return `Contact: ${contactOf(this.peer, this.contactPort ?? undefined)}`;
   }
 
   invite(sdp: string, extra: readonly string[] = [], contact: string | null = this.#contact): void {
-    const type = sdp === '' || extra.some((line) => /^content-type/i.test(line)) ? [] : ['Content-Type: application/sdp'];
-    this.peer.send(
-      [...this.#lines('INVITE', 'INVITE', this.#first, this.#branch, this.#to), ...(contact === null ? [] : [contact]), ...type, ...extra],
-      sdp,
-    );
+    const lines = this.#lines('INVITE', this.#first, this.#branch, this.#to);
+    this.peer.send([...lines, ...(contact === null ? [] : [contact]), ...typeOf({ body: sdp, extra }), ...extra], sdp);
   }
 
   /** The next INVITE is another attempt. */
@@ -81,7 +67,7 @@ export class HandMadeCall {
 
   /** @param by another connection than the INVITE's */
   cancel(by: WirePeer = this.peer): void {
-    by.send(this.#lines('CANCEL', 'CANCEL', this.#first, this.#branch, this.#to));
+    by.send(this.#lines('CANCEL', this.#first, this.#branch, this.#to));
   }
 
   /** The final answer to the INVITE; a refusal is acknowledged. */
@@ -92,7 +78,7 @@ export class HandMadeCall {
         message.status >= 200 && message.header('Call-ID') === this.callId && message.header('CSeq') === `${String(this.#first)} INVITE`,
       withinMs,
     );
-    if (answer.status >= 300) this.peer.send(this.#lines('ACK', 'ACK', this.#first, this.#branch, answer.header('To') ?? ''));
+    if (answer.status >= 300) this.peer.send(this.#lines('ACK', this.#first, this.#branch, answer.header('To') ?? ''));
     return answer;
   }
 
@@ -113,8 +99,8 @@ export class HandMadeCall {
   /** @param sdp the answer to an offer in the 200 */
   ack(answer: WireMessage, sdp = ''): void {
     const number = Number((answer.header('CSeq') ?? '1').split(' ')[0]);
-    const lines = this.#lines('ACK', 'ACK', number, `${this.#branch}a${String(number)}`, answer.header('To') ?? '', answer);
-    this.peer.send([...lines, ...(sdp === '' ? [] : ['Content-Type: application/sdp'])], sdp);
+    const lines = this.#lines('ACK', number, `${this.#branch}a${String(number)}`, answer.header('To') ?? '', answer);
+    this.peer.send([...lines, ...typeOf({ body: sdp })], sdp);
   }
 
   /** Sends a request in the dialog and resolves with its final answer; a refusal of a re-INVITE is acknowledged. */
@@ -122,14 +108,14 @@ export class HandMadeCall {
     this.#cseq += 1;
     const cseq = this.#cseq;
     const [branch, to] = [`${this.#branch}r${String(cseq)}`, answer.header('To') ?? ''];
-    const type = body === '' || extra.some((line) => /^content-type/i.test(line)) ? [] : ['Content-Type: application/sdp'];
-    this.peer.send([...this.#lines(method, method, cseq, branch, to, answer), this.#contact, ...type, ...extra], body);
+    const lines = this.#lines(method, cseq, branch, to, answer);
+    this.peer.send([...lines, this.#contact, ...typeOf({ body, extra }), ...extra], body);
     const final = await this.peer.next(
       `answer to ${method}`,
       (message) =>
         message.status >= 200 && message.header('Call-ID') === this.callId && message.header('CSeq') === `${String(cseq)} ${method}`,
     );
-    if (method === 'INVITE' && final.status >= 300) this.peer.send(this.#lines('ACK', 'ACK', cseq, branch, to, answer));
+    if (method === 'INVITE' && final.status >= 300) this.peer.send(this.#lines('ACK', cseq, branch, to, answer));
     return final;
   }
 
@@ -150,16 +136,4 @@ export class HandMadeCall {
     const isIt = (message: WireMessage): boolean => message.startLine.startsWith(`${method} `) && message.header('Call-ID') === this.callId;
     return this.peer.next(`${method} of ${this.callId}`, isIt);
   }
-}
-
-/** Answers a request that came from the gateway with 200. */
-export function answerOk(peer: WirePeer, request: WireMessage): void {
-  answerWith(peer, request, '200 OK');
-}
-
-/** Answers a request that came from the gateway; a description is that of a 2xx to an INVITE. */
-export function answerWith(peer: WirePeer, request: WireMessage, status: string, sdp = ''): void {
-  const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].flatMap((name) => request.headers(name).map((value) => `${name}: ${value}`));
-  const contact = `Contact: <sip:carrier@127.0.0.1:${String(peer.localPort)};transport=tls>`;
-  peer.send([`SIP/2.0 ${status}`, ...copied, ...(sdp === '' ? [] : [contact, 'Content-Type: application/sdp'])], sdp);
 }

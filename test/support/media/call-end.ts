@@ -9,56 +9,68 @@ import { TestPeer } from './test-peer.js';
 const FRAME_SAMPLES = 160;
 const LAWS = { PCMU: g711.mulaw, PCMA: g711.alaw };
 
-/** What its packets carry; PCMU under its static type, and telephone-event 101, unless told otherwise. */
-export interface CarrierFormat {
+export interface CallEndOptions {
+  /** To send with; another end of the same call has the same one, unless it changes its key. `null`: plain RTP. */
+  readonly key?: Uint8Array | null;
+  /** Of the key; empty: none. */
+  readonly mki?: Buffer;
   readonly codec?: AudioCodec;
+  /** Default: the codec's static one. */
   readonly payloadType?: number;
   readonly telephoneEventPayloadType?: number;
 }
 
-/** The carrier's end of a call with G.711 over SRTP: its sockets and key, its descriptions, and what it hears. */
-export class CarrierEnd {
+/** One end of a call with G.711, over SRTP unless told otherwise: its sockets and key, its descriptions, and what it hears. */
+export class CallEnd {
   #hasInterrupted = false;
 
   private constructor(
     readonly peer: TestPeer,
-    readonly key: Uint8Array,
+    readonly key: Uint8Array | null,
     readonly mki: Buffer,
-    private readonly format: Required<CarrierFormat>,
+    private readonly format: Required<Pick<CallEndOptions, 'codec' | 'payloadType' | 'telephoneEventPayloadType'>>,
   ) {}
 
-  /** @param key to send with; another end of the same call has the same one, unless it changes its key */
-  static async open(key = generateSrtpKey(), mki: Buffer = Buffer.alloc(0), format: CarrierFormat = {}): Promise<CarrierEnd> {
-    const { codec = 'PCMU', payloadType = payloadTypeOf(codec), telephoneEventPayloadType = 101 } = format;
-    const all = { codec, payloadType, telephoneEventPayloadType };
-    return new CarrierEnd(await TestPeer.open({ ...all, isSecure: true }), key, mki, all);
+  static async open(options: CallEndOptions = {}): Promise<CallEnd> {
+    const { key = generateSrtpKey(), mki = Buffer.alloc(0), codec = 'PCMU', telephoneEventPayloadType = 101 } = options;
+    const format = { codec, payloadType: options.payloadType ?? payloadTypeOf(codec), telephoneEventPayloadType };
+    return new CallEnd(await TestPeer.open({ ...format, isSecure: key !== null }), key, mki, format);
   }
 
   /** Its offer or answer: RTCP is on a port of its own, which `a=rtcp` names (RFC 3605). */
   sdp(parts: OfferParts = {}): string {
     const { rtpPort, rtcpPort } = this.peer.address;
-    const mki = this.mki.length === 0 ? '' : `|${String(this.mki.readUIntBE(0, this.mki.length))}:${String(this.mki.length)}`;
     const { codec, payloadType, telephoneEventPayloadType } = this.format;
     return offerSdp({
+      profile: this.key === null ? 'RTP/AVP' : 'RTP/SAVP',
       payloads: `${String(payloadType)} ${String(telephoneEventPayloadType)}`,
       rtpmap: [`${String(payloadType)} ${codec}/8000`, `${String(telephoneEventPayloadType)} telephone-event/8000`],
-      crypto: [`1 AES_CM_128_HMAC_SHA1_80 inline:${Buffer.from(this.key).toString('base64')}${mki}`],
+      crypto:
+        this.key === null ? [] : [`1 AES_CM_128_HMAC_SHA1_80 inline:${Buffer.from(this.key).toString('base64')}${this.#mkiParameter}`],
       port: rtpPort,
       ...parts,
       extra: [`a=rtcp:${String(rtcpPort)}`, ...(parts.extra ?? [])],
     });
   }
 
-  /** Sends to, and reads with the key of, what the gateway described. */
+  /** Sends to, and reads with the key of, what the far side described. */
   connect(sdp: string): this {
-    const port = Number(/^m=audio (\d+) RTP\/SAVP /m.exec(sdp)?.[1]);
+    const port = Number(/^m=audio (\d+) RTP\/S?AVP /m.exec(sdp)?.[1]);
     const rtcpPort = Number(/^a=rtcp:(\d+)/m.exec(sdp)?.[1]);
-    const key = /^a=crypto:\d+ AES_CM_128_HMAC_SHA1_80 inline:(\S+)/m.exec(sdp)?.[1];
+    const theirs = /^a=crypto:\d+ AES_CM_128_HMAC_SHA1_80 inline:([A-Za-z0-9+/]{40})/m.exec(sdp)?.[1];
     const address = /^c=IN IP4 (\S+)/m.exec(sdp)?.[1];
-    if (key === undefined || address === undefined) throw new Error(`no address and key:\n${sdp}`);
+    if (address === undefined) throw new Error(`no address:\n${sdp}`);
+    if ((theirs === undefined) !== (this.key === null)) throw new Error(`one end is encrypted and the other is not:\n${sdp}`);
     this.peer.connect({ address, rtpPort: port, rtcpPort });
-    this.peer.secure({ receive: this.key, send: Buffer.from(key, 'base64') }, this.mki);
+    if (this.key !== null && theirs !== undefined) this.peer.secure({ receive: this.key, send: Buffer.from(theirs, 'base64') }, this.mki);
     return this;
+  }
+
+  /** RFC 4568 §6.1: `|value:length`; the value is what the key's last bytes say. */
+  get #mkiParameter(): string {
+    const { length } = this.mki;
+    const valueBytes = Math.min(4, length);
+    return length === 0 ? '' : `|${String(this.mki.readUIntBE(length - valueBytes, valueBytes))}:${String(length)}`;
   }
 
   /** Packets of the gateway's with anything but silence in them. */
