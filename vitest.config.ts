@@ -71,6 +71,15 @@ export default defineConfig({
           sequence: { groupOrder: 3 },
         },
       },
+      {
+        test: {
+          ...guarded,
+          name: 'clients',
+          include: ['test/clients/**/*.test.ts'],
+          maxWorkers: 1,
+          sequence: { groupOrder: 4 },
+        },
+      },
     ],
   },
 });
