@@ -143,7 +143,7 @@ export function callRecord(
     sip_call_id: origin.sipCallId,
     from: origin.caller.number,
     to: origin.to,
-    caller: origin.caller,
+    caller: { ...origin.caller, headers: { ...origin.caller.headers, ...state.namedHeaders } },
     source: origin.source,
     identity: state.identity,
     reason: end.reason,

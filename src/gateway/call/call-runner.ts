@@ -11,6 +11,7 @@ import { Scope } from '../../lib/scope.js';
 import { NamedTimers } from '../../lib/timers.js';
 import { challengesOf, judgeCredentials, type CredentialsVerdict, type NonceScope } from '../admission/challenge.js';
 import { pii } from '../../lib/pii.js';
+import { namedHeaders } from '../model/passed-headers.js';
 import type { Route } from '../model/records.js';
 import { CallAgent } from './call-agent.js';
 import { AgentRequests, tracedTools } from './agent-requests.js';
@@ -424,11 +425,11 @@ export class CallRunner {
       case 'reinvite':
         return this.#dialog.reinvite(effect.sdp, effect.attempt);
       case 'refer':
-        return this.#ownLegs.refer(effect, () => this.#dialog.refer(effect.target, effect.referId));
+        return this.#ownLegs.refer(effect, () => this.#dialog.refer(effect.target, effect.referId, effect.sipHeaders ?? {}));
       case 'ping':
         return effect.isHeld ? this.#dialog.pingHeld() : this.#dialog.ping('INTERNAL_ERROR');
       case 'bye':
-        return this.#dialog.bye(effect.reason);
+        return this.#dialog.bye(effect.reason, this.#state.byeHeaders);
       case 'dial':
         this.#agent.report('initiated');
         return this.placed === null ? undefined : this.#dialog.dial(this.placed.target, effect.sdp);
@@ -518,7 +519,10 @@ export class CallRunner {
       this.services.identities.verify({ ...claim, called }),
     ]);
     if (staleMs !== null) this.#log.warn({ stale_ms: staleMs }, 'call.route.stale');
-    return { type: 'routed', route, load, isStale: staleMs !== null, identity, credentials: this.#judge(route, invite) };
+    const { raw = '' } = invite.open.request.msg;
+    const named = namedHeaders((name) => headerValues(raw, name), route?.number.inbound?.options.headers_to_agent);
+    const credentials = this.#judge(route, invite);
+    return { type: 'routed', route, load, isStale: staleMs !== null, identity, credentials, namedHeaders: named };
   }
 
   async #permit(): Promise<CallEvent> {
@@ -599,6 +603,7 @@ export class CallRunner {
       dispatch: (event) => this.dispatch(event),
       remainingMs: () => this.#remainingMs(),
       wallMs: () => this.#timeMs(),
+      note: (text) => this.#trace.add('gateway', null, text),
       log: this.#log,
     }));
   }

@@ -1,4 +1,5 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
+import type { SipHeaders } from '../../agent-protocol/sip-headers.js';
 import type { StreamFormat } from '../../agent-protocol/stream-format.js';
 import type { ConversationRules } from './conversation.js';
 import type { PronunciationEntry } from './agent-record.js';
@@ -42,6 +43,8 @@ export interface StreamSettings {
   readonly unheardSinceMs?: number;
   /** Whether it may press keys (IVR navigation): not with the model `turbo`. */
   readonly mayPress: boolean;
+  /** Headers that it may set in the BYE, see `unlistedHeader`; left out: none. */
+  readonly headersFromAgent?: readonly string[];
   /** Sent on the upgrade (W3C Trace Context); left out: traces are off. */
   readonly traceparent?: string;
 }
@@ -148,6 +151,8 @@ export type AgentRequest =
       readonly to: string;
       readonly briefing?: string;
       readonly isConsultation?: true;
+      /** Of the REFER, or of our INVITE; left out: none. */
+      readonly sipHeaders?: SipHeaders;
     }
   /** The agent talks with the other party: what follows. */
   | { readonly type: 'transfer-step'; readonly requestId: string | null; readonly step: TransferStepName };

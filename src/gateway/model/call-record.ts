@@ -26,7 +26,7 @@ export const callerSchema = z
       .describe('History-Info, in order'),
     privacy: z.array(z.string()).readonly().describe('Values of Privacy'),
     user_to_user: text.describe('User-to-User, as received'),
-    headers: z.record(z.string(), z.string()).describe('X- headers by their name in lower case'),
+    headers: z.record(z.string(), z.string()).describe('X- headers, and those that headers_to_agent names, by their name in lower case'),
   })
   .describe('The caller, from the headers of the INVITE');
 
