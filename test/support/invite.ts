@@ -158,8 +158,8 @@ export function answerOk(peer: WirePeer, request: WireMessage): void {
 }
 
 /** Answers a request that came from the gateway; a description is that of a 2xx to an INVITE. */
-export function answerWith(peer: WirePeer, request: WireMessage, status: string, sdp = ''): void {
+export function answerWith(peer: WirePeer, request: WireMessage, status: string, sdp = '', extra: readonly string[] = []): void {
   const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].flatMap((name) => request.headers(name).map((value) => `${name}: ${value}`));
   const contact = `Contact: <sip:carrier@127.0.0.1:${String(peer.localPort)};transport=tls>`;
-  peer.send([`SIP/2.0 ${status}`, ...copied, ...(sdp === '' ? [] : [contact, 'Content-Type: application/sdp'])], sdp);
+  peer.send([`SIP/2.0 ${status}`, ...copied, ...(sdp === '' ? [] : [contact, 'Content-Type: application/sdp']), ...extra], sdp);
 }

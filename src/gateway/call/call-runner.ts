@@ -23,7 +23,7 @@ import { CallTrace, answerSummary, eventSummary, legSummary, sipWatch } from './
 import { HELD_PING_MS, isUnwatched } from './agent-side.js';
 import { CallLegs, isTransfer, transferEvent } from './call-legs.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
-import { headerValues, trunkCredentials } from './trunk-authorization.js';
+import { callerCredentials, headerValues, trunkCredentials } from './trunk-authorization.js';
 import { trunkHeaders } from './trunk-tls.js';
 import { isJoined, isPlacing, type CallEffect, type CallEvent, type CallState, type CallTimer } from './state.js';
 import type { InfoDigit } from './info-digit.js';
@@ -97,7 +97,11 @@ export class CallRunner {
       },
       onDigit: ({ event, durationMs }: InfoDigit) => services.endpoint.takeDigit(origin.callId, event, durationMs),
       isPlaced: origin.direction === 'outbound',
-      credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
+      credentials: () => {
+        const { route } = this.#state;
+        if (route === null) return null;
+        return origin.direction === 'inbound' ? callerCredentials(route) : trunkCredentials(route.number.outbound ?? {});
+      },
       trunkHeaders: () =>
         origin.direction === 'inbound' ? {} : trunkHeaders(this.#state.route?.number.outbound, services.trunksArePublic),
       noReinvite: () => {
