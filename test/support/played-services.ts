@@ -84,6 +84,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
       offerToCarrier: () => sdp(OUTSIDE),
       answerFromCarrier: () => sdp(INSIDE),
       delete: () => Promise.resolve(null),
+      figures: () => Promise.resolve(null),
       nodeOf: () => 'node',
       adopt: () => true,
       leave: () => undefined,

@@ -265,6 +265,7 @@ export class RunnerBench {
           this.#wait('delete', () => (open.sessions.delete(relayId), null), new MediaUnavailableError('gone')).catch(
             () => (open.sessions.delete(relayId), null),
           ),
+        figures: () => Promise.resolve(null),
         nodeOf: () => 'node',
         adopt: () => true,
         leave: () => (this.#isMoved = true),

@@ -176,6 +176,8 @@ export interface Placing {
   readonly isLegOpen: boolean;
   /** For a second leg: the caller gets one early dialog's media, the first that has any. `asked`: rtpengine is to answer with it. */
   readonly earlyMedia: 'none' | 'asked' | 'heard';
+  /** A provisional response had a description: media may have come before the answer. */
+  readonly hasEarlySdp?: true;
 }
 
 /** Plain data throughout: the snapshot for a killed gateway is its JSON. */
@@ -401,7 +403,8 @@ export type CallEffect =
   | { readonly do: 'answer-relay'; readonly sdp: string; readonly attempt: number }
   /** Towards the carrier: the endpoint's offer, then the carrier's answer. */
   | { readonly do: 'offer-to-carrier'; readonly sdp: string; readonly passesSrtp: boolean; readonly attempt: number }
-  | { readonly do: 'answer-from-carrier'; readonly media: CarrierMedia; readonly attempt: number }
+  /** `isAfterEarlyMedia`: what came before it could not be decrypted, and is no error of the call. */
+  | { readonly do: 'answer-from-carrier'; readonly media: CarrierMedia; readonly attempt: number; readonly isAfterEarlyMedia?: true }
   | { readonly do: 'leave-relay' }
   | { readonly do: 'reserve-leg' }
   | {

@@ -256,6 +256,8 @@ export interface MediaRelay {
   offerToCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer>;
   /** The carrier's answer to it; the answer is the agent-facing SDP. */
   answerFromCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer>;
+  /** What it has received of a call so far; `null`: it has no such call. Rejects when it does not answer. */
+  figures(relayId: string): Promise<RelayFigures | null>;
   /** Frees the session, after the call's command under way. Asked until it is confirmed or the retries are used up. */
   delete(relayId: string): Promise<RelayFigures | null>;
   /** The node that a call is on; `null`: on none. */

@@ -155,6 +155,20 @@ describe('a call that is placed', () => {
     await end.close();
   });
 
+  it('has early media in no figure of its quality: its key comes with the answer', async () => {
+    const { callId, call } = await placed();
+    const end = (await CarrierEnd.open()).connect(call.invite.body);
+    call.respond('183 Session Progress', { body: end.sdp() });
+    await end.peer.speak(new Int16Array(25 * 160).fill(4_000));
+    await gateway.pass(1_000);
+    await call.answer(end.sdp());
+    await end.hearsAgent();
+    await end.peer.speak(new Int16Array(25 * 160).fill(4_000));
+    expect((await call.dialog.ask('BYE')).status).toBe(200);
+    expect((await ended(callId)).quality.relay?.from_carrier).toMatchObject({ packets: 25, errors: 0 });
+    await end.close();
+  });
+
   it('[3264 §6] [4568 §6] ends with BAD_ANSWER when the answer lacks the key that was offered', async () => {
     const { callId, call } = await placed();
     await call.answer(offerSdp({ profile: 'RTP/AVP', crypto: [] }));
