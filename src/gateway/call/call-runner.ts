@@ -29,7 +29,7 @@ import { isJoined, isPlacing, type CallEffect, type CallEvent, type CallState, t
 import type { InfoDigit } from './info-digit.js';
 import { permission, type PlaceContext } from './place-context.js';
 import { writeEnd } from './call-end.js';
-import type { Reason } from '../model/reasons.js';
+import { REASONS, type Reason } from '../model/reasons.js';
 import { publish } from '../ports/events.js';
 import { AgentUnavailableError, type RelayPort } from '../ports/ports.js';
 import type { RelaySide } from '../sdp/sdp-read.js';
@@ -417,7 +417,7 @@ export class CallRunner {
         return open && this.#answer(open, effect.sdp);
       case 'refuse':
         this.#wasRefused = true;
-        this.#progress = { ...this.#progress, reasonDetail: effect.detail };
+        this.#progress = { ...this.#progress, refusalStatus: REASONS[effect.reason].sipStatus, reasonDetail: effect.detail };
         return open && this.#dialog.refuse(open.request, open.response, effect.reason, { detail: effect.detail });
       case 'challenge':
         this.#wasRefused = true;
