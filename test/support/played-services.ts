@@ -101,6 +101,7 @@ function playedServices(srf: SrfApp, played: Played, route: Route): InboundServi
       setDirection: () => undefined,
       setRingBack: () => undefined,
       setThreeWay: () => undefined,
+      needPackets: () => undefined,
       takeDigit: () => undefined,
       change: () => Promise.resolve(),
       figures: () => Promise.resolve(null),

@@ -284,6 +284,7 @@ export class RunnerBench {
         setDirection: () => undefined,
         setRingBack: () => undefined,
         setThreeWay: () => undefined,
+        needPackets: () => undefined,
         takeDigit: () => undefined,
         change: () => this.#wait('move', () => undefined, new MediaUnavailableError('gone')),
         figures: () => Promise.resolve(null),

@@ -371,6 +371,8 @@ export class CallRunner {
       case 'close-leg':
         this.#agent.leave();
         return this.#media.closeLeg();
+      case 'need-packets':
+        return this.services.endpoint.needPackets(this.callId);
       case 'ring-back':
       case 'three-way':
         return this.#media.mix(effect);

@@ -419,6 +419,8 @@ export type CallEffect =
   | { readonly do: 'close-leg' }
   /** The caller hears that it rings, where the agent says nothing. */
   | { readonly do: 'ring-back'; readonly isOn: boolean }
+  /** The caller may be gone, though the peer keeps the call: receiver reports alone are no sign of them. */
+  | { readonly do: 'need-packets' }
   /** All three of a consultation talk with each other. */
   | { readonly do: 'three-way' }
   /** Places the second leg, which joins this call. */

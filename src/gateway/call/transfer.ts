@@ -111,15 +111,20 @@ export function onNotified(state: CallState, { requestId, status, isLast }: Even
   }
   if (isLast || (status !== null && status >= 300)) {
     const failed = transferFailed(state, transfer, status);
-    return { ...failed, effects: [accept, ...failed.effects] };
+    return { ...failed, effects: [accept, ...CALLER_IN_DOUBT, ...failed.effects] };
   }
   if (!transfer.isAccepted) return { state, effects: [accept] };
   return { state, effects: [accept, { do: 'start-timer', timer: 'transfer', delayMs: SILENCE_MS }] };
 }
 
 export function onTransferTimer(state: CallState): TransferStep {
-  return state.transfer === null ? { state, effects: NOTHING } : transferFailed(state, state.transfer, null);
+  if (state.transfer === null) return { state, effects: NOTHING };
+  const failed = transferFailed(state, state.transfer, null);
+  return { ...failed, effects: [...CALLER_IN_DOUBT, ...failed.effects] };
 }
+
+/** A carrier that took the REFER may have let the caller go, and keeps the call all the same, as Asterisk does. */
+const CALLER_IN_DOUBT: readonly CallEffect[] = [{ do: 'need-packets' }];
 
 /** The call goes on as it was. */
 function transferFailed(state: CallState, transfer: Transfer, status: number | null): TransferStep {

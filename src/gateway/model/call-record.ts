@@ -236,7 +236,7 @@ interface Summed {
   readonly to: string;
   readonly reason: string;
   readonly detail: string | null;
-  readonly status: number;
+  readonly status: number | null;
   readonly calls: number;
   /** ISO 8601. */
   readonly at: string;

@@ -337,6 +337,8 @@ export interface MediaEndpoint {
   setRingBack(callId: string, isOn: boolean): void;
   /** Caller, agent and second party all talk with each other, or the agent with the party alone; nothing without a conference. */
   setThreeWay(callId: string, isOn: boolean): void;
+  /** From now on receiver reports alone are no sign that the caller is there. */
+  needPackets(callId: string): void;
   /** A key press that the caller told by SIP INFO; one that also comes as a telephone-event is reported once. */
   takeDigit(callId: string, event: number, durationMs: number): void;
   /** Rejects with `MediaUnavailableError` when there is no such leg, or another one has that far side. */
