@@ -276,6 +276,8 @@ export function reasonOf(status: number, isLocal: boolean, isProceeding: boolean
     case 480:
     case 487:
       return 'NO_ANSWER';
+    case 482:
+      return 'LOOP_DETECTED';
     // RFC 8197, RFC 8688
     case 603:
     case 607:
