@@ -243,7 +243,7 @@ export class CallAgent {
         const permitted = await this.#permitted(agent);
         if (this.#isOver()) return;
         call.trace.add('agent', 'out', connectSummary(permitted));
-        await call.media.connectAgent(permitted);
+        await call.media.connectAgent(this.#owned(permitted));
         if (call.state().name === 'Talking') call.startAgent();
       },
       startFork: (fork) => call.media.startFork(fork),
@@ -311,7 +311,7 @@ export class CallAgent {
       (agent.kind === 'stream' || agent.kind === 'conversation') && traceparent !== undefined
         ? { ...agent, traceparent: traceparent(origin.callId) }
         : agent;
-    return trace.timeline.step('agent connect', media.connectAgent(described));
+    return trace.timeline.step('agent connect', media.connectAgent(this.#owned(described)));
   }
 
   /** With what is fetched for this call put into the agent's texts. */
@@ -328,6 +328,15 @@ export class CallAgent {
       trace.add('gateway', null, warning);
     }
     return data.route;
+  }
+
+  /** With whose it is. */
+  #owned(agent: AgentDescription): AgentDescription {
+    const { route } = this.call.state();
+    if (route === null) return agent;
+    const agentId = route.agent?.agent_id ?? '';
+    const isFromDocument = this.#voice !== null;
+    return { ...agent, owner: { org_id: route.org.org_id, ...(agentId === '' || isFromDocument ? {} : { agent_id: agentId }) } };
   }
 
   #isOver(): boolean {

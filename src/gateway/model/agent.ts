@@ -109,8 +109,17 @@ export interface PlayerSettings {
   readonly speech: SpeechServices | null;
 }
 
+/** Whose agent it is, for the log. */
+export interface AgentOwner {
+  readonly org_id: string;
+  /** Left out: the operator's default agent, or one of a document. */
+  readonly agent_id?: string;
+}
+
 /** Who talks to the caller. */
-export type AgentDescription =
+export type AgentDescription = { readonly owner?: AgentOwner } & AgentKind;
+
+type AgentKind =
   | ({ readonly kind: 'test-line' } & TestLineSettings)
   | ({ readonly kind: 'stream' } & StreamSettings)
   | ({ readonly kind: 'provider' } & ProviderSettings)
