@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const MAX_HEADERS = 10;
 const MAX_NAME = 64;
-/** Of a name and its value together. */
+/** Bytes; a name and its value count together. */
 const MAX_HEADER = 1_024;
 
 const name = z

@@ -55,7 +55,7 @@ export interface DialogOwner {
   onDigit(digit: InfoDigit): void;
   /** We placed the call, and made its Call-ID. */
   readonly isPlaced: boolean;
-  /** Of the trunk's account; `null`: challenges are not answered. */
+  /** The trunk's account; `null`: challenges are not answered. */
   credentials(): TrunkCredentials | null;
   /** Each request to that trunk has them. */
   trunkHeaders(): SrfHeaders;

@@ -59,7 +59,7 @@ export interface CallProgress {
   readonly signallingError: string | null;
   /** The Q.850 cause that the peer gave last. */
   readonly q850Cause?: number;
-  /** Of our refusal; left out: we sent none. */
+  /** The status of our refusal; left out: we sent none. */
   readonly refusalStatus?: number;
   /** What the reason of a refusal does not say by itself. */
   readonly reasonDetail: string | null;
@@ -106,7 +106,7 @@ function agentIdOf(route: Route | null): string | null {
   return id === '' ? null : id;
 }
 
-/** Of the final response to the INVITE that went over the wire; `null`: there was none. */
+/** The status of the final response to the INVITE as it went over the wire; `null`: there was none. */
 function sipStatusOf({ placing }: CallState, { answeredAtMs, refusalStatus }: CallProgress, reason: Reason): number | null {
   if (answeredAtMs !== null) return 200;
   if (placing !== null) return placing.status;

@@ -125,7 +125,7 @@ export interface LegRules {
   readonly timeLimitMs: number | null;
   /** For the answerer, before the caller joins; `null`: nothing. */
   readonly briefing: Briefing | null;
-  /** Of its INVITE; left out: none. */
+  /** Headers of its INVITE; left out: none. */
   readonly sipHeaders?: SipHeaders;
   /** When the other one has hung up, or could not be reached: `end` ends a call that was joined; `go-on` gives the caller back to the document. */
   readonly afterwards: 'end' | 'go-on';
@@ -192,7 +192,7 @@ export interface CallState {
   readonly identity: VerifiedIdentity | null;
   /** Headers of the INVITE that the number's `headers_to_agent` names one by one; left out: none. */
   readonly namedHeaders?: SipHeaders;
-  /** Of our BYE; left out: none. */
+  /** Headers of our BYE; left out: none. */
   readonly byeHeaders?: SipHeaders;
   readonly agent: { readonly choice: AgentChoice; readonly isConnected: boolean };
   /** `null`: the call came in. */

@@ -14,8 +14,8 @@ export function trunkCredentials({ username, password, realm }: Partial<Outbound
 }
 
 /**
- * Those of the number's trunk, for requests of ours in a call that came in; `null`: its challenges are not answered. An answer lets whoever
- * asked guess the password at leisure: it goes only to one that the number, or its organization, knows by its address or credentials.
+ * The trunk's account for requests of ours in a call that came in; `null`: challenges are not answered. An attacker can test passwords
+ * offline against an answer, so a peer gets one only if the number, or its organization, identifies it by address or credentials.
  */
 export function callerCredentials({ number, org }: Pick<Route, 'number' | 'org'>): TrunkCredentials | null {
   const { inbound, outbound } = number;

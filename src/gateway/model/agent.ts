@@ -160,7 +160,7 @@ export type AgentRequest =
       readonly to: string;
       readonly briefing?: string;
       readonly isConsultation?: true;
-      /** Of the REFER, or of our INVITE; left out: none. */
+      /** Headers of the REFER, or of our INVITE; left out: none. */
       readonly sipHeaders?: SipHeaders;
     }
   /** The agent talks with the other party: what follows. */

@@ -63,7 +63,7 @@ export function namedHeaders(valuesOf: (name: string) => readonly string[], list
   return Object.fromEntries(found.filter(([, value]) => value !== '' && value.length <= MAX_VALUE));
 }
 
-/** The caller as the agent gets to know them. @param named the INVITE's headers that the list names one by one */
+/** The caller as the agent gets them. @param named the INVITE's headers that the list names one by one */
 export function callerForAgent(caller: CallerIdentity, named: SipHeaders, list = DEFAULT_HEADERS_TO_AGENT): CallerIdentity {
   const headers = Object.entries({ ...caller.headers, ...named }).filter(([name]) => isListed(name, list));
   return {

@@ -28,7 +28,7 @@ export interface PlaceRequest {
   readonly confirm?: () => Promise<boolean>;
   /** Left out: its agent talks. */
   readonly voice?: VoiceApplication;
-  /** Of the INVITE; left out: none. */
+  /** Headers of the INVITE; left out: none. */
   readonly sipHeaders?: SipHeaders;
 }
 

@@ -91,7 +91,7 @@ export class ProviderAgent implements LegAgent {
   readonly #calls: FunctionCalls;
   readonly #keys: CallerKeys;
   readonly #farewell = new Farewell();
-  /** Of the BYE. */
+  /** Headers of the BYE; `null`: none. */
   #byeHeaders: SipHeaders | null = null;
   readonly #silence: LongSilence;
   #silentFrames = 0;
