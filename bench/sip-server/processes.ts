@@ -35,6 +35,12 @@ export function startGenerator(): Promise<Process> {
   return started('bench/sip-server/generator.ts');
 }
 
+export interface DrachtioProgram {
+  readonly program: string;
+  /** Its configuration file; `null`: the one that it finds itself, or none. */
+  readonly config: string | null;
+}
+
 export interface All {
   readonly server: Process;
   readonly application: Process;
@@ -46,8 +52,8 @@ export interface All {
 export interface AllOptions {
   readonly profile: boolean;
   readonly messages: LoadTarget['messages'];
-  /** The program of a drachtio-server, in place of ours; `null`: ours. */
-  readonly drachtio: string | null;
+  /** A drachtio-server in place of ours; `null`: ours. */
+  readonly drachtio: DrachtioProgram | null;
   /** `collectedKb` will be asked. */
   readonly collects?: boolean;
   /** Where our server keeps dialogs; `memory` unless given. */
@@ -133,10 +139,16 @@ function ownServer(
   return listening(child, control);
 }
 
-function drachtioServer(program: string, sip: number, control: number, { certFile, keyFile }: Certificates): Promise<Process> {
+function drachtioServer(
+  { program, config }: DrachtioProgram,
+  sip: number,
+  control: number,
+  { certFile, keyFile }: Certificates,
+): Promise<Process> {
+  const file = config === null ? [] : ['--file', config];
   const args = ['--contact', `sips:127.0.0.1:${String(sip)};transport=tls`, '--cert-file', certFile, '--chain-file', certFile];
   const own = ['--key-file', keyFile, '--min-tls-version', '1.2', '--address', '127.0.0.1', '--port', String(control), '--secret', SECRET];
-  const child = spawn(program, [...args, ...own, '--loglevel', 'notice'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(program, [...file, ...args, ...own, '--loglevel', 'notice'], { stdio: ['ignore', 'ignore', 'inherit'] });
   return listening(child, control);
 }
 

@@ -10,7 +10,7 @@ import { order, settledKb, startAll, startBareTls, type Process } from './proces
 
 // The SIP server alone: a load generator that is a carrier, the server as `trunkline sip-server` starts it, with every timer, limit
 // and check, and the least drachtio-srf application. What it is held against in the same run is SIPp's own UAS (C++), over TCP.
-// With `--drachtio <program>` a real drachtio-server does the same in the same run, in turn with ours; without it nothing is said of it.
+// With `--drachtio <program>` (and `--drachtio-config <file>`) a real drachtio-server does the same in the same run, in turn with ours; without it nothing is said of it.
 
 const { values } = parseArgs({
   options: {
@@ -28,6 +28,8 @@ const { values } = parseArgs({
     only: { type: 'string' },
     /** The program of a drachtio-server, to be measured in the same run. */
     drachtio: { type: 'string' },
+    /** Its configuration file; left out: the one that it finds itself, or none. */
+    'drachtio-config': { type: 'string' },
     /** So often ours and the baseline, SIPp or drachtio-server, are measured in turn. */
     rounds: { type: 'string', default: '3' },
     /** In place of everything else: what it costs to keep dialogs in a file, and in Redis. Slices of 10 s. */
@@ -75,7 +77,8 @@ interface Outcome {
 async function measure(name: string, drachtio: string | null): Promise<Outcome> {
   const seconds = Number(values.seconds);
   const messages = values.messages === 'carrier' ? 'carrier' : 'sipp';
-  const { server, application, generator, target, close } = await startAll({ profile: values.profile, messages, drachtio });
+  const program = drachtio === null ? null : { program: drachtio, config: values['drachtio-config'] ?? null };
+  const { server, application, generator, target, close } = await startAll({ profile: values.profile, messages, drachtio: program });
   const watched = { 'sip-server': server, application, generator };
   console.log(`\n${name}`);
   try {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sipHeaders } from './sip-headers.js';
 
 // Every message on an agent's WebSocket. The first group of each direction is Twilio Media Streams, word for word; the second are
 // extensions, which an agent gets only when it used one itself.
@@ -147,8 +148,8 @@ export const fromAgentMessage = z.discriminatedUnion('event', [
   z.object({
     event: z.literal('hangup'),
     streamSid,
-    /** `speech` (the default): when all that is queued was played. */
-    hangup: z.strictObject({ after: z.enum(['speech', 'now']) }).optional(),
+    /** `speech` (the default): when all that is queued was played. `sip_headers`: of the BYE. */
+    hangup: z.strictObject({ after: z.enum(['speech', 'now']).optional(), sip_headers: sipHeaders.optional() }).optional(),
   }),
   z.object({
     event: z.literal('dtmf'),
@@ -160,7 +161,8 @@ export const fromAgentMessage = z.discriminatedUnion('event', [
     streamSid,
     /**
      * `briefing`: spoken to the person who answers, before the caller is joined. `step`: `consult`: the agent talks with the answerer, while the
-     * caller hears music; the others follow, without `to`: all three talk, the agent leaves, or the other party does.
+     * caller hears music; the others follow, without `to`: all three talk, the agent leaves, or the other party does. `sip_headers`: of the REFER
+     * and its Refer-To, or of the INVITE of a call of ours.
      */
     transfer: z.union([
       z.strictObject({
@@ -168,6 +170,7 @@ export const fromAgentMessage = z.discriminatedUnion('event', [
         to: z.string().min(1).max(512),
         briefing: z.string().min(1).max(2_000).optional(),
         step: z.literal('consult').optional(),
+        sip_headers: sipHeaders.optional(),
       }),
       z.strictObject({ id: requestId.optional(), step: z.enum(['conference', 'complete', 'cancel']) }),
     ]),

@@ -27,6 +27,9 @@ interface RoutingFlags extends ApiFlags {
   readonly outboundReinvite?: string;
   readonly challengeUsername?: string;
   readonly challengePasswordFile?: string;
+  readonly headerToAgent?: readonly string[];
+  readonly headerFromAgent?: readonly string[];
+  readonly outboundHeaderFromAgent?: readonly string[];
   readonly optionsInterval?: number;
   readonly username?: string;
   readonly passwordFile?: string;
@@ -150,6 +153,9 @@ function routingFlags(command: Command, io: ApiIo, work: (api: Client, flags: Ro
     .option('--challenge-password-file <file>', 'file with its password, which is never shown')
     .option('--options-interval <seconds>', 'between two OPTIONS to the trunk, 10 to 3600; 0: none', seconds)
     .option('--outbound-reinvite <yes|no>', 'no: the trunk gets none in calls that we place', yesOrNo)
+    .option('--header-to-agent <name>', 'header of the INVITE that the agent gets, X-* for all X- headers, or "none"; repeatable', repeated)
+    .option('--header-from-agent <name>', 'header that an agent may set in REFER and BYE, X-*, or "none"; repeatable', repeated)
+    .option('--outbound-header-from-agent <name>', 'the same in calls that we place, also in INVITE', repeated)
     .option('--voice-url <url>', 'a server that answers with TwiML, or "none"')
     .option('--voice-fallback-url <url>', 'requested when --voice-url fails, or "none"')
     .option('--status-callback <url>', 'gets a form when a call has ended, or "none"')
@@ -179,6 +185,10 @@ function registrationText({ state, status, expires_at: expires }: NonNullable<No
 
 function repeated(one: string, all: readonly string[] | undefined): readonly string[] {
   return [...(all ?? []), one];
+}
+
+function namesOf(names: readonly string[]): string[] {
+  return names.filter((name) => name !== 'none');
 }
 
 function yesOrNo(text: string): string {
@@ -217,6 +227,7 @@ async function trunkOf(sip_endpoint: string, flags: RoutingFlags) {
     callerIdHeader,
     registrar,
     outboundReinvite,
+    outboundHeaderFromAgent,
     optionsInterval,
   } = flags;
   const [password, ca, certificate, key] = await Promise.all(
@@ -231,6 +242,7 @@ async function trunkOf(sip_endpoint: string, flags: RoutingFlags) {
     ...(certificate === undefined || key === undefined ? {} : { client_certificate: { certificate, key } }),
     ...(optionsInterval === undefined ? {} : { options_interval_s: optionsInterval }),
     ...(outboundReinvite === undefined ? {} : { no_reinvite: outboundReinvite === 'no' }),
+    ...(outboundHeaderFromAgent === undefined ? {} : { headers_from_agent: namesOf(outboundHeaderFromAgent) }),
     // The API says which there are.
     ...(callerIdHeader === undefined ? {} : { caller_id_header: callerIdHeader as 'From' }),
   };
@@ -260,7 +272,8 @@ function hasInbound(flags: RoutingFlags): boolean {
 function hasOutbound(flags: RoutingFlags): boolean {
   const { username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar } = flags;
   const ofTrunk = [username, passwordFile, realm, caFile, tlsName, certificateFile, keyFile, callerIdHeader, registrar];
-  return [...ofTrunk, flags.outbound, flags.outboundReinvite, flags.optionsInterval].some((one) => one !== undefined);
+  const { outbound, outboundReinvite, outboundHeaderFromAgent, optionsInterval } = flags;
+  return [...ofTrunk, outbound, outboundReinvite, outboundHeaderFromAgent, optionsInterval].some((one) => one !== undefined);
 }
 
 /** `undefined`: not given. */
@@ -271,7 +284,7 @@ function agentOf({ agent }: RoutingFlags): string | null | undefined {
 /** The options with those that are given. */
 function optionsOf(flags: RoutingFlags, before: Partial<Options> = {}): Partial<Options> {
   const { allowFrom, maxCalls, maxCallsPerSecond, mediaEncryption, refer, reinvite } = flags;
-  const { voiceUrl, voiceFallbackUrl, statusCallback, statusCallbackEvent } = flags;
+  const { voiceUrl, voiceFallbackUrl, statusCallback, statusCallbackEvent, headerToAgent, headerFromAgent } = flags;
   const options: Partial<Options> = {
     ...before,
     ...(allowFrom === undefined ? {} : { allowed_sources: [...allowFrom] }),
@@ -283,6 +296,8 @@ function optionsOf(flags: RoutingFlags, before: Partial<Options> = {}): Partial<
       : { status_callback_events: [...statusCallbackEvent] as NonNullable<Options['status_callback_events']> }),
     ...(refer === undefined ? {} : { refer: refer === 'yes' }),
     ...(reinvite === undefined ? {} : { no_reinvite: reinvite === 'no' }),
+    ...(headerToAgent === undefined ? {} : { headers_to_agent: namesOf(headerToAgent) }),
+    ...(headerFromAgent === undefined ? {} : { headers_from_agent: namesOf(headerFromAgent) }),
     ...(mediaEncryption === undefined ? {} : { media_encryption: mediaEncryption as Options['media_encryption'] }),
   };
   const urls = { voice_url: voiceUrl, voice_fallback_url: voiceFallbackUrl, status_callback: statusCallback };

@@ -52,6 +52,14 @@ export function startedWith(config: Pick<Config, 'data_dir'>): StartedWith | nul
   }
 }
 
+/**
+ * The file with the CA of the SIP server's certificate, for those that call it: the one that this product made, else `ca_file`, as an external
+ * SIP server, or a certificate of the operator's, may be of a private CA. null: a public one.
+ */
+export function caOfSipServer(made: string | null, { ca_file: file }: Pick<Config, 'ca_file'>): string | null {
+  return made ?? (file === null ? null : resolve(file));
+}
+
 function readyFile({ data_dir }: Pick<Config, 'data_dir'>): string {
   return join(resolve(data_dir), 'ready.json');
 }

@@ -18,7 +18,7 @@ import { mediaCapacity, Supervisor } from '../supervisor/supervisor.js';
 import { systemClock } from '../lib/system-clock.js';
 import { calledCertificates, serverTls } from '../tls/tls-material.js';
 import { onHangUp, onStopSignal } from './process.js';
-import type { StartedWith } from './ready.js';
+import { caOfSipServer, type StartedWith } from './ready.js';
 import type { ReloadAnswer } from './stop.js';
 
 /** `trunkline up`: the whole gateway in the foreground. */
@@ -63,7 +63,7 @@ export async function runUp(config: Config, configFlags: readonly string[], star
     org_id: facts['org_id'] ?? null,
     phone_number: facts['phone_number'] ?? null,
     agent_id: facts['agent_id'] ?? null,
-    ca_file: caFile,
+    ca_file: caOfSipServer(caFile, config),
     config_flags: startedWith,
   };
   writePrivateFile(join(directory, 'ready.json'), `${JSON.stringify(ready, null, 2)}\n`);

@@ -38,6 +38,18 @@ export function describeRelayCommands(relay: RelaySite): void {
       expect(await pool.delete(call.relayId)).toMatchObject({ fromCarrier: { packets: 10, errors: 10 } });
     });
 
+    it('counts as errors what comes before the key of the carrier, as early media does, and tells so at once', async () => {
+      const { pool } = relay;
+      const call = { relayId: relay.newRelayId(), agentSideSrtp: false, carrierSideSrtp: true };
+      const [carrier, agent] = [await relay.newEnd(true), await relay.newEnd(false)];
+      carrier.connect((await pool.offerToCarrier(call, agent.sdp())).sdp);
+      await carrier.peer.speak(new Int16Array(1_600));
+      await expect.poll(() => pool.figures(call.relayId)).toMatchObject({ fromCarrier: { packets: 0, errors: 10 } });
+      agent.connect((await pool.answerFromCarrier(call, carrier.sdp())).sdp);
+      expect(await saysTo(carrier, agent)).toBe(true);
+      expect(await pool.delete(call.relayId)).toMatchObject({ fromCarrier: { packets: 10, errors: 10 } });
+    });
+
     it('names the reason of a refusal', async () => {
       const node = relay.node();
       await expect(node.command('query', { 'call-id': 'nobody' })).rejects.toMatchObject({ kind: 'refused', message: 'Unknown call-id' });

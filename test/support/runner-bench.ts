@@ -265,6 +265,7 @@ export class RunnerBench {
           this.#wait('delete', () => (open.sessions.delete(relayId), null), new MediaUnavailableError('gone')).catch(
             () => (open.sessions.delete(relayId), null),
           ),
+        figures: () => Promise.resolve(null),
         nodeOf: () => 'node',
         adopt: () => true,
         leave: () => (this.#isMoved = true),
@@ -283,6 +284,7 @@ export class RunnerBench {
         setDirection: () => undefined,
         setRingBack: () => undefined,
         setThreeWay: () => undefined,
+        needPackets: () => undefined,
         takeDigit: () => undefined,
         change: () => this.#wait('move', () => undefined, new MediaUnavailableError('gone')),
         figures: () => Promise.resolve(null),

@@ -10,6 +10,8 @@ export const EVERY_OPTION: Required<InboundOptions> = {
   media_encryption: 'optional',
   refer: false,
   no_reinvite: true,
+  headers_to_agent: ['X-*', 'Subject'],
+  headers_from_agent: ['X-Ticket'],
   challenge: { username: 'acme', password: 's3 cret' },
   voice_url: 'https://app.example/voice',
   voice_fallback_url: 'https://app.example/fallback',
@@ -32,6 +34,7 @@ export async function everySetting(): Promise<Required<OutboundTrunk>> {
     registrar: 'registrar.example',
     options_interval_s: 60,
     no_reinvite: true,
+    headers_from_agent: ['User-to-User'],
   };
 }
 

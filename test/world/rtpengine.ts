@@ -223,7 +223,10 @@ function unknownCall(): Command {
 }
 
 function figuresOf({ parties }: Session): Command {
-  const tag = ({ packets, bytes, errors }: Party): Command => ({
+  // Who has described nothing has no name yet.
+  const nameOf = (side: Side): string => (parties[side].at === null ? '<untagged 1>' : side);
+  const tag = ({ at, packets, bytes, errors }: Party, side: Side): Command => ({
+    tag: at === null ? '' : side,
     medias: [
       {
         streams: [
@@ -233,7 +236,7 @@ function figuresOf({ parties }: Session): Command {
       },
     ],
   });
-  return { tags: { carrier: tag(parties.carrier), agent: tag(parties.agent) } };
+  return { tags: { [nameOf('carrier')]: tag(parties.carrier, 'carrier'), [nameOf('agent')]: tag(parties.agent, 'agent') } };
 }
 
 /** The keys of a description; the same key goes on with its count of packets. */
@@ -250,8 +253,9 @@ function secure(party: Party, sdp: string): void {
 }
 
 /** `null`: it is not the party's. */
-function opened({ srtp }: Party, isRtcp: boolean, bytes: Uint8Array): Uint8Array | null {
-  if (srtp === null) return bytes;
+function opened({ srtp, profile }: Party, isRtcp: boolean, bytes: Uint8Array): Uint8Array | null {
+  // Before the answer its key is not known.
+  if (srtp === null) return profile.includes('SAVP') ? null : bytes;
   const length = isRtcp ? srtp.receive.tryUnprotectRtcp(bytes, bytes.length) : srtp.receive.tryUnprotectRtp(bytes, bytes.length);
   return length < 0 ? null : bytes.subarray(0, length);
 }

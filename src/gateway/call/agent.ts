@@ -11,6 +11,7 @@ import type { ProviderSettings, Said } from '../model/provider-settings.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import type { CallerIdentity, CallRecord } from '../model/call-record.js';
 import type { Route } from '../model/records.js';
+import { headersFromAgent } from '../model/passed-headers.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
 import { accountSidOf, callSidOf, newSessionId } from '../model/twilio-ids.js';
 import { twilioDirection } from '../twilio/call-status.js';
@@ -185,8 +186,8 @@ function conversationOf(operator: OperatorAgent, route: Route, call: CallFactsFo
 /** `null`: the agent has no provider of voice models. */
 function providerSettings(
   operator: OperatorAgent,
-  { org, agent }: Route,
-  { tools, codec, conversation }: Pick<CallFactsForAgent, 'tools' | 'codec' | 'conversation'>,
+  { org, agent, number }: Route,
+  { tools, codec, conversation, direction }: Pick<CallFactsForAgent, 'tools' | 'codec' | 'conversation' | 'direction'>,
 ): ProviderSettings | null {
   const chosen = agent?.provider ?? null;
   if (agent === null || chosen === null || chosen.name === CONVERSATION_RELAY) return null;
@@ -209,6 +210,7 @@ function providerSettings(
     speech: ownSpeech(operator, { org, agent }),
     tools: hasAll ? tools.map(({ name, description, input_schema, speech }) => ({ name, description, input_schema, speech })) : [],
     mayTransfer: hasAll,
+    headersFromAgent: headersFromAgent(number, direction === 'outbound'),
     audio: chosen.audio,
     codec: codec ?? 'PCMU',
     conversation,
@@ -263,8 +265,8 @@ function operatorStream({ url, format, bearerToken }: OperatorAgent): AgentStrea
 
 function streamSettings(
   { url, format, bearer_token: bearerToken }: AgentStream,
-  { callId, marks, unheardSinceMs }: CallFactsForAgent,
-  { org, agent }: Route,
+  { callId, direction, marks, unheardSinceMs }: CallFactsForAgent,
+  { org, agent, number }: Route,
 ): Omit<StreamSettings, 'customParameters'> {
   return {
     url,
@@ -275,6 +277,7 @@ function streamSettings(
     callSid: callSidOf(callId),
     endOfSpeechMs: (agent ?? DEFAULT_AGENT_SETTINGS).interruption_threshold,
     mayPress: !isTurbo(agent ?? DEFAULT_AGENT_SETTINGS),
+    headersFromAgent: headersFromAgent(number, direction === 'outbound'),
     marks,
     ...(unheardSinceMs === null ? {} : { unheardSinceMs }),
   };

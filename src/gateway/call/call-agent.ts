@@ -1,7 +1,8 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { VoiceApplication } from '../model/voice-application.js';
 import { DETECTION_TIMEOUT_MS, detected, type AnsweredBy } from '../twilio/answered-by.js';
-import type { CallRecord } from '../model/call-record.js';
+import type { CallerIdentity, CallRecord } from '../model/call-record.js';
+import { callerForAgent } from '../model/passed-headers.js';
 import type { Route, StatusCallbackEvent } from '../model/records.js';
 import type { Clock } from '../../lib/clock.js';
 import type { Log } from '../../lib/log.js';
@@ -148,7 +149,9 @@ export class CallAgent {
     else if (this.#voice !== null) this.#voice.take(event);
     else {
       const isLost = event.type === 'conversation-ended' ? event.error !== null : event.type === 'agent-lost';
-      this.call.dispatch({ type: 'hangup', reason: isLost ? 'AGENT_LOST' : 'AGENT_HANGUP' });
+      const { sipHeaders } = event.type === 'agent-hangup' ? event : {};
+      const headers = sipHeaders === undefined ? {} : { sipHeaders };
+      this.call.dispatch({ type: 'hangup', reason: isLost ? 'AGENT_LOST' : 'AGENT_HANGUP', ...headers });
     }
   }
 
@@ -210,10 +213,16 @@ export class CallAgent {
     return this.#voice;
   }
 
+  get #knownCaller(): CallerIdentity {
+    const { route, namedHeaders = {} } = this.call.state();
+    return callerForAgent(this.call.origin.caller, namedHeaders, route?.number.inbound?.options.headers_to_agent);
+  }
+
   /** `null`: it is not known whose call it is. */
   #voiceFacts(): VoiceFacts | null {
     const { origin, state } = this.call;
-    const { callId, direction, to, caller } = origin;
+    const { callId, direction, to } = origin;
+    const caller = this.#knownCaller;
     const orgId = state().route?.org.org_id ?? origin.orgId;
     return orgId === undefined ? null : { callId, orgId, direction, to, caller, identity: state().identity, answeredBy: this.#answeredBy };
   }
@@ -234,14 +243,14 @@ export class CallAgent {
         const permitted = await this.#permitted(agent);
         if (this.#isOver()) return;
         call.trace.add('agent', 'out', connectSummary(permitted));
-        await call.media.connectAgent(permitted);
+        await call.media.connectAgent(this.#owned(permitted));
         if (call.state().name === 'Talking') call.startAgent();
       },
       startFork: (fork) => call.media.startFork(fork),
       stopFork: (streamSid) => call.media.stopFork(streamSid),
-      transfer: (to, requestId, { callerId: from, ringTimeoutMs, timeLimitMs }) => {
+      transfer: (to, requestId, { callerId: from, ringTimeoutMs, timeLimitMs, sipHeaders = {} }) => {
         const leg = secondLegRules({ from, ringTimeoutMs, timeLimitMs, afterwards: 'go-on' });
-        call.dispatch({ type: 'transfer-asked', requestId, to, leg });
+        call.dispatch({ type: 'transfer-asked', requestId, to, leg, sipHeaders });
       },
       leaveLeg: () => {
         const { second, transfer } = call.state();
@@ -290,7 +299,7 @@ export class CallAgent {
     const { said, marks } = requests.notes;
     const conversation = said.transcript.map(({ speaker, text }) => ({ speaker, text }));
     const before = { resumed: this.call.resumed(), unheardSinceMs: isResumed ? this.call.unheardSinceMs() : null, marks, conversation };
-    const facts = { ...origin, route, identity, tools, codec: carrier?.codec.name ?? null, ...before };
+    const facts = { ...origin, caller: this.#knownCaller, route, identity, tools, codec: carrier?.codec.name ?? null, ...before };
     const { agent, dropped } = describeAgent(this.services.operatorAgent, facts, choice);
     if (agent.kind === 'provider' || agent.kind === 'conversation') await this.#takeSession(isResumed, choice === 'own');
     // Nobody would let the agent go.
@@ -302,7 +311,7 @@ export class CallAgent {
       (agent.kind === 'stream' || agent.kind === 'conversation') && traceparent !== undefined
         ? { ...agent, traceparent: traceparent(origin.callId) }
         : agent;
-    return trace.timeline.step('agent connect', media.connectAgent(described));
+    return trace.timeline.step('agent connect', media.connectAgent(this.#owned(described)));
   }
 
   /** With what is fetched for this call put into the agent's texts. */
@@ -319,6 +328,15 @@ export class CallAgent {
       trace.add('gateway', null, warning);
     }
     return data.route;
+  }
+
+  /** With whose it is. */
+  #owned(agent: AgentDescription): AgentDescription {
+    const { route } = this.call.state();
+    if (route === null) return agent;
+    const agentId = route.agent?.agent_id ?? '';
+    const isFromDocument = this.#voice !== null;
+    return { ...agent, owner: { org_id: route.org.org_id, ...(agentId === '' || isFromDocument ? {} : { agent_id: agentId }) } };
   }
 
   #isOver(): boolean {

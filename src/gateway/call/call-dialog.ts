@@ -1,3 +1,4 @@
+import type { SipHeaders } from '../../agent-protocol/sip-headers.js';
 import { ALLOWED_METHODS } from '../../lib/sip-methods.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
@@ -54,7 +55,7 @@ export interface DialogOwner {
   onDigit(digit: InfoDigit): void;
   /** We placed the call, and made its Call-ID. */
   readonly isPlaced: boolean;
-  /** For the trunk of a call that we place; `null`: challenges are not answered. */
+  /** The trunk's account; `null`: challenges are not answered. */
   credentials(): TrunkCredentials | null;
   /** Each request to that trunk has them. */
   trunkHeaders(): SrfHeaders;
@@ -346,13 +347,14 @@ export class CallDialog {
   }
 
   /** REFER (RFC 3515, RFC 3892): the carrier is to call the target, and to say how that goes. */
-  refer(target: Target, referId: number): void {
+  refer(target: Target, referId: number, sipHeaders: SipHeaders): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
     this.#hasReferred = true;
     const { contact, peerHost } = this.own;
     const uri = target.kind === 'uri' ? target.uri : `sip:${target.number}@${peerHost};user=phone`;
-    const headers = { 'Refer-To': `<${uri}>`, 'Referred-By': contact, Contact: contact, Allow: ALLOWED_METHODS };
+    const referTo = `<${uri}${uriHeaders(sipHeaders)}>`;
+    const headers = { ...sipHeaders, 'Refer-To': referTo, 'Referred-By': contact, Contact: contact, Allow: ALLOWED_METHODS };
     this.#request(dialog.id, { method: 'REFER', headers }, (error, answer) => {
       if (answer === undefined) this.log.warn({ error: errorText(error) }, 'call.refer.failed');
       this.owner.dispatch({ type: 'refer-answered', status: answer?.status ?? null, referId });
@@ -360,12 +362,12 @@ export class CallDialog {
   }
 
   /** Also of a call that we dialled and whose 2xx we have not seen: an earlier process may have. The SIP server may not know it either. */
-  bye(reason: Reason): void {
+  bye(reason: Reason, sipHeaders: SipHeaders = {}): void {
     const dialog = this.#dialog;
     const dialogId = dialog?.id ?? this.#dialledId;
     if (dialogId === null) return;
     this.#byeAnswered = new Promise((resolve) => {
-      this.#request(dialogId, { method: 'BYE', headers: { Reason: reasonHeaderOf(reason) } }, (error) => {
+      this.#request(dialogId, { method: 'BYE', headers: { ...sipHeaders, Reason: reasonHeaderOf(reason) } }, (error) => {
         // Whatever the answer: a 401 or 407 ends our side too.
         if (dialog !== null) this.services.srf.forget(dialog);
         if (dialog !== null && error !== null && error !== undefined) this.log.warn({ error: errorText(error) }, 'call.bye.failed');
@@ -560,6 +562,12 @@ export class CallDialog {
   #capabilities(): SrfHeaders {
     return { Allow: ALLOWED_METHODS, Accept: 'application/sdp', Supported: supportedHeader(this.owner.noReinvite()) };
   }
+}
+
+/** RFC 3261 §19.1.1: the target's INVITE gets them, too. */
+function uriHeaders(headers: SipHeaders): string {
+  const pairs = Object.entries(headers).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
 }
 
 function reofferOf(request: SrfRequest): ReturnType<typeof readReoffer> {

@@ -6,6 +6,7 @@ import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 import { numberOf } from '../admission/target.js';
 import type { E164 } from '../model/e164.js';
 import type { BeginningCall } from '../model/live-calls.js';
+import { headerRefusal, headersFromAgent, unlistedHeader } from '../model/passed-headers.js';
 import type { OutboundTrunk, Route } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 import type { DoNotCallList } from '../ports/batches.js';
@@ -48,6 +49,8 @@ interface LegOwner {
   readonly remainingMs: () => number;
   /** Milliseconds of the epoch. */
   readonly wallMs: () => number;
+  /** For the trace. */
+  readonly note: (text: string) => void;
   readonly log: Log;
 }
 
@@ -70,10 +73,11 @@ export function isTransfer(request: AgentRequest): request is TransferRequest {
 /** What an agent asks for. A briefing is spoken in the agent's language. */
 export function transferEvent(request: TransferRequest, route: Route | null): CallEvent {
   if (request.type === 'transfer-step') return request;
-  const { requestId, to, briefing, isConsultation } = request;
+  const { requestId, to, briefing, isConsultation, sipHeaders = {} } = request;
   const language = route?.agent?.language ?? DEFAULT_AGENT_SETTINGS.language;
   const spoken = briefing === undefined ? null : { text: briefing, language };
-  return { type: 'transfer-asked', requestId, to, leg: secondLegRules({ briefing: isConsultation === true ? 'by-agent' : spoken }) };
+  const leg = secondLegRules({ briefing: isConsultation === true ? 'by-agent' : spoken });
+  return { type: 'transfer-asked', requestId, to, leg, sipHeaders };
 }
 
 /** Older ones are forgotten: a document may dial for ever. */
@@ -209,6 +213,12 @@ export class CallLegs {
     const trunk: OutboundTrunk | null =
       from === number.phone_number ? number.outbound : await this.services.dials.trunkOf(org.org_id, from);
     if (trunk === null) return 'DIAL_NOT_ALLOWED';
+    const { sipHeaders = {} } = leg;
+    const unlisted = unlistedHeader(sipHeaders, headersFromAgent({ inbound: null, outbound: trunk }, true));
+    if (unlisted !== null) {
+      this.owner.note(`${headerRefusal(unlisted).message} The second leg is not dialled: its trunk has another list.`);
+      return 'DIAL_NOT_ALLOWED';
+    }
     // The call may have ended meanwhile.
     if (this.owner.state().second?.callId !== leg.callId) return null;
     const { callId, to, ringTimeoutMs, timeLimitMs } = leg;
@@ -222,6 +232,7 @@ export class CallLegs {
       ringTimeoutMs,
       detectAnswerer: false,
       timeLimitMs: Math.min(timeLimitMs ?? Infinity, this.owner.remainingMs()),
+      sipHeaders,
     };
     return this.services.others.placeLeg(request, { ...joins, callId: this.owner.call.call_id });
   }

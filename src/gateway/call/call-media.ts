@@ -42,6 +42,8 @@ export class CallMedia {
   #deaths = 0;
   #endpointFigures: LegFigures | null = null;
   #relayFigures: RelayFigures | null = null;
+  /** Packets of early media, which came before their key: no errors of the call. */
+  #earlyErrors: Promise<number> = Promise.resolve(0);
   #isEncrypted = true;
   /** rtpengine passes the carrier's SRTP through. */
   #passesSrtp: boolean;
@@ -121,14 +123,24 @@ export class CallMedia {
     return { type: 'relay-offered-to-carrier', sdp: offer.sdp, attempt };
   }
 
-  async answerFromCarrier({ media, attempt }: Extract<CallEffect, { do: 'answer-from-carrier' }>): Promise<CallEvent> {
+  async answerFromCarrier(effect: Extract<CallEffect, { do: 'answer-from-carrier' }>): Promise<CallEvent> {
+    const { media, attempt } = effect;
+    if (effect.isAfterEarlyMedia === true) this.#earlyErrors = this.#errorsSoFar();
     const { sdp } = await this.#relayed('answer outward', canonicalSdp(media), (given) =>
       this.services.relay.answerFromCarrier(this.#relayCall, given),
     );
     return { type: 'relay-answered-from-carrier', sdp, attempt };
   }
 
+  #errorsSoFar(): Promise<number> {
+    return this.services.relay.figures(this.callId).then(
+      (figures) => figures?.fromCarrier.errors ?? 0,
+      () => 0,
+    );
+  }
+
   leaveRelay(): void {
+    this.#earlyErrors = Promise.resolve(0);
     this.services.relay.leave(this.callId);
   }
 
@@ -232,7 +244,8 @@ export class CallMedia {
     this.scope.defer('relay session', async () => {
       if (!this.#hasRelaySession) return;
       if (this.node === null && this.#leftOn !== null) this.services.relay.adopt(this.callId, this.#leftOn);
-      this.#relayFigures = await this.services.relay.delete(this.callId);
+      const figures = await this.services.relay.delete(this.callId);
+      this.#relayFigures = figures === null ? null : withoutErrors(figures, await this.#earlyErrors);
       this.trace.add('rtpengine', 'out', 'delete', JSON.stringify(this.#relayFigures));
     });
     this.scope.defer('media leg', async () => {
@@ -285,6 +298,11 @@ export function relayLost({ newKey }: Pick<MediaServices, 'newKey'>, mayMove: bo
 
 function cryptoLine(key: Uint8Array, tag = '1'): CryptoLine {
   return { tag, inline: Buffer.from(key).toString('base64'), mki: null };
+}
+
+function withoutErrors(figures: RelayFigures, errors: number): RelayFigures {
+  const { fromCarrier } = figures;
+  return { ...figures, fromCarrier: { ...fromCarrier, errors: Math.max(0, fromCarrier.errors - errors) } };
 }
 
 /** Adds up two legs, one after the other. */

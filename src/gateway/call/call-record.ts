@@ -59,6 +59,8 @@ export interface CallProgress {
   readonly signallingError: string | null;
   /** The Q.850 cause that the peer gave last. */
   readonly q850Cause?: number;
+  /** The status of our refusal; left out: we sent none. */
+  readonly refusalStatus?: number;
   /** What the reason of a refusal does not say by itself. */
   readonly reasonDetail: string | null;
   /** Status callbacks that went out. */
@@ -104,10 +106,12 @@ function agentIdOf(route: Route | null): string | null {
   return id === '' ? null : id;
 }
 
-/** For a call that was not answered: for one that we placed, the carrier's, or that of our CANCEL. */
-function sipStatusOf({ placing }: CallState, reason: Reason): number {
-  const { sipStatus } = REASONS[reason];
-  return placing === null ? sipStatus : (placing.status ?? (sipStatus === 200 ? 487 : sipStatus));
+/** The status of the final response to the INVITE as it went over the wire; `null`: there was none. */
+function sipStatusOf({ placing }: CallState, { answeredAtMs, refusalStatus }: CallProgress, reason: Reason): number | null {
+  if (answeredAtMs !== null) return 200;
+  if (placing !== null) return placing.status;
+  // The SIP server answers a CANCEL by itself.
+  return refusalStatus ?? (reason === 'CALLER_CANCELLED' ? REASONS[reason].sipStatus : null);
 }
 
 /** What the relay knows of a silence. `null`: nothing arrived, or there was none. */
@@ -143,12 +147,12 @@ export function callRecord(
     sip_call_id: origin.sipCallId,
     from: origin.caller.number,
     to: origin.to,
-    caller: origin.caller,
+    caller: { ...origin.caller, headers: { ...origin.caller.headers, ...state.namedHeaders } },
     source: origin.source,
     identity: state.identity,
     reason: end.reason,
     reason_detail: progress.reasonDetail ?? silenceDetail(end.reason, media.relay),
-    sip_status: answeredAtMs === null ? sipStatusOf(state, end.reason) : 200,
+    sip_status: sipStatusOf(state, progress, end.reason),
     ...mediaOf(state),
     started_at: isoTime(origin.startedAtMs),
     answered_at: answeredAtMs === null ? null : isoTime(answeredAtMs),

@@ -11,6 +11,7 @@ import { Scope } from '../../lib/scope.js';
 import { NamedTimers } from '../../lib/timers.js';
 import { challengesOf, judgeCredentials, type CredentialsVerdict, type NonceScope } from '../admission/challenge.js';
 import { pii } from '../../lib/pii.js';
+import { namedHeaders } from '../model/passed-headers.js';
 import type { Route } from '../model/records.js';
 import { CallAgent } from './call-agent.js';
 import { AgentRequests, tracedTools } from './agent-requests.js';
@@ -22,13 +23,13 @@ import { CallTrace, answerSummary, eventSummary, legSummary, sipWatch } from './
 import { HELD_PING_MS, isUnwatched } from './agent-side.js';
 import { CallLegs, isTransfer, transferEvent } from './call-legs.js';
 import { remainingMs, resumable, startCall, stepCall } from './machine.js';
-import { headerValues, trunkCredentials } from './trunk-authorization.js';
+import { callerCredentials, headerValues, trunkCredentials } from './trunk-authorization.js';
 import { trunkHeaders } from './trunk-tls.js';
 import { isJoined, isPlacing, type CallEffect, type CallEvent, type CallState, type CallTimer } from './state.js';
 import type { InfoDigit } from './info-digit.js';
 import { permission, type PlaceContext } from './place-context.js';
 import { writeEnd } from './call-end.js';
-import type { Reason } from '../model/reasons.js';
+import { REASONS, type Reason } from '../model/reasons.js';
 import { publish } from '../ports/events.js';
 import { AgentUnavailableError, type RelayPort } from '../ports/ports.js';
 import type { RelaySide } from '../sdp/sdp-read.js';
@@ -96,7 +97,11 @@ export class CallRunner {
       },
       onDigit: ({ event, durationMs }: InfoDigit) => services.endpoint.takeDigit(origin.callId, event, durationMs),
       isPlaced: origin.direction === 'outbound',
-      credentials: () => (origin.direction === 'inbound' ? null : trunkCredentials(this.#state.route?.number.outbound ?? {})),
+      credentials: () => {
+        const { route } = this.#state;
+        if (route === null) return null;
+        return origin.direction === 'inbound' ? callerCredentials(route) : trunkCredentials(route.number.outbound ?? {});
+      },
       trunkHeaders: () =>
         origin.direction === 'inbound' ? {} : trunkHeaders(this.#state.route?.number.outbound, services.trunksArePublic),
       noReinvite: () => {
@@ -366,6 +371,8 @@ export class CallRunner {
       case 'close-leg':
         this.#agent.leave();
         return this.#media.closeLeg();
+      case 'need-packets':
+        return this.services.endpoint.needPackets(this.callId);
       case 'ring-back':
       case 'three-way':
         return this.#media.mix(effect);
@@ -412,7 +419,7 @@ export class CallRunner {
         return open && this.#answer(open, effect.sdp);
       case 'refuse':
         this.#wasRefused = true;
-        this.#progress = { ...this.#progress, reasonDetail: effect.detail };
+        this.#progress = { ...this.#progress, refusalStatus: REASONS[effect.reason].sipStatus, reasonDetail: effect.detail };
         return open && this.#dialog.refuse(open.request, open.response, effect.reason, { detail: effect.detail });
       case 'challenge':
         this.#wasRefused = true;
@@ -424,11 +431,11 @@ export class CallRunner {
       case 'reinvite':
         return this.#dialog.reinvite(effect.sdp, effect.attempt);
       case 'refer':
-        return this.#ownLegs.refer(effect, () => this.#dialog.refer(effect.target, effect.referId));
+        return this.#ownLegs.refer(effect, () => this.#dialog.refer(effect.target, effect.referId, effect.sipHeaders ?? {}));
       case 'ping':
         return effect.isHeld ? this.#dialog.pingHeld() : this.#dialog.ping('INTERNAL_ERROR');
       case 'bye':
-        return this.#dialog.bye(effect.reason);
+        return this.#dialog.bye(effect.reason, this.#state.byeHeaders);
       case 'dial':
         this.#agent.report('initiated');
         return this.placed === null ? undefined : this.#dialog.dial(this.placed.target, effect.sdp);
@@ -518,7 +525,10 @@ export class CallRunner {
       this.services.identities.verify({ ...claim, called }),
     ]);
     if (staleMs !== null) this.#log.warn({ stale_ms: staleMs }, 'call.route.stale');
-    return { type: 'routed', route, load, isStale: staleMs !== null, identity, credentials: this.#judge(route, invite) };
+    const { raw = '' } = invite.open.request.msg;
+    const named = namedHeaders((name) => headerValues(raw, name), route?.number.inbound?.options.headers_to_agent);
+    const credentials = this.#judge(route, invite);
+    return { type: 'routed', route, load, isStale: staleMs !== null, identity, credentials, namedHeaders: named };
   }
 
   async #permit(): Promise<CallEvent> {
@@ -599,6 +609,7 @@ export class CallRunner {
       dispatch: (event) => this.dispatch(event),
       remainingMs: () => this.#remainingMs(),
       wallMs: () => this.#timeMs(),
+      note: (text) => this.#trace.add('gateway', null, text),
       log: this.#log,
     }));
   }

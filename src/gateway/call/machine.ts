@@ -226,10 +226,10 @@ function ringingTimer(state: CallState): CallEffect[] {
   return ringingAfterMs === null ? [] : [{ do: 'start-timer', timer: 'ringing', delayMs: ringingAfterMs }];
 }
 
-function onRouted(state: CallState, { route, load, isStale, identity, credentials }: EventOf<'routed'>): CallStep {
+function onRouted(state: CallState, { route, load, isStale, identity, credentials, namedHeaders }: EventOf<'routed'>): CallStep {
   const { sourceAddress, sdp, refusedVerdicts, relayAddress } = state.facts;
   const decision = decide({ route, sourceAddress, credentials, identity, refusedVerdicts, sdp, relayAddress, load });
-  const routed = { ...state, route, isStale, identity };
+  const routed = { ...state, route, isStale, identity, ...(namedHeaders === undefined ? {} : { namedHeaders }) };
   if (!decision.ok && decision.error === 'CREDENTIALS_REQUIRED')
     return finish(routed, decision.error, [{ do: 'challenge', isStale: credentials === 'stale' }]);
   if (!decision.ok) return refuse(routed, decision.error);
@@ -467,8 +467,9 @@ function onLost(state: CallState, event: EventOf<'relay-lost'>): CallStep {
   }
 }
 
-function onHangup(state: CallState, event: EventOf<'hangup'>): CallStep {
-  const { reason } = event;
+function onHangup(before: CallState, event: EventOf<'hangup'>): CallStep {
+  const { reason, sipHeaders } = event;
+  const state = sipHeaders === undefined ? before : { ...before, byeHeaders: sipHeaders };
   if (isTooLateFromAgent(state, event)) return { state, effects: NOTHING };
   if (state.isBriefing && state.name === 'Talking' && reason === 'AGENT_HANGUP') return joining(onBriefed(state));
   if (reason === 'AGENT_LOST') return onAgentUnavailable(state);

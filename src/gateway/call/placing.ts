@@ -165,7 +165,8 @@ function offerOf({ facts }: Pick<CallState, 'facts'>): typeof OWN_OFFER {
 
 function onProceeding(state: PlacedCall, { status, sdp }: EventOf<'dial-proceeding'>): PlacingStep {
   const { joins } = state.facts;
-  const proceeding = { ...state, placing: { ...state.placing, isProceeding: true } };
+  const early = sdp === '' ? {} : { hasEarlySdp: true as const };
+  const proceeding = { ...state, placing: { ...state.placing, isProceeding: true, ...early } };
   if (joins === undefined || status < 180) return { state: proceeding, effects: NOTHING };
   const ringing = { do: 'notify-call', callId: joins.callId, event: { type: 'leg-ringing', callId: joins.legId } } as const;
   const media = state.placing.earlyMedia === 'none' && state.placing.givenUp === null ? usableAnswer(state, sdp) : undefined;
@@ -234,13 +235,14 @@ function onAnswered(state: PlacedCall, sdp: string): PlacingStep {
   if (media === undefined) return { state: answered, effects: ACK_AND_BYE('BAD_ANSWER'), ended: 'BAD_ANSWER' };
   // rtpengine's answer to an early dialog may still be on its way.
   const attempt = placing.earlyMedia === 'none' ? state.attempt : state.attempt + 1;
+  const isUndecrypted = placing.earlyMedia === 'none' && placing.hasEarlySdp === true;
   return {
     state: { ...answered, name: 'Connecting', media, attempt, facts: { ...state.facts, sdp } },
     effects: [
       { do: 'stop-timer', timer: 'unanswered' },
       { do: 'start-timer', timer: 'max-duration', delayMs: maxDurationMs(state) },
       ...(hasAgent(state) ? [{ do: 'connect-agent', choice: state.agent.choice } as const] : []),
-      { do: 'answer-from-carrier', media, attempt },
+      { do: 'answer-from-carrier', media, attempt, ...(isUndecrypted ? { isAfterEarlyMedia: true } : {}) },
     ],
   };
 }
@@ -274,6 +276,8 @@ export function reasonOf(status: number, isLocal: boolean, isProceeding: boolean
     case 480:
     case 487:
       return 'NO_ANSWER';
+    case 482:
+      return 'LOOP_DETECTED';
     // RFC 8197, RFC 8688
     case 603:
     case 607:

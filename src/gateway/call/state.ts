@@ -1,3 +1,4 @@
+import type { SipHeaders } from '../../agent-protocol/sip-headers.js';
 import type { AgentAnswer, TransferStepName } from '../model/agent.js';
 import type { DialPermit } from '../model/dialling.js';
 import type { E164 } from '../model/e164.js';
@@ -124,6 +125,8 @@ export interface LegRules {
   readonly timeLimitMs: number | null;
   /** For the answerer, before the caller joins; `null`: nothing. */
   readonly briefing: Briefing | null;
+  /** Headers of its INVITE; left out: none. */
+  readonly sipHeaders?: SipHeaders;
   /** When the other one has hung up, or could not be reached: `end` ends a call that was joined; `go-on` gives the caller back to the document. */
   readonly afterwards: 'end' | 'go-on';
 }
@@ -173,6 +176,8 @@ export interface Placing {
   readonly isLegOpen: boolean;
   /** For a second leg: the caller gets one early dialog's media, the first that has any. `asked`: rtpengine is to answer with it. */
   readonly earlyMedia: 'none' | 'asked' | 'heard';
+  /** A provisional response had a description: media may have come before the answer. */
+  readonly hasEarlySdp?: true;
 }
 
 /** Plain data throughout: the snapshot for a killed gateway is its JSON. */
@@ -185,6 +190,10 @@ export interface CallState {
   readonly isStale: boolean;
   /** The STIR verdict on the caller; `null`: not verified. */
   readonly identity: VerifiedIdentity | null;
+  /** Headers of the INVITE that the number's `headers_to_agent` names one by one; left out: none. */
+  readonly namedHeaders?: SipHeaders;
+  /** Headers of our BYE; left out: none. */
+  readonly byeHeaders?: SipHeaders;
   readonly agent: { readonly choice: AgentChoice; readonly isConnected: boolean };
   /** `null`: the call came in. */
   readonly placing: Placing | null;
@@ -296,6 +305,8 @@ export type CallEvent =
       readonly identity: VerifiedIdentity | null;
       /** `null`: the number has no challenge. */
       readonly credentials: CredentialsVerdict | null;
+      /** As the number's `headers_to_agent` names them. */
+      readonly namedHeaders?: SipHeaders;
     }
   | { readonly type: 'agent-connected' }
   /** Its connection broke before the ACK, and is made again. */
@@ -325,7 +336,7 @@ export type CallEvent =
   /** CALLER_HANGUP: the other side sent BYE, also that of a call that we placed. Else the SIP server gave the call up. */
   | { readonly type: 'bye'; readonly reason: ByeReason }
   /** Our side ends the call. */
-  | { readonly type: 'hangup'; readonly reason: HangupReason }
+  | { readonly type: 'hangup'; readonly reason: HangupReason; readonly sipHeaders?: SipHeaders }
   /** A re-INVITE or UPDATE that can be read; `sdp` is '' without an offer. */
   | { readonly type: 'reoffered'; readonly requestId: number; readonly method: 'INVITE' | 'UPDATE'; readonly sdp: string }
   /** The session timer wants a re-INVITE. */
@@ -340,7 +351,13 @@ export type CallEvent =
       readonly refusal?: string;
     }
   /** The agent transfers the caller to this target. `leg`: how we dial it where the carrier takes no REFER; left out: we do not. */
-  | { readonly type: 'transfer-asked'; readonly requestId: string | null; readonly to: string; readonly leg?: LegRules }
+  | {
+      readonly type: 'transfer-asked';
+      readonly requestId: string | null;
+      readonly to: string;
+      readonly leg?: LegRules;
+      readonly sipHeaders?: SipHeaders;
+    }
   /** What follows while the agent talks with the other party. */
   | { readonly type: 'transfer-step'; readonly requestId: string | null; readonly step: TransferStepName }
   /** The briefing is over: the caller may join. */
@@ -386,7 +403,8 @@ export type CallEffect =
   | { readonly do: 'answer-relay'; readonly sdp: string; readonly attempt: number }
   /** Towards the carrier: the endpoint's offer, then the carrier's answer. */
   | { readonly do: 'offer-to-carrier'; readonly sdp: string; readonly passesSrtp: boolean; readonly attempt: number }
-  | { readonly do: 'answer-from-carrier'; readonly media: CarrierMedia; readonly attempt: number }
+  /** `isAfterEarlyMedia`: what came before it could not be decrypted, and is no error of the call. */
+  | { readonly do: 'answer-from-carrier'; readonly media: CarrierMedia; readonly attempt: number; readonly isAfterEarlyMedia?: true }
   | { readonly do: 'leave-relay' }
   | { readonly do: 'reserve-leg' }
   | {
@@ -401,6 +419,8 @@ export type CallEffect =
   | { readonly do: 'close-leg' }
   /** The caller hears that it rings, where the agent says nothing. */
   | { readonly do: 'ring-back'; readonly isOn: boolean }
+  /** The caller may be gone, though the peer keeps the call: receiver reports alone are no sign of them. */
+  | { readonly do: 'need-packets' }
   /** All three of a consultation talk with each other. */
   | { readonly do: 'three-way' }
   /** Places the second leg, which joins this call. */
@@ -423,7 +443,13 @@ export type CallEffect =
   | { readonly do: 'reject'; readonly requestId: number; readonly reason: Reason }
   | { readonly do: 'reinvite'; readonly sdp: string; readonly attempt: number }
   /** `needs`: what is asked before it leaves. */
-  | { readonly do: 'refer'; readonly target: Target; readonly referId: number; readonly needs: ReferNeeds }
+  | {
+      readonly do: 'refer';
+      readonly target: Target;
+      readonly referId: number;
+      readonly needs: ReferNeeds;
+      readonly sipHeaders?: SipHeaders;
+    }
   /** OPTIONS ping: does the carrier still have the call? `isHeld`: repeat it when the carrier does not answer. */
   | { readonly do: 'ping'; readonly isHeld: boolean }
   | { readonly do: 'notify-agent'; readonly answer: AgentAnswer }

@@ -4,6 +4,7 @@ import { mayLeave, type Grant } from '../admission/dial-guard.js';
 import { readTarget, type Target } from '../admission/target.js';
 import { E164_FORM } from '../model/e164.js';
 import { err, ok, type Result } from '../../lib/result.js';
+import { headerRefusal, headersFromAgent, unlistedHeader } from '../model/passed-headers.js';
 import { isTurbo } from './agent.js';
 import { dialSecond, mayPlace } from './second-leg.js';
 import type { CallEffect, CallEvent, CallState, LegWish, ReferNeeds, Transfer } from './state.js';
@@ -31,7 +32,7 @@ const REFUSALS = {
   TRANSFER_BAD_TARGET: `The target is neither ${E164_FORM}, nor a sip:, sips: or tel: URI.`,
 } as const;
 
-export function onTransferAsked(state: CallState, { requestId, to, leg }: EventOf<'transfer-asked'>): TransferStep {
+export function onTransferAsked(state: CallState, { requestId, to, leg, sipHeaders = {} }: EventOf<'transfer-asked'>): TransferStep {
   const refuseFor = (code: string, message: string): TransferStep => {
     return { state, effects: [{ do: 'notify-agent', answer: { type: 'refused', requestId, request: 'transfer', code, message } }] };
   };
@@ -47,7 +48,12 @@ export function onTransferAsked(state: CallState, { requestId, to, leg }: EventO
   if (target === undefined) return refuse('TRANSFER_BAD_TARGET');
   const grant = isStandIn ? ok(null) : mayReach(state, target);
   if (!grant.ok) return refuseFor('TRANSFER_NOT_ALLOWED', `Not transferred: ${grant.error}.`);
-  const wish: LegWish | null = leg === undefined || target.kind === 'uri' ? null : { ...leg, to: target.number };
+  const unlisted = state.route === null ? null : unlistedHeader(sipHeaders, headersFromAgent(state.route.number, state.placing !== null));
+  if (unlisted !== null) {
+    const { code, message } = headerRefusal(unlisted);
+    return refuseFor(code, message);
+  }
+  const wish: LegWish | null = leg === undefined || target.kind === 'uri' ? null : { ...leg, to: target.number, sipHeaders };
   const isBriefed = leg !== undefined && leg.briefing !== null;
   if (isBriefed && !mayPlace(state, wish)) return refuse('BRIEFING_NOT_POSSIBLE');
   // A REFER has no place for it.
@@ -56,7 +62,7 @@ export function onTransferAsked(state: CallState, { requestId, to, leg }: EventO
   const referId = state.referCount + 1;
   return {
     state: { ...state, referCount: referId, transfer: { referId, requestId, isAccepted: false, leg: wish } },
-    effects: [{ do: 'refer', target, referId, needs: referNeeds(state, grant.value) }],
+    effects: [{ do: 'refer', target, referId, needs: referNeeds(state, grant.value), sipHeaders }],
   };
 }
 
@@ -105,15 +111,20 @@ export function onNotified(state: CallState, { requestId, status, isLast }: Even
   }
   if (isLast || (status !== null && status >= 300)) {
     const failed = transferFailed(state, transfer, status);
-    return { ...failed, effects: [accept, ...failed.effects] };
+    return { ...failed, effects: [accept, ...CALLER_IN_DOUBT, ...failed.effects] };
   }
   if (!transfer.isAccepted) return { state, effects: [accept] };
   return { state, effects: [accept, { do: 'start-timer', timer: 'transfer', delayMs: SILENCE_MS }] };
 }
 
 export function onTransferTimer(state: CallState): TransferStep {
-  return state.transfer === null ? { state, effects: NOTHING } : transferFailed(state, state.transfer, null);
+  if (state.transfer === null) return { state, effects: NOTHING };
+  const failed = transferFailed(state, state.transfer, null);
+  return { ...failed, effects: [...CALLER_IN_DOUBT, ...failed.effects] };
 }
+
+/** A carrier that took the REFER may have let the caller go, and keeps the call all the same, as Asterisk does. */
+const CALLER_IN_DOUBT: readonly CallEffect[] = [{ do: 'need-packets' }];
 
 /** The call goes on as it was. */
 function transferFailed(state: CallState, transfer: Transfer, status: number | null): TransferStep {

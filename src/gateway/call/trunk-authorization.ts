@@ -1,6 +1,6 @@
 import { chooseChallenges, digestAnswer, type DigestCredentials } from '../../lib/digest-access.js';
 import { newToken } from '../../lib/ids.js';
-import type { OutboundTrunk } from '../model/records.js';
+import type { OutboundTrunk, Route } from '../model/records.js';
 import type { SrfHeaders } from '../ports/signalling.js';
 
 export interface TrunkCredentials extends DigestCredentials {
@@ -11,6 +11,17 @@ export interface TrunkCredentials extends DigestCredentials {
 /** `null`: the trunk has none, and a challenge is a refusal. */
 export function trunkCredentials({ username, password, realm }: Partial<OutboundTrunk>): TrunkCredentials | null {
   return username === undefined || password === undefined ? null : { username, password, realm: realm ?? null };
+}
+
+/**
+ * The trunk's account for requests of ours in a call that came in; `null`: challenges are not answered. An attacker can test passwords
+ * offline against an answer, so a peer gets one only if the number, or its organization, identifies it by address or credentials.
+ */
+export function callerCredentials({ number, org }: Pick<Route, 'number' | 'org'>): TrunkCredentials | null {
+  const { inbound, outbound } = number;
+  const sources = [...org.allowed_sources, ...(inbound?.options.allowed_sources ?? [])];
+  const isKnown = sources.length > 0 || inbound?.options.challenge !== undefined;
+  return isKnown ? trunkCredentials(outbound ?? {}) : null;
 }
 
 /** Requests with credentials that follow a challenge: a second one when only the nonce was too old, or another realm asks. */

@@ -446,7 +446,7 @@ function typeHint(contentType: string | null): string {
 function dialOutcome(answer: AgentAnswer, leg: LegNote | null): VerbOutcome {
   const { status = null, reason } = answer.type === 'transfer-progress' ? answer : {};
   const answeredAt = leg?.answeredAtMs ?? null;
-  const how = { answered_at: answeredAt === null ? null : '', reason: reason ?? 'TRUNK_REFUSED', sip_status: status ?? 0 };
+  const how = { answered_at: answeredAt === null ? null : '', reason: reason ?? 'TRUNK_REFUSED', sip_status: status };
   const seconds = answeredAt === null ? 0 : Math.max(0, Math.round(((leg?.endedAtMs ?? answeredAt) - answeredAt) / 1_000));
   return { type: 'dial-ended', status: callStatusOf(how), leg: leg === null ? null : { callSid: callSidOf(leg.callId), seconds } };
 }

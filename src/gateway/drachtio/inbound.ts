@@ -38,7 +38,7 @@ import {
 import { ALLOWED_METHODS } from '../../lib/sip-methods.js';
 import type { PlaceRequest } from '../ports/place-call.js';
 import type { RelayPort } from '../ports/ports.js';
-import { placeContext, trunkRefusal, type TrunkHosts } from './outbound.js';
+import { placeContext, trunkRefusal, trunkUri, type TrunkHosts } from './outbound.js';
 import {
   isTrusted,
   notReady,
@@ -99,6 +99,8 @@ interface OrphanedCall {
 export class Inbound implements LiveCalls {
   readonly #services: CallServices;
   readonly #runners = new PassingMap<string, CallRunner>();
+  /** Call-IDs of the calls that we place. */
+  readonly #placedIds = new Set<string>();
   readonly #rate: SourceRates | null;
   #left: readonly OrphanedCall[] = [];
   /** Calls whose agents were connected while another process had them. */
@@ -306,7 +308,15 @@ export class Inbound implements LiveCalls {
 
   /** Why no call goes to the trunk; `null`: it may. */
   trunkRefusal(trunk: OutboundTrunk): string | null {
+    const { host, port, hostPort } = trunkUri(trunk.sip_endpoint, '');
+    if (this.#isOwnAddress(host, port)) return `the trunk ${hostPort} is this gateway itself: the call would come back`;
     return trunkRefusal(trunk, this.options.trunkHosts, this.#isOwnServer);
+  }
+
+  #isOwnAddress(host: string, port: number): boolean {
+    const hosts = this.#own.filter((one) => one.transport === 'tls' && one.port === port).map((one) => one.host.toLowerCase());
+    const { sipHost } = this.options;
+    return hosts.length > 0 && (hosts.includes(host.toLowerCase()) || host.toLowerCase() === sipHost?.toLowerCase());
   }
 
   /** Begins a call that we place. The reason why this gateway places none now; `null`: the call has begun. */
@@ -341,6 +351,7 @@ export class Inbound implements LiveCalls {
     );
     const runner = CallRunner.placed(this.#services, context, (ended) => this.#onEnded(ended));
     this.#runners.set(runner.callId, runner);
+    this.#placedIds.add(runner.origin.sipCallId);
     runner.dispatch({ type: 'placed' });
     return null;
   }
@@ -486,9 +497,18 @@ export class Inbound implements LiveCalls {
   /** The checks that need no part of the INVITE, before anything is allocated. */
   #refusalOf(request: SrfRequest): Refusal | null {
     if (this.#isDraining) return { reason: 'DRAINING', detail: null };
+    if (this.#cameBack(request))
+      return { reason: 'LOOP_DETECTED', detail: 'the gateway placed this call itself, to a trunk that leads here' };
     const source = { address: request.source_address, identities: this.#identities(request) };
     if (!this.isSourceTrusted(source)) return { reason: 'SOURCE_NOT_ALLOWED', detail: null };
     return this.notReady ?? this.#overRate();
+  }
+
+  /** An INVITE of ours, from us: a proxy that brought it back by a way of its own would have added a Via. */
+  #cameBack(request: SrfRequest): boolean {
+    if (!this.#placedIds.has(request.get('Call-ID') ?? '')) return false;
+    const vias = headerValues(request.msg.raw ?? '', 'via').flatMap((value) => value.split(','));
+    return vias.length === 1;
   }
 
   /** Counts a new call. */
@@ -549,6 +569,7 @@ export class Inbound implements LiveCalls {
 
   #onEnded(runner: CallRunner): void {
     this.#runners.delete(runner.callId);
+    if (runner.origin.direction === 'outbound') this.#placedIds.delete(runner.origin.sipCallId);
     if (this.#runners.size === 0) this.#onIdle?.();
   }
 

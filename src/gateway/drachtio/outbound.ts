@@ -55,6 +55,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
     voice,
     idempotencyKey,
     confirm,
+    sipHeaders = {},
   } = request;
   const { uri, host, port, hostPort } = trunkUri(trunk.sip_endpoint, to);
   const sipCallId = request.sipCallId ?? newUuid();
@@ -98,6 +99,7 @@ export function placeContext(request: PlaceRequest, own: OwnEnd, joins: JoinedCa
       noReinvite: trunk.no_reinvite === true,
       dialogId: tag === null ? null : `${sipCallId};from-tag=${tag}`,
       headers: {
+        ...sipHeaders,
         // A trunk knows its customers by numbers in its own domain.
         From: `<sip:${from}@${host}>${tag === null ? '' : `;tag=${tag}`}`,
         To: `<sip:${to}@${host}>`,

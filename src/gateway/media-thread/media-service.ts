@@ -350,6 +350,10 @@ class ThreadedMediaService implements MediaService {
     this.#legs.get(callId)?.slot.worker.send({ type: 'ring-back', callId, isOn });
   }
 
+  needPackets(callId: string): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'need-packets', callId });
+  }
+
   setThreeWay(callId: string, isOn: boolean): void {
     this.#legs.get(callId)?.slot.worker.send({ type: 'three-way', callId, isOn });
   }

@@ -102,6 +102,9 @@ class MediaThread {
       case 'ring-back':
         endpoint.with(command.callId, (leg) => leg.setRingBack(command.isOn));
         break;
+      case 'need-packets':
+        endpoint.with(command.callId, (leg) => leg.needPackets());
+        break;
       case 'three-way':
         endpoint.with(command.callId, (leg) => leg.setThreeWay(command.isOn));
         break;

@@ -44,6 +44,7 @@ export type CallCommand =
   | { readonly type: 'direct'; readonly callId: string; readonly direction: MediaDirection }
   | { readonly type: 'ring-back'; readonly callId: string; readonly isOn: boolean }
   | { readonly type: 'three-way'; readonly callId: string; readonly isOn: boolean }
+  | { readonly type: 'need-packets'; readonly callId: string }
   | { readonly type: 'digit'; readonly callId: string; readonly event: number; readonly durationMs: number }
   | { readonly type: 'dtmf'; readonly callId: string; readonly event: number; readonly durationMs: number }
   | { readonly type: 'change'; readonly requestId: number; readonly callId: string; readonly change: LegChange }

@@ -211,7 +211,7 @@ export class RtpEndpoint {
       case 'early-media':
         return new EarlyMediaParty(callerOf(description.callId));
       default:
-        return newAgent(description, host, log.child({ call_id: callId }));
+        return newAgent(description, host, log.child({ call_id: callId, ...description.owner }));
     }
   }
 

@@ -74,6 +74,7 @@ export class MediaLeg implements ConferenceHost {
   #lastReportMs = -Infinity;
   #isTimedOut = false;
   readonly #claimed = new ClaimedPackets();
+  #needsPackets = false;
   /** Until the next packet arrives. */
   #isKnownDead = false;
   #isClosed = false;
@@ -193,6 +194,11 @@ export class MediaLeg implements ConferenceHost {
   }
 
   /** All three of the conference talk with each other, or the agent with the second party alone; nothing without one. */
+  /** Receiver reports alone are no sign of the caller any more. */
+  needPackets(): void {
+    this.#needsPackets = true;
+  }
+
   setThreeWay(isOn: boolean): void {
     if (this.#conference !== null) this.#conference.isThreeWay = isOn;
   }
@@ -244,6 +250,7 @@ export class MediaLeg implements ConferenceHost {
   /** A report is a sign of life, unless it claims packets of which none arrive: then what lies between is dead, and the call may be moved. */
   #watchReport(nowMs: number): void {
     const report = this.#rtcp.takeSenderReport();
+    if (report === null && this.#needsPackets) return;
     const { packetsReceived: received, lastPacketMs } = this.#receiver;
     // A process that stood still may find the packets after the report.
     const hasStoodStill = nowMs - this.#lookedMs > STOOD_STILL_MS;

@@ -18,6 +18,8 @@ const BY_REASON: Readonly<Partial<Record<Reason, string>>> = {
   NUMBER_NOT_ATTACHED: 'Attach the number for inbound calls, or have the carrier send it elsewhere.',
   INVALID_NUMBER: 'Have the carrier send the called number in E.164 form (+ and digits) in the Request-URI or To.',
   NUMBER_TOO_SHORT: 'Have the carrier send the whole number, country code included.',
+  LOOP_DETECTED:
+    'In a placed call: the trunk leads back here, or round in a circle; set sip_endpoint of the number to the carrier. In a call that came in: have the carrier send each INVITE by one route.',
   NUMBER_CALL_LIMIT: 'Raise max_concurrent_calls of the number, or have the carrier send fewer concurrent calls.',
   NUMBER_RATE_LIMIT: 'Raise max_calls_per_second of the number, or have the carrier send them more slowly.',
   ORG_CALL_LIMIT: "Ask the operator to raise the organization's limit of concurrent calls.",

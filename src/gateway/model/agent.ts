@@ -1,4 +1,5 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
+import type { SipHeaders } from '../../agent-protocol/sip-headers.js';
 import type { StreamFormat } from '../../agent-protocol/stream-format.js';
 import type { ConversationRules } from './conversation.js';
 import type { PronunciationEntry } from './agent-record.js';
@@ -42,6 +43,8 @@ export interface StreamSettings {
   readonly unheardSinceMs?: number;
   /** Whether it may press keys (IVR navigation): not with the model `turbo`. */
   readonly mayPress: boolean;
+  /** Headers that it may set in the BYE, see `unlistedHeader`; left out: none. */
+  readonly headersFromAgent?: readonly string[];
   /** Sent on the upgrade (W3C Trace Context); left out: traces are off. */
   readonly traceparent?: string;
 }
@@ -106,8 +109,17 @@ export interface PlayerSettings {
   readonly speech: SpeechServices | null;
 }
 
+/** Whose agent it is, for the log. */
+export interface AgentOwner {
+  readonly org_id: string;
+  /** Left out: the operator's default agent, or one of a document. */
+  readonly agent_id?: string;
+}
+
 /** Who talks to the caller. */
-export type AgentDescription =
+export type AgentDescription = { readonly owner?: AgentOwner } & AgentKind;
+
+type AgentKind =
   | ({ readonly kind: 'test-line' } & TestLineSettings)
   | ({ readonly kind: 'stream' } & StreamSettings)
   | ({ readonly kind: 'provider' } & ProviderSettings)
@@ -148,6 +160,8 @@ export type AgentRequest =
       readonly to: string;
       readonly briefing?: string;
       readonly isConsultation?: true;
+      /** Headers of the REFER, or of our INVITE; left out: none. */
+      readonly sipHeaders?: SipHeaders;
     }
   /** The agent talks with the other party: what follows. */
   | { readonly type: 'transfer-step'; readonly requestId: string | null; readonly step: TransferStepName };

@@ -26,7 +26,7 @@ export const callerSchema = z
       .describe('History-Info, in order'),
     privacy: z.array(z.string()).readonly().describe('Values of Privacy'),
     user_to_user: text.describe('User-to-User, as received'),
-    headers: z.record(z.string(), z.string()).describe('X- headers by their name in lower case'),
+    headers: z.record(z.string(), z.string()).describe('X- headers, and those that headers_to_agent names, by their name in lower case'),
   })
   .describe('The caller, from the headers of the INVITE');
 
@@ -132,7 +132,10 @@ export const callRecordSchema = z.object({
   reason_detail: text.describe(
     'What the code does not say by itself, such as the figure and its limit at OVERLOADED, or at MEDIA_TIMEOUT that packets arrive and do not decrypt; null: nothing',
   ),
-  sip_status: z.number().describe("Status of the refusal, or 200; of a placed call, the trunk's"),
+  sip_status: z
+    .number()
+    .nullable()
+    .describe("Status of the final response to the INVITE, the trunk's in a placed call; null: none was sent, or came"),
   codec: text.describe('`PCMU` or `PCMA`; null: none was chosen'),
   crypto_suite: text.describe("SRTP suite of the carrier's leg; null: plain RTP, or not answered (yet)"),
   started_at: time(''),
@@ -233,7 +236,7 @@ interface Summed {
   readonly to: string;
   readonly reason: string;
   readonly detail: string | null;
-  readonly status: number;
+  readonly status: number | null;
   readonly calls: number;
   /** ISO 8601. */
   readonly at: string;

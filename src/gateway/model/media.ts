@@ -1,5 +1,6 @@
 import type { AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
+import type { SipHeaders } from '../../agent-protocol/sip-headers.js';
 import type { AgentRequest } from './agent.js';
 import type { QualitySample } from '../../rtp/quality.js';
 
@@ -96,8 +97,8 @@ export type LegEvent =
   | { readonly type: 'digit'; readonly event: number; readonly durationMs: number }
   /** Who or what answered the call that we placed. */
   | { readonly type: 'answered-by'; readonly event: AnswererEvent }
-  /** The agent ends the call. */
-  | { readonly type: 'agent-hangup' }
+  /** The agent ends the call. `sipHeaders`: of the BYE. */
+  | { readonly type: 'agent-hangup'; readonly sipHeaders?: SipHeaders }
   /** The agent played everything, and gathered these digits. */
   | { readonly type: 'agent-finished'; readonly digits: string; readonly finishedOnKey: string }
   /** The application that the call exchanged text with has ended that, or is gone: why, for a person. */

@@ -39,6 +39,8 @@ export interface ProviderSettings {
   readonly tools: readonly SpokenTool[];
   /** Whether it may transfer the caller and press keys: not with the model `turbo`. */
   readonly mayTransfer: boolean;
+  /** Headers that it may set in the BYE, see `unlistedHeader`. Left out of calls of an earlier version: none. */
+  readonly headersFromAgent?: readonly string[];
   readonly audio: AgentProvider['audio'];
   /** The leg's codec; for a call without an offer, µ-law. */
   readonly codec: AudioCodec;

@@ -21,6 +21,9 @@ const optionsSchema = z.object({
   refer: z.boolean().optional(),
   /** `true`: the carrier refuses re-INVITEs, UPDATEs and session timers: we send none, nor agree to one. */
   no_reinvite: z.boolean().optional(),
+  /** Names, or `X-*`: headers of the INVITE that the agent gets, and that it may set in the REFER and the BYE; left out: the defaults. */
+  headers_to_agent: z.array(z.string()).readonly().optional(),
+  headers_from_agent: z.array(z.string()).readonly().optional(),
   /** INVITEs without these credentials are challenged (digest, RFC 8760); left out: none are. */
   challenge: z.object({ username: z.string() }).optional(),
   /** A server that answers each call with TwiML, in place of the agent. */
@@ -55,6 +58,7 @@ const trunkSchema = z.object({
   registrar: z.string().optional().describe('Where the gateway registers `username`'),
   options_interval_s: z.int().optional().describe('Seconds between two OPTIONS to the trunk; left out or 0: none'),
   no_reinvite: z.boolean().optional().describe('true: we send no re-INVITE, UPDATE or session timer'),
+  headers_from_agent: z.array(z.string()).readonly().optional().describe('Names, or X-*: headers that agents and requests may set'),
 });
 
 type ShownTrunk = Readonly<z.output<typeof trunkSchema>>;

@@ -24,7 +24,17 @@ export interface GatewayEvents {
   /** RTCP of a leg, as sent or received. */
   readonly 'rtcp.seen': RtcpSeen;
   readonly 'tool.run': { readonly outcome: 'ok' | 'TOOL_BAD_INPUT' | 'TOOL_FAILED' | 'TOOL_TIMEOUT'; readonly tookMs: number };
-  readonly 'webhook.attempt': { readonly outcome: 'delivered' | 'failed' | 'refused' | 'aborted'; readonly tookMs: number };
+  readonly 'webhook.attempt': {
+    readonly callId: string;
+    /** From 1. */
+    readonly attempt: number;
+    readonly outcome: 'delivered' | 'failed' | 'refused' | 'aborted';
+    /** HTTP; `null`: there was no answer. */
+    readonly status: number | null;
+    /** Epoch milliseconds. */
+    readonly startedMs: number;
+    readonly tookMs: number;
+  };
   readonly 'webhook.dead_letter': { readonly deliveryId: string };
   readonly 'api.request': ServedRequest;
   /** One command, script or pipeline. */

@@ -1,3 +1,4 @@
+import type { SipHeaders } from '../model/passed-headers.js';
 import type { AgentRecord } from '../model/agent-record.js';
 import type { E164 } from '../model/e164.js';
 import type { NumberRecord, OrgRecord, OutboundTrunk } from '../model/records.js';
@@ -27,6 +28,8 @@ export interface PlaceRequest {
   readonly confirm?: () => Promise<boolean>;
   /** Left out: its agent talks. */
   readonly voice?: VoiceApplication;
+  /** Headers of the INVITE; left out: none. */
+  readonly sipHeaders?: SipHeaders;
 }
 
 /** Places calls through this gateway. */

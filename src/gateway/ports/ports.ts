@@ -256,6 +256,8 @@ export interface MediaRelay {
   offerToCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer>;
   /** The carrier's answer to it; the answer is the agent-facing SDP. */
   answerFromCarrier(call: RelayCall, sdp: string): Promise<RelayAnswer>;
+  /** What it has received of a call so far; `null`: it has no such call. Rejects when it does not answer. */
+  figures(relayId: string): Promise<RelayFigures | null>;
   /** Frees the session, after the call's command under way. Asked until it is confirmed or the retries are used up. */
   delete(relayId: string): Promise<RelayFigures | null>;
   /** The node that a call is on; `null`: on none. */
@@ -335,6 +337,8 @@ export interface MediaEndpoint {
   setRingBack(callId: string, isOn: boolean): void;
   /** Caller, agent and second party all talk with each other, or the agent with the party alone; nothing without a conference. */
   setThreeWay(callId: string, isOn: boolean): void;
+  /** From now on receiver reports alone are no sign that the caller is there. */
+  needPackets(callId: string): void;
   /** A key press that the caller told by SIP INFO; one that also comes as a telephone-event is reported once. */
   takeDigit(callId: string, event: number, durationMs: number): void;
   /** Rejects with `MediaUnavailableError` when there is no such leg, or another one has that far side. */

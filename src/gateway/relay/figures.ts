@@ -15,7 +15,10 @@ export function figuresOf(reply: NgReply): RelayFigures | null {
 
 /** A tag's streams count what rtpengine received from that side. */
 function streamFigures(reply: NgReply, side: RelaySide): StreamFigures {
-  const medias = list(record(record(reply['tags'])[side])['medias']);
+  const tags = record(reply['tags']);
+  // The side that has described nothing yet has no tag.
+  const ofSide = tags[side] ?? Object.values(tags).find((one) => record(one)['tag'] === '');
+  const medias = list(record(ofSide)['medias']);
   const streams = medias.flatMap((media) => list(record(media)['streams'])).map(record);
   const rtp = streams.filter((stream) => list(stream['flags']).includes('RTP'));
   const sum = (name: string): number => rtp.reduce((total, stream) => total + (number(record(stream['stats'])[name]) ?? 0), 0);

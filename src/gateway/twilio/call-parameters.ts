@@ -25,7 +25,8 @@ export function callParameters(
 ): Readonly<Record<string, string>> {
   const [forwarder] = caller.diversions;
   const verstat = identity?.verdict === 'valid' ? STIR[identity.attestation ?? ''] : undefined;
-  const custom = Object.entries(caller.headers).map(([name, value]) => [`SipHeader_${name}`, value] as const);
+  const userToUser = caller.user_to_user === null ? {} : { 'User-to-User': caller.user_to_user };
+  const custom = Object.entries({ ...userToUser, ...caller.headers }).map(([name, value]) => [`SipHeader_${name}`, value] as const);
   return {
     CallSid: callSidOf(callId),
     AccountSid: accountSidOf(orgId),

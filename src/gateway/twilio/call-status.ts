@@ -20,5 +20,7 @@ export function callStatusOf({
   if (answeredAt !== null) return 'completed';
   if (CANCELS.has(reason)) return 'canceled';
   if (status === 486 || status === 600) return 'busy';
+  // The number may have rung.
+  if (reason === 'DIAL_AMBIGUOUS' && status === null) return 'no-answer';
   return reason === 'NO_ANSWER' || status === 408 || status === 480 ? 'no-answer' : 'failed';
 }

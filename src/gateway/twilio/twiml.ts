@@ -1,3 +1,4 @@
+import { sipHeaders, type SipHeaders } from '../model/passed-headers.js';
 import { err, ok, type Result } from '../../lib/result.js';
 import type { StreamTrack } from '../model/agent.js';
 import { E164_FORM, parseE164, type E164 } from '../model/e164.js';
@@ -56,6 +57,8 @@ export interface DialRules {
   readonly timeLimitMs: number | null;
   /** `null`: the number of the call. */
   readonly callerId: E164 | null;
+  /** Behind the URI of `<Sip>`. */
+  readonly sipHeaders?: SipHeaders;
 }
 
 export type Verb =
@@ -324,9 +327,18 @@ function dialOf(element: Element, read: ElementReader): Verb | null {
     timeLimitMs: limitS === 0 ? null : 1_000 * limitS,
     callerId: from,
   };
-  const to = element.text.trim();
+  const [to, headers] = sipUriOf(element.text.trim(), noun?.name === 'Sip', read);
   if (to === '') read.warn('<Dial> has no number: it is skipped.');
-  return to === '' ? null : { verb: 'dial', to, rules, action: read.action() };
+  return to === '' ? null : { verb: 'dial', to, rules: { ...rules, sipHeaders: headers }, action: read.action() };
+}
+
+/** The URI of `<Sip>`, and the headers behind it (https://www.twilio.com/docs/voice/twiml/sip#custom-headers). */
+function sipUriOf(text: string, isSip: boolean, read: ElementReader): readonly [uri: string, headers: SipHeaders] {
+  const at = text.indexOf('?');
+  if (!isSip || at < 0) return [text, {}];
+  const given = sipHeaders.safeParse(Object.fromEntries(new URLSearchParams(text.slice(at + 1).replaceAll('+', '%2B'))));
+  if (!given.success) read.warn('The headers of <Sip> are not at most 10 of 1,024 printable bytes each: they are not sent.');
+  return [text.slice(0, at), given.success ? given.data : {}];
 }
 
 function required(text: string, problem: string): string {

@@ -3,9 +3,9 @@ import { GuardedClient, type Reach } from '../net/guarded-client.js';
 
 /** What became of one attempt. */
 export type Attempt =
-  | { readonly kind: 'delivered' }
+  | { readonly kind: 'delivered'; readonly status: number }
   /** `error`: a sentence without addresses, for logs and for the owner. */
-  | { readonly kind: 'failed'; readonly error: string; readonly retryAfterMs: number | null }
+  | { readonly kind: 'failed'; readonly error: string; readonly retryAfterMs: number | null; readonly status?: number }
   /** It will never be taken. */
   | { readonly kind: 'refused'; readonly error: string }
   /** Nobody knows: it was broken off by us. */
@@ -46,8 +46,8 @@ export class Poster {
       return kind === 'private' ? { kind: 'refused', error: `it ${text}` } : failed(`it ${text}`);
     }
     const { status, headers: answered } = sent.value;
-    if (status >= 200 && status < 300) return { kind: 'delivered' };
-    return failed(`it answered ${String(status)}`, retryAfterOf(answered['retry-after']));
+    if (status >= 200 && status < 300) return { kind: 'delivered', status };
+    return { ...failed(`it answered ${String(status)}`, retryAfterOf(answered['retry-after'])), status };
   }
 
   close(): Promise<void> {
@@ -55,7 +55,7 @@ export class Poster {
   }
 }
 
-function failed(error: string, retryAfterMs: number | null = null): Attempt {
+function failed(error: string, retryAfterMs: number | null = null): Extract<Attempt, { kind: 'failed' }> {
   return { kind: 'failed', error, retryAfterMs };
 }
 

@@ -183,9 +183,16 @@ export class WebhookSender {
     // The analysis alone was due.
     if (delivery.url === null) return outbox.settle(delivery);
     const headers = signedHeaders(org.webhook_secret, delivery.delivery_id, delivery.body, clock.wallMs());
-    const startedMs = clock.nowMs();
+    const [startedMs, startedWallMs] = [clock.nowMs(), clock.wallMs()];
     const attempt = await post(delivery.url, delivery.body, headers, this.#aborted.signal);
-    publish('webhook.attempt', { outcome: attempt.kind, tookMs: clock.nowMs() - startedMs });
+    publish('webhook.attempt', {
+      callId: delivery.delivery_id,
+      attempt: delivery.attempts + 1,
+      outcome: attempt.kind,
+      status: 'status' in attempt ? (attempt.status ?? null) : null,
+      startedMs: startedWallMs,
+      tookMs: clock.nowMs() - startedMs,
+    });
     switch (attempt.kind) {
       case 'delivered':
         await outbox.settle(delivery);

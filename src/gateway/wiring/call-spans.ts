@@ -66,7 +66,7 @@ function attributesOf(record: CallRecord, fault: string): CallSpan['attributes']
     'trunkline.call.id': callId,
     'trunkline.call.reason': reason,
     'trunkline.call.fault': fault,
-    'sip.response.status_code': status,
+    ...(status === null ? {} : { 'sip.response.status_code': status }),
     'network.protocol.name': 'sip',
     'network.transport': source.transport === 'udp' ? 'udp' : 'tcp',
     ...(isTls && source.tls_version !== null ? { 'tls.protocol.version': source.tls_version } : {}),

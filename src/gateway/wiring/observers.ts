@@ -10,6 +10,7 @@ import type { InboundServices } from '../drachtio/inbound.js';
 import { subscribe } from '../ports/events.js';
 import { CallArchive } from '../store/files/call-archive.js';
 import { callSpans } from './call-spans.js';
+import { webhookSpan } from './webhook-span.js';
 import { countEvents } from './gateway-metrics.js';
 import { callsDirectory } from './stores.js';
 
@@ -45,6 +46,7 @@ export async function openObservers(config: Config, instance: string, clock: Clo
     url === null || exporter === null ? null : exporter.openTraceExporter({ url, ratio, instance, clock, counts: metrics, log });
   if (traces !== null)
     ends.push(
+      subscribe('webhook.attempt', (attempt) => traces.take(attempt.callId, () => [webhookSpan(attempt)])),
       subscribe('call.ended', ({ record, timeline }) => {
         if (timeline !== undefined) traces.take(record.call_id, () => callSpans(record, timeline));
       }),

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, isIP, type AddressInfo, type Server, type Socket } from 'node:net';
-import { connect, createSecureContext, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { connect, createSecureContext, rootCertificates, type ConnectionOptions, type TLSSocket } from 'node:tls';
 
 export interface TunnelOptions {
   readonly target: { readonly host: string; readonly port: number };
@@ -28,7 +28,7 @@ export class Tunnel {
 
   /** Resolves when it takes connections. Rejects when the CA cannot be read. */
   static async open({ target, caFile }: TunnelOptions): Promise<Tunnel> {
-    const secureContext = createSecureContext({ ca: await readFile(caFile), minVersion: 'TLSv1.2' });
+    const secureContext = createSecureContext({ ca: [...rootCertificates, await readFile(caFile, 'utf8')], minVersion: 'TLSv1.2' });
     const name = isIP(target.host) === 0 ? { servername: target.host } : {};
     const server = createServer({ noDelay: true });
     server.listen(0, '127.0.0.1');

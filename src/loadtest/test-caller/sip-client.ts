@@ -1,4 +1,4 @@
-import { connect, type TLSSocket } from 'node:tls';
+import { connect, rootCertificates, type TLSSocket } from 'node:tls';
 import { isIP } from 'node:net';
 import type { Clock } from '../../lib/clock.js';
 import { formatHostPort } from '../../lib/address.js';
@@ -75,7 +75,7 @@ export class CarrierClient {
         host,
         port,
         minVersion: 'TLSv1.2',
-        ...(ca === null ? {} : { ca }),
+        ...(ca === null ? {} : { ca: [...rootCertificates, ca] }),
         ...(isIP(host) === 0 ? { servername: host } : {}),
       });
       socket.once('error', reject);

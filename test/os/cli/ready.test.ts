@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startedWith } from '../../../src/cli/ready.js';
+import { caOfSipServer, startedWith } from '../../../src/cli/ready.js';
 
 let directory: string;
 beforeEach(async () => {
@@ -29,5 +29,14 @@ describe('the flags that a running product was started with', () => {
     expect(startedWith({ data_dir: directory })).toBeNull();
     await write({ pid: process.pid });
     expect(startedWith({ data_dir: directory })).toBeNull();
+  });
+});
+
+describe('the CA of the SIP server’s certificate', () => {
+  it('is the one that was made, else the one of ca_file, as with an external server, and none with a public one', () => {
+    expect(caOfSipServer('/data/tls/ca.pem', { ca_file: '/etc/private.pem' })).toBe('/data/tls/ca.pem');
+    expect(caOfSipServer(null, { ca_file: '/etc/private.pem' })).toBe('/etc/private.pem');
+    expect(caOfSipServer(null, { ca_file: 'private.pem' })).toBe(join(process.cwd(), 'private.pem'));
+    expect(caOfSipServer(null, { ca_file: null })).toBeNull();
   });
 });

@@ -28,7 +28,7 @@ const sent: string[] = [];
 function newSender(): WebhookSender {
   const post = (_url: string, body: string): Promise<Attempt> => {
     sent.push(body);
-    return Promise.resolve({ kind: 'delivered' });
+    return Promise.resolve({ kind: 'delivered', status: 200 });
   };
   return new WebhookSender({
     outbox: stores.outbox,

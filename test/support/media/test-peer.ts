@@ -227,6 +227,13 @@ export class TestPeer {
     this.#rtpTimestamp = (this.#rtpTimestamp + payload.length) >>> 0;
   }
 
+  /** A receiver report without blocks: its sender has heard nobody and sent nothing. */
+  sendReceiverReport(): void {
+    const packet = new RtcpRrPacket({ ssrc: this.ssrc, reports: [] }).serialize();
+    const { address, rtcpPort } = this.#connected;
+    this.rtcpSocket.send(this.#srtcp === undefined ? packet : this.#withMki(this.#srtcp.encrypt(packet)), rtcpPort, address);
+  }
+
   /** A sender report, with a report block about the far side that answers its last report, as if the network took so long. */
   sendReport(networkMs = 0): void {
     const wallMs = Date.now();

@@ -115,6 +115,8 @@ describe('trunkline number', () => {
       media_encryption: ['--media-encryption', 'required', 'required'],
       refer: ['--refer', 'yes', true],
       no_reinvite: ['--reinvite', 'yes', false],
+      headers_to_agent: ['--header-to-agent', 'Call-Info', ['Call-Info']],
+      headers_from_agent: ['--header-from-agent', 'none', []],
       challenge: ['--challenge-username', 'other', { username: 'other', password: 's3 cret' }],
       voice_url: ['--voice-url', 'https://other.example/', 'https://other.example/'],
       voice_fallback_url: ['--voice-fallback-url', 'none', undefined],
@@ -160,6 +162,10 @@ describe('trunkline number', () => {
         registrar: [['--registrar', 'other.example'], 'other.example'],
         options_interval_s: [['--options-interval', '30'], 30],
         no_reinvite: [['--outbound-reinvite', 'yes'], false],
+        headers_from_agent: [
+          ['--outbound-header-from-agent', 'X-*', '--outbound-header-from-agent', 'Subject'],
+          ['X-*', 'Subject'],
+        ],
       };
       const [flags, value] = settings[name] ?? [[], ''];
       expect([await run('number', 'update', NUMBER, ...flags), errors]).toEqual([0, '']);

@@ -63,6 +63,8 @@ describe('an update of a number in the console', () => {
   const EDITED = {
     refer: true,
     no_reinvite: false,
+    headers_to_agent: ['Call-Info'],
+    headers_from_agent: ['X-*'],
     challenge: { username: 'other', password: 'n3w' },
     voice_url: 'https://other.example/voice',
     voice_fallback_url: 'https://other.example/fallback',
@@ -97,6 +99,7 @@ describe('an update of a number in the console', () => {
     ['registrar', 'other.example:5061'],
     ['options_interval_s', 30],
     ['no_reinvite', false],
+    ['headers_from_agent', ['X-*']],
     ['password', 'n3w'],
     ['ca', undefined],
     ['client_certificate', undefined],

@@ -23,7 +23,10 @@ let token: string;
 
 beforeAll(async () => {
   bot = await TestBot.start();
-  site = await OutboundSite.startOn((all) => World.start(all), false, { TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true' });
+  site = await OutboundSite.startOn((all) => World.start(all), false, {
+    TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true',
+    TRUNKLINE_CALLS_TRANSFER_HOSTS: '[127.0.0.1]',
+  });
   agents = new AgentSite(site.gateway, bot);
   token = await twilioTokenOf(site.gateway, site.gateway.ready.org_id);
   webhook = await VoiceWebhook.start(token);
@@ -118,6 +121,26 @@ describe('<Dial> that the gateway carries out with a call of its own', () => {
     expect(await parameters()).toMatchObject({ DialCallStatus: 'completed' });
     expect(await call.ended()).toContain('AGENT_HANGUP');
     await end.close();
+  });
+
+  it.each([
+    ['?X-Ticket=a%20b&User-to-User=00c8%3Bencoding=hex&x-plus=1+2', ['a b', '00c8;encoding=hex', '1+2']],
+    ['', [undefined, undefined, undefined]],
+  ])('sends the headers behind the URI of <Sip>, %j, as Twilio does', async (headers, sent) => {
+    page('/voice', (response) => response.dial({ action: '/dialled' }).sip(`sip:${TO}@127.0.0.1${headers}`));
+    const options = { voice_url: `${webhook.url}/voice`, refer: true };
+    await site.gateway.api('POST', '/sip/update', { phone_number: NUMBER, updates: { type: 'inbound', options } });
+    const call = await agents.invite({ number: NUMBER });
+    await call.answered();
+    call.ack();
+    const refer = await call.signalling.incoming('REFER');
+    expect(['X-Ticket', 'User-to-User', 'X-Plus'].map((name) => refer.header(name))).toEqual(sent);
+    respond(call.peer, refer, '603 Decline');
+    expect(await call.ended()).toContain('AGENT_HANGUP');
+    await site.gateway.api('POST', '/sip/update', {
+      phone_number: NUMBER,
+      updates: { type: 'inbound', options: { ...options, refer: false } },
+    });
   });
 
   it('calls from the callerId only when the operator has verified it', async () => {

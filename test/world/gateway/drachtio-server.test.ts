@@ -221,6 +221,15 @@ describe('a call over drachtio-srf', () => {
     await ended('MEDIA_LOST');
   });
 
+  it('ends with its reason when the server has another dialog in place of its own, as after the 200s of two forks', async () => {
+    const idle = inbound.drain(0, 60_000);
+    const bye = await next('BYE ');
+    server.write(refused(bye.id, 'Server error: unable to find dialog for dialog id provided'));
+    await idle;
+    await ended('SHUTDOWN');
+    expect(records[0]?.signalling_error).toBeNull();
+  });
+
   it('ends without another BYE when its BYE gets 407', async () => {
     const idle = inbound.drain(0, 60_000);
     answer(await next('BYE '), '407 Proxy Authentication Required');

@@ -155,6 +155,20 @@ describe('a call that is placed', () => {
     await end.close();
   });
 
+  it('has early media in no figure of its quality: its key comes with the answer', async () => {
+    const { callId, call } = await placed();
+    const end = (await CallEnd.open()).connect(call.invite.body);
+    call.respond('183 Session Progress', { body: end.sdp() });
+    await end.peer.speak(new Int16Array(25 * 160).fill(4_000));
+    await gateway.pass(1_000);
+    await call.answer(end.sdp());
+    await end.hearsAgent();
+    await end.peer.speak(new Int16Array(25 * 160).fill(4_000));
+    expect((await call.dialog.ask('BYE')).status).toBe(200);
+    expect((await ended(callId)).quality.relay?.from_carrier).toMatchObject({ packets: 25, errors: 0 });
+    await end.close();
+  });
+
   it('[3264 §6] [4568 §6] ends with BAD_ANSWER when the answer lacks the key that was offered', async () => {
     const { callId, call } = await placed();
     await call.answer(offerSdp({ profile: 'RTP/AVP', crypto: [] }));
@@ -226,7 +240,7 @@ describe('a trunk that cannot be used', () => {
     const { json } = await place();
     const callId = String(json['call_id']);
     const failure = 'INVITE: 127.0.0.1:9 refused the connection (ECONNREFUSED)';
-    expect(await ended(callId)).toMatchObject({ reason: 'TRUNK_UNREACHABLE', sip_status: 504, signalling_error: failure });
+    expect(await ended(callId)).toMatchObject({ reason: 'TRUNK_UNREACHABLE', sip_status: null, signalling_error: failure });
     const { json: answer } = await gateway.api('GET', `/v1/calls/${callId}/trace`);
     const trace = answer['trace'] as readonly { direction: string | null; summary: string }[];
     expect(trace.filter(({ summary }) => /503|no response/.test(summary))).toMatchObject([
@@ -407,7 +421,7 @@ describe('a call that the operator did not allow', () => {
     // Limits below one call, so that a day (UTC) that begins meanwhile changes nothing.
     await site.allow('--max-cost-per-day', '0.09');
     const { json } = await place({ max_duration: 5 });
-    expect(await ended(String(json['call_id']))).toMatchObject({ reason: 'DIAL_NOT_ALLOWED', sip_status: 403, answered_at: null });
+    expect(await ended(String(json['call_id']))).toMatchObject({ reason: 'DIAL_NOT_ALLOWED', sip_status: null, answered_at: null });
     await site.allow('--max-cost-per-day', '1000', '--max-calls-per-day', '0');
     // No call at all, as before the limits are set: the answer says it.
     const { status, json: next } = await place();
@@ -420,7 +434,7 @@ describe('a call that the operator did not allow', () => {
     const { callId, call } = await placed();
     const { json } = await place();
     const refused = String(json['call_id']);
-    expect(await ended(refused)).toMatchObject({ reason: 'DIAL_NOT_ALLOWED', sip_status: 403 });
+    expect(await ended(refused)).toMatchObject({ reason: 'DIAL_NOT_ALLOWED', sip_status: null });
     const trace = await gateway.api('GET', `/v1/calls/${refused}/trace`);
     expect(JSON.stringify(trace.json)).toContain('the trunk has as many placed calls in progress as the operator allows for each trunk');
     call.respond('486 Busy Here');

@@ -123,6 +123,33 @@ describe('an INVITE that the gateway sends through drachtio-server', () => {
     expect([bye.text.split(' ')[0], bye.dialog]).toEqual(['BYE', DIALOG]);
   });
 
+  it('[3261 §13.2.2.4] keeps its dialog when another fork answers, too, of which drachtio-srf shows nothing', async () => {
+    const placed = invite();
+    await frame(1);
+    respond('200 OK', 't1', ['Content-Type: application/sdp'], SDP);
+    await time.settle();
+    placed.acknowledge();
+    await frame(2);
+    const other = shown(
+      [
+        'SIP/2.0 200 OK',
+        'From: <sip:+15550100555@trunk.example>;tag=server1',
+        'To: <sip:+4930123456@trunk.example>;tag=other',
+        `Call-ID: ${CALL_ID}`,
+        'CSeq: 100 INVITE',
+        'Contact: <sip:other@192.0.2.10>',
+        'Content-Length: 0',
+        '',
+        '',
+      ].join('\r\n'),
+      't1',
+      DIALOG,
+    );
+    server.write(other);
+    await time.settle();
+    expect([seen, dialog?.sip.remoteTag, server.frames.length]).toEqual([[`answered ${String(SDP.length)}`], 'callee', 2]);
+  });
+
   it.each([
     ['its turn is over', () => Promise.resolve(false), 'late'],
     ['the store is away', () => Promise.reject(new Error('away')), 'away'],

@@ -1,4 +1,5 @@
 import type { AgentAnswer, AgentRequest } from '../../model/agent.js';
+import { headerRefusal, sipHeaders, type SipHeaders, unlistedHeader } from '../../model/passed-headers.js';
 import type { ProviderSettings } from '../../model/provider-settings.js';
 import { eventOfDigit } from '../../../rtp/dtmf/telephone-event.js';
 import type { Clock } from '../../../lib/clock.js';
@@ -11,8 +12,8 @@ interface ModelSide {
   /** @param continues the model is to go on */
   give(callId: string, output: object, continues: boolean): void;
   inform(text: string): void;
-  /** The call is to end when the caller has heard everything. */
-  leave(): void;
+  /** The call is to end when the caller has heard everything. @param sipHeaders of the BYE; `null`: none */
+  leave(sipHeaders: SipHeaders | null): void;
   /** Has something said while a tool runs. */
   say(callId: string, text: string): void;
 }
@@ -29,7 +30,7 @@ export class FunctionCalls {
   readonly #transfers = new Set<string>();
 
   constructor(
-    private readonly settings: Pick<ProviderSettings, 'mayTransfer'>,
+    private readonly settings: Pick<ProviderSettings, 'mayTransfer' | 'headersFromAgent'>,
     private readonly host: AgentHost,
     private readonly clock: Clock,
     private readonly model: ModelSide,
@@ -49,18 +50,13 @@ export class FunctionCalls {
     if (speech !== '') this.clock.setTimer(SAY_AFTER_MS, () => this.isRunning(callId) && this.model.say(callId, speech));
     switch (name) {
       case HANG_UP:
-        this.model.leave();
-        return this.#give(callId, { result: 'The call ends now.' }, false);
+        return this.#hangUp(callId, fieldsOf(input));
       case PRESS_KEYS:
         return this.#give(callId, this.#press(textOf(fieldsOf(input)['digits'])));
       case DO_NOT_CALL:
         return this.host.emit({ type: 'agent-request', request: { type: 'do_not_call', requestId: callId } });
       case TRANSFER:
-        this.#transfers.add(callId);
-        return this.host.emit({
-          type: 'agent-request',
-          request: transferOf(callId, fieldsOf(input)),
-        });
+        return this.#transfer(callId, fieldsOf(input));
       default:
         if (input === undefined) return this.#give(callId, { error: 'TOOL_BAD_INPUT', message: 'The arguments are not JSON.' });
         return this.host.emit({ type: 'agent-request', request: { type: 'tool', requestId: callId, name, input } });
@@ -95,6 +91,26 @@ export class FunctionCalls {
     this.#transfers.clear();
   }
 
+  #hangUp(callId: string, fields: Fields): void {
+    const headers = headersOf(fields);
+    if (headers === undefined) return this.#give(callId, BAD_HEADERS);
+    const unlisted = headers === null ? null : unlistedHeader(headers, this.settings.headersFromAgent ?? []);
+    if (unlisted !== null) {
+      const { code, message } = headerRefusal(unlisted);
+      return this.#give(callId, { error: code, message });
+    }
+    this.model.leave(headers);
+    this.#give(callId, { result: 'The call ends now.' }, false);
+  }
+
+  /** The call says whether it may have these headers. */
+  #transfer(callId: string, fields: Fields): void {
+    const headers = headersOf(fields);
+    if (headers === undefined) return this.#give(callId, BAD_HEADERS);
+    this.#transfers.add(callId);
+    this.host.emit({ type: 'agent-request', request: transferOf(callId, fields, headers) });
+  }
+
   #press(digits: string): object {
     const isValid = this.settings.mayTransfer && /^[\d*#A-D]{1,64}$/.test(digits);
     if (!isValid) return { error: 'DTMF_NOT_SENT', message: 'These keys cannot be pressed.' };
@@ -127,10 +143,27 @@ export class FunctionCalls {
 const PARTY_ANSWERED =
   'The other party has answered. You talk with them now; the caller hears music. Then transfer again, with the step conference, complete or cancel.';
 const MAX_BRIEFING = 2_000;
+const BAD_HEADERS = {
+  error: 'BAD_SIP_HEADERS',
+  message: 'sip_headers must have one "Name: value" a line, at most 10 of 1,024 bytes each.',
+};
 
-function transferOf(requestId: string, { to, briefing, step }: Readonly<Record<string, unknown>>): AgentRequest {
+type Fields = Readonly<Record<string, unknown>>;
+
+function transferOf(requestId: string, { to, briefing, step }: Fields, headers: SipHeaders | null): AgentRequest {
   if (step === 'conference' || step === 'complete' || step === 'cancel') return { type: 'transfer-step', requestId, step };
-  if (step === 'consult') return { type: 'transfer', requestId, to: textOf(to), isConsultation: true };
+  const target = { type: 'transfer', requestId, to: textOf(to), ...(headers === null ? {} : { sipHeaders: headers }) } as const;
+  if (step === 'consult') return { ...target, isConsultation: true };
   const text = textOf(briefing).slice(0, MAX_BRIEFING);
-  return { type: 'transfer', requestId, to: textOf(to), ...(text === '' ? {} : { briefing: text }) };
+  return { ...target, ...(text === '' ? {} : { briefing: text }) };
+}
+
+/** Lines of text, for not every provider's schema can have an object with names of its own. `null`: none. `undefined`: they cannot be read. */
+function headersOf(fields: Fields): SipHeaders | null | undefined {
+  const lines = textOf(fields['sip_headers']).split('\n');
+  const named = lines.map((line) => /^([^:]*):(.*)$/s.exec(line.trim()) ?? [line.trim(), line.trim(), '']);
+  const pairs = named.map(([, name = '', value = '']) => [name.trim(), value.trim()] as const).filter(([name]) => name !== '');
+  if (pairs.length === 0) return null;
+  const read = sipHeaders.safeParse(Object.fromEntries(pairs));
+  return read.success && pairs.length === Object.keys(read.data).length ? read.data : undefined;
 }

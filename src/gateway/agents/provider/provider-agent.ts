@@ -22,6 +22,7 @@ import { CallerKeys } from './caller-keys.js';
 import { CallerTurns } from './caller-turns.js';
 import { ConversationSoFar } from './conversation-so-far.js';
 import { EarlySpeech } from './early-speech.js';
+import type { SipHeaders } from '../../model/passed-headers.js';
 import { Farewell } from './farewell.js';
 import { FunctionCalls } from './function-calls.js';
 import { causeOf, shownReason } from './json-message.js';
@@ -90,6 +91,8 @@ export class ProviderAgent implements LegAgent {
   readonly #calls: FunctionCalls;
   readonly #keys: CallerKeys;
   readonly #farewell = new Farewell();
+  /** Headers of the BYE; `null`: none. */
+  #byeHeaders: SipHeaders | null = null;
   readonly #silence: LongSilence;
   #silentFrames = 0;
   #sentFrames = 0;
@@ -119,7 +122,10 @@ export class ProviderAgent implements LegAgent {
     this.#calls = new FunctionCalls(settings, host, dependencies.clock, {
       give: (callId, output, continues) => this.#run(this.#adapter.toolResult(callId, output, continues)),
       inform: (text) => this.#run(this.#adapter.inform(text)),
-      leave: () => this.#farewell.begin(),
+      leave: (sipHeaders) => {
+        this.#byeHeaders = sipHeaders;
+        this.#farewell.begin();
+      },
       say: (callId, text) => (this.#adapter.say === undefined ? this.#ownSpeech.prepare(callId, text) : this.#run(this.#adapter.say(text))),
     });
     this.#silence = new LongSilence(dependencies.limits.maxSilenceMs);
@@ -254,7 +260,8 @@ export class ProviderAgent implements LegAgent {
   }
 
   #takeLeave(frames: number, isQuiet: boolean): void {
-    if (this.#farewell.pass(frames, isQuiet && !this.#adapter.isResponding)) this.host.emit({ type: 'agent-hangup' });
+    if (!this.#farewell.pass(frames, isQuiet && !this.#adapter.isResponding)) return;
+    this.host.emit({ type: 'agent-hangup', ...(this.#byeHeaders === null ? {} : { sipHeaders: this.#byeHeaders }) });
   }
 
   #perform(work: ConnectionWork): void {

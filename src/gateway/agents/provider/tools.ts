@@ -22,10 +22,15 @@ export const DO_NOT_CALL = 'do_not_call';
 
 const MAX_NAME = 64;
 
+const SIP_HEADERS = {
+  type: 'string',
+  description: 'SIP headers for the other side, one "Name: value" a line. Leave out unless your instructions name one',
+} as const;
+
 const HANG_UP_FUNCTION: ModelFunction = {
   name: HANG_UP,
   description: 'Ends the call. Say goodbye first: the caller hears all that you said before the call ends.',
-  parameters: { type: 'object', properties: {}, required: [] },
+  parameters: { type: 'object', properties: { sip_headers: SIP_HEADERS }, required: [] },
 };
 const DO_NOT_CALL_FUNCTION: ModelFunction = {
   name: DO_NOT_CALL,
@@ -47,6 +52,7 @@ const FURTHER_FUNCTIONS: readonly ModelFunction[] = [
             'consult: you talk with the other party first, while the caller waits. Afterwards, without a number: conference (all three talk), ' +
             'complete (you leave the other two) or cancel (the other party leaves). Leave out to connect at once',
         },
+        sip_headers: SIP_HEADERS,
       },
       required: [],
     },

@@ -7,6 +7,7 @@ import {
   type StreamSettings,
 } from '../../model/agent.js';
 import type { AgentNote } from '../../model/media.js';
+import { headerRefusal, type SipHeaders, unlistedHeader } from '../../model/passed-headers.js';
 import type { FromAgentMessage } from '../../../agent-protocol/agent-messages.js';
 import { type AudioCodec, FRAME_BYTES, FRAME_MS } from '../../../rtp/codec/g711.js';
 import { assertNever } from '../../../lib/result.js';
@@ -83,6 +84,7 @@ export class StreamAgent implements LegAgent {
   /** nor since the last look. */
   #isPongDue = false;
   #farewellFrames: number | null = null;
+  #byeHeaders: SipHeaders = {};
   #wantsDrops = false;
   #wantsSpeechEvents = false;
   #wantsBargeIn = false;
@@ -236,11 +238,26 @@ export class StreamAgent implements LegAgent {
     if (frames > 0) this.#uplink?.acknowledge(frames);
   }
 
+  #hangUp({ after, sip_headers: headers = {} }: NonNullable<Extract<FromAgentMessage, { event: 'hangup' }>['hangup']> = {}): void {
+    const unlisted = unlistedHeader(headers, this.settings.headersFromAgent ?? []);
+    if (unlisted !== null) {
+      const { code, message } = headerRefusal(unlisted);
+      return this.#refuse('hangup', null, code, message);
+    }
+    this.#byeHeaders = headers;
+    if (after === 'now') return this.#leave();
+    this.#farewellFrames ??= FAREWELL_FRAMES;
+  }
+
+  #leave(): void {
+    this.host.emit({ type: 'agent-hangup', ...(Object.keys(this.#byeHeaders).length === 0 ? {} : { sipHeaders: this.#byeHeaders }) });
+  }
+
   #takeLeave(framesLeft: number, frames: number): void {
     this.#farewellFrames = framesLeft - frames;
     if (this.#farewellFrames >= 0) return;
     this.#farewellFrames = null;
-    this.host.emit({ type: 'agent-hangup' });
+    this.#leave();
   }
 
   #perform(effect: ConnectionWork): void {
@@ -429,9 +446,7 @@ export class StreamAgent implements LegAgent {
       case 'configure':
         return this.#configure(message.configure);
       case 'hangup':
-        if (message.hangup?.after === 'now') return this.host.emit({ type: 'agent-hangup' });
-        this.#farewellFrames ??= FAREWELL_FRAMES;
-        return;
+        return this.#hangUp(message.hangup);
       case 'dtmf':
         return this.#sendDtmf(message.dtmf.digits, message.dtmf.duration_ms ?? DEFAULT_DIGIT_MS);
       case 'do_not_call':
@@ -556,7 +571,8 @@ function shownUrl(text: string): string {
 function transferOf(transfer: Extract<FromAgentMessage, { event: 'transfer' }>['transfer']): AgentRequest {
   const requestId = transfer.id ?? null;
   if (!('to' in transfer)) return { type: 'transfer-step', requestId, step: transfer.step };
-  const { to, briefing, step } = transfer;
-  if (step === 'consult') return { type: 'transfer', requestId, to, isConsultation: true };
-  return { type: 'transfer', requestId, to, ...(briefing === undefined ? {} : { briefing }) };
+  const { to, briefing, step, sip_headers: headers } = transfer;
+  const target = { type: 'transfer', requestId, to, ...(headers === undefined ? {} : { sipHeaders: headers }) } as const;
+  if (step === 'consult') return { ...target, isConsultation: true };
+  return { ...target, ...(briefing === undefined ? {} : { briefing }) };
 }

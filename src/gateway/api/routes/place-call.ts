@@ -4,6 +4,7 @@ import { newUuid } from '../../../lib/ids.js';
 import type { AgentRecord } from '../../model/agent-record.js';
 import { agentOfCall, agentOfNoStore } from '../../model/call-agent-settings.js';
 import { parseE164, type E164 } from '../../model/e164.js';
+import { headersFromAgent, unlistedHeader } from '../../model/passed-headers.js';
 import { REASONS } from '../../model/reasons.js';
 import { newAgent, badFieldsOf } from '../agent-mapper.js';
 import { fieldsAnswer } from '../answers.js';
@@ -50,9 +51,11 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
         stores.doNotCall.find(orgId, [to]),
       ]);
       const trunk = number?.outbound ?? null;
+      const unlisted = trunk === null ? null : unlistedHeader(body.sip_headers, headersFromAgent({ inbound: null, outbound: trunk }, true));
       const bad = [
         ...(trunk === null ? [entry('from', 'is not a number of yours that is attached for outbound calls')] : []),
         ...agent.bad,
+        ...(unlisted === null ? [] : [entry(`sip_headers.${unlisted}`, "is not in headers_from_agent of the number's outbound direction")]),
       ];
       if (bad.length > 0 || number === null || trunk === null) throw validationFailure(bad);
       const wanted = { digest: digestOf(body), callId: newUuid() };
@@ -63,7 +66,7 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
       const claimed = key === null ? null : await stores.placements.claim(orgId, { key, ...wanted });
       if (claimed !== null) return answered(to, madeBefore(claimed, wanted.digest, reply));
       const { callId } = wanted;
-      const { ring_timeout: ringTimeoutS, detect_answerer: detectAnswerer } = body;
+      const { ring_timeout: ringTimeoutS, detect_answerer: detectAnswerer, sip_headers: sipHeaders } = body;
       const placed = placeCall.place({
         callId,
         orgId,
@@ -73,6 +76,7 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
         agent: agent.settings,
         ringTimeoutMs: ringTimeoutS * 1_000,
         detectAnswerer,
+        sipHeaders,
         ...(key === null ? {} : { idempotencyKey: key }),
       });
       if (!placed.ok) {

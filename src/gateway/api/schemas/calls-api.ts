@@ -23,7 +23,9 @@ export const callSchema = callRecordSchema
     state: z.enum(CALL_STATES).describe('`ringing`: not answered yet; `in_progress`: answered; `ended`: ended or refused'),
     caller: shape.caller.nullable().describe('The caller, from the headers of the INVITE; null: the call is in progress'),
     reason: shape.reason.nullable().describe('Why the call was refused or ended: a code of docs/errors.md; null: in progress'),
-    sip_status: shape.sip_status.nullable().describe('Status of the refusal, or 200; null: not answered yet'),
+    sip_status: shape.sip_status.describe(
+      "Status of the final response to the INVITE, the trunk's in a placed call; null: none was sent or came, or not yet",
+    ),
     ended_at: shape.answered_at,
     stale_route: shape.stale_route
       .nullable()

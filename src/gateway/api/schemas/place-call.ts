@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sipHeaders } from '../../../agent-protocol/sip-headers.js';
 import { agentSettingsSchema } from './agent-settings.js';
 import type { AgentPolicy } from './agent-rules.js';
 import { phoneNumber } from './sip-api.js';
@@ -25,6 +26,10 @@ export function placeCallSchema({ languages }: AgentPolicy) {
         .max(RING_TIMEOUT_S.most)
         .default(RING_TIMEOUT_S.usual)
         .describe('Seconds until an unanswered call is given up'),
+      sip_headers: sipHeaders.default({}).meta({
+        description: "Headers of the INVITE, by name, which the number's `headers_from_agent` allows: at most 10, of 1,024 bytes each",
+        examples: [{ 'X-Ticket': '4711' }],
+      }),
       detect_answerer: z.boolean().default(false).describe('Find out whether a person, a machine or a fax answers'),
     })
     .refine(({ agent_id: id, agent }) => id === undefined || agent === undefined, {

@@ -3,6 +3,13 @@ import { orgQuery } from './page-query.js';
 import { E164_FORM, parseE164 } from '../../model/e164.js';
 import { areCertificates, isKeyOf } from '../pem.js';
 import { CALLER_ID_HEADERS, DEFAULT_INBOUND_OPTIONS, EXAMPLE_OPTIONS, STATUS_CALLBACK_EVENTS } from '../../model/records.js';
+import {
+  DEFAULT_HEADERS_FROM_AGENT,
+  DEFAULT_HEADERS_TO_AGENT,
+  listedHeaderProblem,
+  MAX_LISTED_HEADERS,
+  MAX_LISTED_NAME,
+} from '../../model/passed-headers.js';
 import { sipEndpointProblem } from '../../../lib/sip-endpoint.js';
 import { isSourceAddress } from '../../../lib/address.js';
 
@@ -53,6 +60,20 @@ const certificates = pem(MAX_PEM).refine(areCertificates, 'must be certificates 
 const noReinvite = (peer: string): string =>
   `true: this ${peer} gets no re-INVITE, UPDATE or session timer of ours; a call whose media has to move ends, and its record says why. Default: false`;
 
+function headerList(meaning: string, byDefault: readonly string[]) {
+  const entry = z
+    .string()
+    .max(MAX_LISTED_NAME)
+    .check((ctx) => {
+      const problem = listedHeaderProblem(ctx.value);
+      if (problem !== null) ctx.issues.push({ code: 'custom', message: problem, input: ctx.value });
+    });
+  return z
+    .array(entry)
+    .max(MAX_LISTED_HEADERS)
+    .meta({ description: `${meaning}: names, and X-* for all that begin so. Default: ${byDefault.join(', ')}`, examples: [byDefault] });
+}
+
 /** What a trunk needs besides its endpoint; passwords and keys are never shown again. */
 const trunkOptions = {
   username: credential.nullable().optional().describe('With `password`, answers challenges of the trunk (RFC 8760: SHA-256 or MD5)'),
@@ -87,6 +108,12 @@ const trunkOptions = {
     .optional()
     .describe('Seconds between two OPTIONS to the trunk; a trunk that does not answer gets no calls. Default: 0, none'),
   no_reinvite: z.boolean().nullable().optional().describe(noReinvite('trunk')),
+  headers_from_agent: headerList(
+    'Headers that an agent, an API call or TwiML may set in INVITE, REFER and BYE of calls that we place',
+    DEFAULT_HEADERS_FROM_AGENT,
+  )
+    .nullable()
+    .optional(),
 };
 
 const direction = z.enum(['inbound', 'outbound'], 'must be "inbound" or "outbound"');
@@ -135,6 +162,8 @@ function inboundOptions(policy: SipApiPolicy) {
         .describe('"optional" also accepts calls without SRTP, if the operator allows it'),
       refer: z.boolean().optional().describe('false: this carrier takes no REFER, and transfers are placed calls. Left out: REFER first'),
       no_reinvite: z.boolean().optional().describe(noReinvite('carrier')),
+      headers_to_agent: headerList('Headers of the INVITE that the agent gets', DEFAULT_HEADERS_TO_AGENT).optional(),
+      headers_from_agent: headerList('Headers that an agent or TwiML may set in REFER and BYE', DEFAULT_HEADERS_FROM_AGENT).optional(),
       challenge: z
         .strictObject({ username: credential, password: credential.optional().describe('Write-only; left out: the one of before') })
         .nullable()

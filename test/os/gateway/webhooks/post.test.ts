@@ -40,7 +40,7 @@ const post = (url = `${origin}/hook?a=1`, aborted = never): Promise<Attempt> => 
 
 describe('Poster', () => {
   it('posts the body unchanged', async () => {
-    expect(await post()).toEqual({ kind: 'delivered' });
+    expect(await post()).toEqual({ kind: 'delivered', status: 200 });
     expect(requests).toMatchObject([
       {
         url: '/hook?a=1',
@@ -53,12 +53,12 @@ describe('Poster', () => {
 
   it.each([201, 204, 299])('takes %i as delivered', async (status) => {
     answer = (response) => response.writeHead(status).end();
-    expect(await post()).toEqual({ kind: 'delivered' });
+    expect(await post()).toEqual({ kind: 'delivered', status });
   });
 
   it.each([301, 400, 410, 429, 500])('takes %i as a failure', async (status) => {
     answer = (response) => response.writeHead(status, { location: `${origin}/elsewhere` }).end();
-    expect(await post()).toEqual({ kind: 'failed', error: `it answered ${String(status)}`, retryAfterMs: null });
+    expect(await post()).toEqual({ kind: 'failed', error: `it answered ${String(status)}`, retryAfterMs: null, status });
     expect(requests).toHaveLength(1);
   });
 
@@ -69,7 +69,7 @@ describe('Poster', () => {
     ['-5', null],
   ])('reads Retry-After: %s', async (header, retryAfterMs) => {
     answer = (response) => response.writeHead(503, { 'retry-after': header }).end();
-    expect(await post()).toEqual({ kind: 'failed', error: 'it answered 503', retryAfterMs });
+    expect(await post()).toEqual({ kind: 'failed', error: 'it answered 503', retryAfterMs, status: 503 });
   });
 
   it('accepts the status alone: a long, broken or endless body still counts as delivered', async () => {
@@ -77,7 +77,7 @@ describe('Poster', () => {
       response.writeHead(200, { 'content-length': '9000000' });
       response.write('x'.repeat(200_000));
     };
-    expect(await post()).toEqual({ kind: 'delivered' });
+    expect(await post()).toEqual({ kind: 'delivered', status: 200 });
   });
 
   it('gives up after its time limit', async () => {

@@ -44,18 +44,23 @@ describe('a transfer', () => {
   });
 
   it.each([
-    ['the REFER is refused', [answered(603)], 603],
-    ['the REFER cannot be sent', [answered(null)], null],
-    ['the target is busy', [answered(202), notified(100), notified(486, true)], 486],
-    ['the carrier redirects', [answered(202), notified(302)], 302],
-    ['the carrier ends the subscription without a final status', [answered(202), notified(null, true)], null],
-    ['the carrier sends nothing', [answered(202), { type: 'timer', timer: 'transfer' } as const], null],
-  ])('reports its failure when %s, and the call continues', (_what, events, status) => {
-    expect(told([asked(), ...events]).at(-1)).toEqual(failed(status));
-    const { state } = playOn(talking, [asked(), ...events]);
-    expect(state).toMatchObject({ name: 'Talking', transfer: null });
-    expect(kinds(playOn(state, [asked()]).effects)).toEqual(['refer']);
-  });
+    ['the REFER is refused', [answered(603)], 603, false],
+    ['the REFER cannot be sent', [answered(null)], null, false],
+    ['the target is busy', [answered(202), notified(100), notified(486, true)], 486, true],
+    ['the target is busy, which overtakes the 202', [notified(486, true)], 486, true],
+    ['the carrier redirects', [answered(202), notified(302)], 302, true],
+    ['the carrier ends the subscription without a final status', [answered(202), notified(null, true)], null, true],
+    ['the carrier sends nothing', [answered(202), { type: 'timer', timer: 'transfer' } as const], null, true],
+  ])(
+    'reports its failure when %s, and the call continues, as long as packets come if the caller may be gone',
+    (_what, events, status, mayBeGone) => {
+      expect(kinds(playOn(talking, [asked(), ...events]).all).includes('need-packets')).toBe(mayBeGone);
+      expect(told([asked(), ...events]).at(-1)).toEqual(failed(status));
+      const { state } = playOn(talking, [asked(), ...events]);
+      expect(state).toMatchObject({ name: 'Talking', transfer: null });
+      expect(kinds(playOn(state, [asked()]).effects)).toEqual(['refer']);
+    },
+  );
 
   it('waits a minute for each NOTIFY, and no longer', () => {
     const start = { do: 'start-timer', timer: 'transfer', delayMs: 60_000 };

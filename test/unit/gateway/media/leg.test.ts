@@ -130,6 +130,20 @@ describe('a media leg in virtual time', () => {
     expect(events).toEqual([{ type: 'media-timeout' }]);
   });
 
+  it('accepts no receiver report as a sign of life once packets are needed, but a sender report', () => {
+    const { clock, leg, events } = openLeg(PLAIN, 1_000);
+    leg.start();
+    leg.needPackets();
+    for (let report = 0; report < 3; report += 1) {
+      leg.receiveRtcp(rtcpSenderReport(7, report));
+      clock.advance(900);
+    }
+    expect(events).toEqual([]);
+    leg.receiveRtcp(rtcpReceiverReport(7));
+    clock.advance(120);
+    expect(events).toEqual([{ type: 'media-timeout' }]);
+  });
+
   /** Packets each 20 ms, and a sender report each 5 s that claims them all; of them arrive those of the rounds for which `arrives` holds. */
   function talk({ clock, leg }: ReturnType<typeof openLeg>, rounds: number, arrives: (round: number) => boolean, from = 0): void {
     for (let round = from; round < from + rounds; round += 1) {

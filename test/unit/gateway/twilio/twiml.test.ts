@@ -7,7 +7,7 @@ import { cookieHeader, withCookies } from '../../../../src/gateway/twilio/cookie
 import { twilioSignature } from '../../../../src/gateway/twilio/signature.js';
 
 const BASE = 'https://app.example/voice';
-const DIAL_RULES = { ringTimeoutMs: 30_000, timeLimitMs: null, callerId: null };
+const DIAL_RULES = { ringTimeoutMs: 30_000, timeLimitMs: null, callerId: null, sipHeaders: {} };
 const STREAM = { url: 'wss://bot.example/ws', name: null, tracks: ['inbound'], parameters: {}, statusCallback: null } as const;
 
 function read(body: string) {

@@ -40,7 +40,7 @@ beforeEach(async () => {
   stores = createMemoryStores({ clock });
   ({ org_id: orgId } = await stores.orgs.create({ name: 'acme', sip_enabled: true }));
   [posts, lines, claims, isAway, questions, findings] = [[], [], 0, false, [], []];
-  attempt = () => Promise.resolve({ kind: 'delivered' });
+  attempt = () => Promise.resolve({ kind: 'delivered', status: 200 });
   const { outbox } = stores;
   sender = new WebhookSender({
     outbox: {
@@ -116,7 +116,7 @@ describe('WebhookSender', () => {
   });
 
   it('tries again with longer and longer waits, under the same id, until it is accepted', async () => {
-    attempt = () => Promise.resolve(posts.length < 4 ? FAILED : { kind: 'delivered' });
+    attempt = () => Promise.resolve(posts.length < 4 ? FAILED : { kind: 'delivered', status: 200 });
     await added();
     sender.start();
     await clock.advanceAsync(120_000);
@@ -157,7 +157,7 @@ describe('WebhookSender', () => {
 
   it.each<[string, Partial<Delivery>, Attempt]>([
     ['that may never be sent', {}, { kind: 'refused', error: 'it is not at an address of the public internet' }],
-    ['of an organization that is deleted', { org_id: newUuid() }, { kind: 'delivered' }],
+    ['of an organization that is deleted', { org_id: newUuid() }, { kind: 'delivered', status: 200 }],
   ])('gives up a delivery at once %s', async (_which, fields, outcome) => {
     attempt = () => Promise.resolve(outcome);
     const { org_id: owner } = await added(fields);
@@ -173,11 +173,11 @@ describe('WebhookSender', () => {
     sender.start();
     await clock.advanceAsync(5_000);
     expect(posts).toHaveLength(32);
-    waiting[0]!({ kind: 'delivered' });
+    waiting[0]!({ kind: 'delivered', status: 200 });
     await clock.advanceAsync(0);
     expect(posts).toHaveLength(33);
     for (let sent = 1; sent < 40; sent += 1) {
-      waiting[sent]!({ kind: 'delivered' });
+      waiting[sent]!({ kind: 'delivered', status: 200 });
       await clock.advanceAsync(0);
     }
     expect(posts).toHaveLength(40);
@@ -188,7 +188,7 @@ describe('WebhookSender', () => {
     for (let count = 0; count < 200; count += 1) await added();
     sender.start();
     await clock.advanceAsync(1_000);
-    attempt = () => Promise.resolve({ kind: 'delivered' });
+    attempt = () => Promise.resolve({ kind: 'delivered', status: 200 });
     let other = (await stores.orgs.create({ name: 'other', sip_enabled: true })).org_id;
     while (outboxLane(other) === outboxLane(orgId)) other = (await stores.orgs.create({ name: 'other', sip_enabled: true })).org_id;
     await added({ org_id: other, url: 'https://other.example.com/' });

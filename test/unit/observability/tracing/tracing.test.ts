@@ -4,6 +4,7 @@ import { CallTimeline } from '../../../../src/gateway/call/call-trace.js';
 import type { EndedCall } from '../../../../src/gateway/ports/ports.js';
 import { isSampled, spanIdOf, traceIdOf, traceparentOf } from '../../../../src/observability/tracing/trace-context.js';
 import { callSpans } from '../../../../src/gateway/wiring/call-spans.js';
+import { webhookSpan } from '../../../../src/gateway/wiring/webhook-span.js';
 import { openTraceExporter } from '../../../../src/observability/tracing/exporter.js';
 import { EventLog } from '../../../support/event-log.js';
 import { OtlpCollector } from '../../../support/otlp-collector.js';
@@ -69,6 +70,23 @@ describe('the trace of a call', () => {
     const text = JSON.stringify(callSpans(RECORD, { steps: [], moments: [] }));
     expect(text).not.toMatch(/1555|192\.0\.2|ORG-SECRET/);
     expect(text).toContain('CALLER_HANGUP');
+  });
+
+  it('has a span for each attempt to deliver its webhook', () => {
+    const attempt = { callId: CALL_ID, attempt: 1, outcome: 'failed', status: 503, startedMs: 1_000, tookMs: 40 } as const;
+    const [first, second, third] = [
+      webhookSpan(attempt),
+      webhookSpan({ ...attempt, attempt: 2, status: null, startedMs: 6_000 }),
+      webhookSpan({ ...attempt, attempt: 3, outcome: 'delivered', status: 200, startedMs: 16_000 }),
+    ];
+    expect(first).toMatchObject({ name: 'webhook', kind: 'client', parentId: spanIdOf(CALL_ID), startedMs: 1_000, endedMs: 1_040 });
+    const sent = { 'trunkline.call.id': CALL_ID, 'http.request.method': 'POST' };
+    expect([first, second, third].map(({ isFailed, attributes }) => [isFailed, attributes])).toEqual([
+      [true, { ...sent, 'http.response.status_code': 503, 'error.type': '503' }],
+      [true, { ...sent, 'http.request.resend_count': 1, 'error.type': 'failed' }],
+      [false, { ...sent, 'http.request.resend_count': 2, 'http.response.status_code': 200 }],
+    ]);
+    expect(new Set([first, second, third].map(({ spanId }) => spanId)).size).toBe(3);
   });
 
   it('counts as failed by the gateway’s or the agent’s fault, but not when the caller cancelled', () => {

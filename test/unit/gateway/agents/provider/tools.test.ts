@@ -25,7 +25,12 @@ describe('the functions of a call', () => {
       expect(description).not.toBe('');
       expect(parameters.required.every((name) => Object.hasOwn(parameters.properties, name))).toBe(true);
     }
-    expect(functions.map(({ parameters }) => Object.keys(parameters.properties))).toEqual([[], [], ['to', 'briefing', 'step'], ['digits']]);
+    expect(functions.map(({ parameters }) => Object.keys(parameters.properties))).toEqual([
+      ['sip_headers'],
+      [],
+      ['to', 'briefing', 'step', 'sip_headers'],
+      ['digits'],
+    ]);
   });
 
   it('map to their tools; our own and unknown ones to none', () => {

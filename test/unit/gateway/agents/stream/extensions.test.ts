@@ -66,6 +66,21 @@ describe('an extension of Media Streams', () => {
     expect(asked).toHaveLength(2);
   });
 
+  it('by hangup gives the BYE headers that the number allows, and is refused with others', async () => {
+    const { bot, asked, talk } = openStream({ settings: { headersFromAgent: ['X-*'] } });
+    await talk();
+    const hangUp = (sip_headers: object): void => bot.says({ event: 'hangup', hangup: { after: 'now', sip_headers } });
+    hangUp({ Subject: 'x' });
+    hangUp({ 'X-A': 'a\r\nVia: b' });
+    expect(bot.of('error')).toMatchObject([
+      { error: { request: 'hangup', code: 'SIP_HEADER_NOT_ALLOWED' } },
+      { error: { request: 'hangup', code: 'BAD_MESSAGE' } },
+    ]);
+    expect(asked).toEqual([]);
+    hangUp({ 'X-A': 'a' });
+    expect(asked).toEqual([{ type: 'agent-hangup', sipHeaders: { 'X-A': 'a' } }]);
+  });
+
   it('by dtmf sends digits to the caller, and is refused with too many', async () => {
     const { bot, pressed, talk } = openStream();
     await talk();
