@@ -50,6 +50,23 @@ export function describeRelayCommands(relay: RelaySite): void {
       expect(await pool.delete(call.relayId)).toMatchObject({ fromCarrier: { packets: 10, errors: 10 } });
     });
 
+    it.each([1, 4, 128])(
+      '[3711 §3.1] takes packets whose key has an MKI of %i bytes, and none without it; those to the carrier have none',
+      async (mkiBytes) => {
+        const { pool } = relay;
+        const call = { relayId: relay.newRelayId(), agentSideSrtp: false, carrierSideSrtp: true };
+        const mki = Buffer.alloc(mkiBytes).fill(1, mkiBytes - 1);
+        const [carrier, agent] = [await relay.newEnd(true, { mki }), await relay.newEnd(false)];
+        const { outside } = await negotiate(pool, 'carrier', call, carrier, agent);
+        const theirs = Buffer.from(outside.crypto!.inline, 'base64');
+        carrier.peer.secure({ receive: carrier.key!, send: theirs });
+        await carrier.peer.speak(new Int16Array(1_600));
+        carrier.peer.secure({ receive: carrier.key!, send: theirs }, mki);
+        expect(await hearEachOther(carrier, agent)).toBe(true);
+        expect(await pool.delete(call.relayId)).toMatchObject({ fromCarrier: { packets: 10, errors: 10 } });
+      },
+    );
+
     it('names the reason of a refusal', async () => {
       const node = relay.node();
       await expect(node.command('query', { 'call-id': 'nobody' })).rejects.toMatchObject({ kind: 'refused', message: 'Unknown call-id' });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import type { RelayPool } from '../../src/gateway/relay/pool.js';
 import type { RtpengineNode } from '../../src/gateway/relay/node.js';
-import { CallEnd } from './media/call-end.js';
+import { CallEnd, type CallEndOptions } from './media/call-end.js';
 
 /** An rtpengine, real or played. */
 export interface StartedRtpengine {
@@ -31,8 +31,9 @@ export class RelaySite {
     return id;
   }
 
-  async newEnd(isSecure: boolean): Promise<CallEnd> {
-    const end = await CallEnd.open(isSecure ? {} : { key: null });
+  /** @param options of one that is encrypted */
+  async newEnd(isSecure: boolean, options: CallEndOptions = {}): Promise<CallEnd> {
+    const end = await CallEnd.open(isSecure ? options : { key: null });
     this.#ends.push(end);
     return end;
   }

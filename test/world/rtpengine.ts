@@ -14,6 +14,8 @@ const KEPT = /^(?:PCMU|PCMA|telephone-event)\//i;
 /** The keys of a party that uses SRTP. */
 interface Srtp {
   readonly key: string;
+  /** Of the party's packets: it stands before the tag of 10 bytes (RFC 3711 §3.1). */
+  readonly mkiBytes: number;
   readonly receive: SrtpSession;
   readonly send: SrtpSession;
 }
@@ -241,12 +243,14 @@ function figuresOf({ parties }: Session): Command {
 
 /** The keys of a description; the same key goes on with its count of packets. */
 function secure(party: Party, sdp: string): void {
-  const [, tag = '1', key] = new RegExp(`^a=crypto:(\\d+) ${SUITE} inline:([^|\\s]+)`, 'm').exec(sdp) ?? [];
+  const [, tag = '1', key, mkiBytes = '0'] =
+    new RegExp(`^a=crypto:(\\d+) ${SUITE} inline:([^|\\s]+)(?:\\S*\\|\\d+:(\\d+))?`, 'm').exec(sdp) ?? [];
   party.cryptoTag = tag;
   if (key === undefined) party.srtp = null;
   else if (party.srtp?.key !== key)
     party.srtp = {
       key,
+      mkiBytes: Number(mkiBytes),
       receive: new SrtpSession(Buffer.from(key, 'base64'), 'receive'),
       send: new SrtpSession(Buffer.from(keyOf(party.port), 'base64'), 'send'),
     };
@@ -256,8 +260,18 @@ function secure(party: Party, sdp: string): void {
 function opened({ srtp, profile }: Party, isRtcp: boolean, bytes: Uint8Array): Uint8Array | null {
   // Before the answer its key is not known.
   if (srtp === null) return profile.includes('SAVP') ? null : bytes;
-  const length = isRtcp ? srtp.receive.tryUnprotectRtcp(bytes, bytes.length) : srtp.receive.tryUnprotectRtp(bytes, bytes.length);
-  return length < 0 ? null : bytes.subarray(0, length);
+  const taken = withoutMki(bytes, srtp.mkiBytes);
+  const length = isRtcp ? srtp.receive.tryUnprotectRtcp(taken, taken.length) : srtp.receive.tryUnprotectRtp(taken, taken.length);
+  return length < 0 ? null : taken.subarray(0, length);
+}
+
+const TAG_BYTES = 10;
+
+/** A real rtpengine does not look at the value either. */
+function withoutMki(packet: Uint8Array, mkiBytes: number): Uint8Array {
+  if (mkiBytes === 0) return packet;
+  const end = packet.length - TAG_BYTES;
+  return Buffer.concat([packet.subarray(0, Math.max(0, end - mkiBytes)), packet.subarray(end)]);
 }
 
 /** SRTP's authentication tag, and SRTCP's index with it. */
