@@ -75,13 +75,14 @@ interface PlaceFlags extends ApiFlags {
   readonly detectAnswerer?: boolean;
   readonly metadata?: Record<string, unknown>;
   readonly webhook?: string;
+  readonly sipHeader?: Readonly<Record<string, string>>;
   readonly idempotencyKey?: string;
 }
 
 function addPlace(calls: Command, io: ApiIo): void {
   const place = calls.command('place <number>').description('call a number; the agent talks to whoever answers (docs/outbound.md)');
   overApi(place, io, async (api, flags: PlaceFlags, phone_number: string) => {
-    const { from, agent, maxDuration, ringTimeout, detectAnswerer, metadata, webhook, idempotencyKey: key } = flags;
+    const { from, agent, maxDuration, ringTimeout, detectAnswerer, metadata, webhook, sipHeader, idempotencyKey: key } = flags;
     const { status, message, call_id } = await api.POST('/v1/calls', {
       params: { header: key === undefined ? {} : { 'idempotency-key': key } },
       body: {
@@ -93,6 +94,7 @@ function addPlace(calls: Command, io: ApiIo): void {
         ...(detectAnswerer === true ? { detect_answerer: true } : {}),
         ...(metadata === undefined ? {} : { metadata }),
         ...(webhook === undefined ? {} : { webhook }),
+        ...(sipHeader === undefined ? {} : { sip_headers: sipHeader }),
       },
     });
     printResult(io, flags, { status, message, call_id }, `${message}: ${call_id}`, `Next: trunkline calls show ${call_id}`);
@@ -104,7 +106,14 @@ function addPlace(calls: Command, io: ApiIo): void {
     .option('--detect-answerer', 'find out whether a person, a machine or a fax answers')
     .option('--metadata <json>', 'a JSON object, in place of the agent’s', jsonObject)
     .option('--webhook <url>', 'in place of the agent’s')
+    .option('--sip-header <header>', 'header of the INVITE, such as "X-Ticket: 4711"; repeatable', sipHeader)
     .option('--idempotency-key <key>', 'within a day, the same key places no second call');
+}
+
+function sipHeader(text: string, before: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
+  const [, name, value] = /^([^:\s]+):\s*(.+)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('must be a name and a value, such as "X-Ticket: 4711".');
+  return { ...before, [name]: value };
 }
 
 function jsonObject(text: string): Record<string, unknown> {

@@ -309,9 +309,11 @@ describe('trunkline calls place', () => {
     await writeFile(join(directory, 'ready.json'), JSON.stringify({ http: HTTP, api_key: api.key, org_id: api.orgId }));
     await api.stores.numbers.attach(api.orgId, parseE164(NUMBER)!, { outbound: { sip_endpoint: 'a.example' } });
     const flags = ['--from', NUMBER, '--max-duration', '3', '--ring-timeout', '20', '--metadata', '{"a":1}', '--idempotency-key', 'k'];
+    flags.push('--sip-header', 'X-Ticket: 4711', '--sip-header', 'User-to-User: 00c8;encoding=hex');
     expect(await run('calls', 'place', '+4930123456', ...flags)).toBe(0);
+    const sipHeaders = { 'X-Ticket': '4711', 'User-to-User': '00c8;encoding=hex' };
     expect(places).toMatchObject([
-      { to: '+4930123456', from: NUMBER, ringTimeoutMs: 20_000, agent: { max_duration: 3, metadata: { a: 1 } } },
+      { to: '+4930123456', from: NUMBER, ringTimeoutMs: 20_000, agent: { max_duration: 3, metadata: { a: 1 } }, sipHeaders },
     ]);
     expect(printed.join()).toMatch(/^Calling \+4930123456: [0-9a-f-]{36}/);
     expect(await run('calls', 'place', '+4930123456', ...flags)).toBe(0);

@@ -58,6 +58,7 @@ describe('POST /v1/calls', () => {
         agent: null,
         ringTimeoutMs: 60_000,
         detectAnswerer: false,
+        sipHeaders: {},
       },
     ]);
     const [entry] = await api.stores.audit.list(api.orgId, { take: 1 });
