@@ -33,17 +33,19 @@ export type ApiErrorCode = keyof typeof API_ERRORS;
 
 const CODES = Object.keys(API_ERRORS) as [ApiErrorCode, ...ApiErrorCode[]];
 
-const entrySchema = z.object({
-  error: z.enum(CODES).describe('Code for programs'),
-  message: z.string().describe('Explanation for people'),
-  path: z.string().optional().describe('Path of the field; only on validation errors'),
-});
+const entrySchema = z
+  .object({
+    error: z.enum(CODES).describe('Code for programs'),
+    message: z.string().describe('Explanation for people'),
+    path: z.string().optional().describe('Path of the field; only on validation errors'),
+  })
+  .meta({ title: 'ErrorEntry' });
 
 export const errorEnvelopeSchema = z
   .object({
     status: z.literal('error'),
     message: z.string(),
-    data: z.null(),
+    data: z.null().meta({ type: ['object', 'null'], description: 'Always null' }),
     errors: z.array(entrySchema).readonly(),
   })
   .meta({
