@@ -194,7 +194,7 @@ export async function collectOpenapi(app: FastifyInstance, version: string): Pro
       transform: describeRoute(kind, optionalBodies),
       transformObject: (document) => {
         const used = withoutUnusedSchemas(jsonSchemaTransformObject(document));
-        return shapeDocument(used as unknown as OpenapiDocument, { optionalBodies, everywhere: answers }) as typeof used;
+        return shapeDocument(used as unknown as OpenapiDocument, { optionalBodies, everywhere: answers });
       },
     } as Parameters<typeof swagger>[1]);
   }

@@ -33,7 +33,7 @@ async function readNumbers(pages: number, sought: string): Promise<readonly Numb
     const query = { take: Math.min(MOST_AT_ONCE, pages * PAGE - all.length), skip: all.length };
     const page = listOf((await ask((api) => api.GET('/sip', { params: { query } }))).data);
     all.push(...page);
-    if (page.length < Number(query.take)) break;
+    if (page.length < query.take) break;
   }
   return all;
 }

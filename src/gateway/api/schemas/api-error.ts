@@ -20,6 +20,7 @@ export const API_ERRORS = {
   PRECONDITION_FAILED: [412, 'The if-match header does not match'],
   TOO_LARGE: [413, 'The body is larger than the route accepts: 256 KiB, or 8 MiB for a batch'],
   UNSUPPORTED_MEDIA_TYPE: [415, 'The body is not application/json'],
+  EXPECTATION_FAILED: [417, 'The gateway meets no expectation of the expect header but 100-continue'],
   RATE_LIMITED: [429, 'Too many requests; retry after the seconds in the retry-after header'],
   INTERNAL: [500, 'The service failed; the message contains the request id'],
   TOOL_FAILED: [502, 'The tool is unreachable or its answer is unusable; the message explains it'],
