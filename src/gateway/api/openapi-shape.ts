@@ -5,7 +5,7 @@ export type Json = Readonly<Record<string, unknown>>;
 type Content = Readonly<Record<string, { readonly schema: Json }>>;
 type Headers = Readonly<Record<string, Json>>;
 
-export interface Answer extends Json {
+interface Answer extends Json {
   readonly content?: Content;
   readonly headers?: Headers;
 }
