@@ -54,5 +54,7 @@ async function document(): Promise<ApiDocument> {
   return answer.json();
 }
 
-const types = astToString(await openapiTS(successesOf(await document()), { alphabetize: true, exportType: false }));
+const types = astToString(
+  await openapiTS(successesOf(await document()), { alphabetize: true, exportType: false, defaultNonNullable: false }),
+);
 writeFileSync(TYPES_FILE, `// Made from /openapi.json by the build.\n\n${types}`);

@@ -19,6 +19,6 @@ export async function giveNumberToAgent(url: string, apiKey: string, number: str
 
 export async function callsOf(url: string, apiKey: string, number: string): Promise<readonly string[]> {
   const api = createClient({ baseUrl: url, apiKey });
-  const { calls } = await api.GET('/v1/calls', { params: { query: { phone_number: number, limit: '20' } } });
+  const { calls } = await api.GET('/v1/calls', { params: { query: { phone_number: number, limit: 20 } } });
   return calls.map(({ started_at: at, from, reason }) => `${at} ${from} ${reason ?? 'in progress'}`);
 }

@@ -82,7 +82,7 @@ function streamOf(before: Agent['stream'], { url, format }: SettingsFlags, token
 async function allAgents(api: Client): Promise<readonly Agent[]> {
   const agents: Agent[] = [];
   for (let before: string | null | undefined; before !== null;) {
-    const page = await api.GET('/v1/agents', { params: { query: { limit: '500', ...(before === undefined ? {} : { before }) } } });
+    const page = await api.GET('/v1/agents', { params: { query: { limit: 500, ...(before === undefined ? {} : { before }) } } });
     agents.push(...page.agents);
     before = page.next;
   }

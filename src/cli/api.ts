@@ -138,6 +138,8 @@ export function wantsColour(environment: ApiIo['environment']): boolean {
 }
 
 /** A count for the query of a request, which the API judges. */
-export function queryOf<Name extends string>(given: Readonly<Record<Name, string | undefined>>): { [name in Name]?: string } {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as { [name in Name]?: string };
+export function queryOf<T extends Readonly<Record<string, unknown>>>(given: T): { [name in keyof T]?: Exclude<T[name], undefined> } {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
+    [name in keyof T]?: Exclude<T[name], undefined>;
+  };
 }

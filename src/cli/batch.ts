@@ -46,14 +46,14 @@ export function batchCommand(io: ApiIo): Command {
     printResult(io, flags, data, `${data.name}: ${data.state ?? 'a log only'}`, ...table(['COUNT', 'VALUE'], counts));
   });
   overApi(batch.command('list').description('show the newest batches of an organization'), io, async (api, flags: ApiFlags) => {
-    const { data } = await api.GET('/v2/batches', { params: { query: { take: '1000' } } });
+    const { data } = await api.GET('/v2/batches', { params: { query: { take: 1_000 } } });
     const rows = data.map((one) => [one.batch_id, one.name, one.created_at]);
     printResult(io, flags, data, ...table(['ID', 'NAME', 'CREATED'], rows));
   });
   const logs = batch.command('logs <batch-id>').description('show the log of a batch');
   overApi(logs, io, async (api, flags: LogFlags, batch_id: string) => {
     // The API says which directions there are.
-    const query = { take: flags.take, direction: flags.direction as 'asc' };
+    const query = { take: Number(flags.take), direction: flags.direction as 'asc' };
     const { data } = await api.GET('/v2/batches/{batch_id}/logs', { params: { path: { batch_id }, query } });
     printResult(io, flags, data, ...data.map((one) => `${one.timestamp}  ${one.event_type}  ${JSON.stringify(one.payload)}`));
   })

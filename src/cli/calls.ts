@@ -21,7 +21,7 @@ export function callsCommand(io: ApiIo): Command {
   const list = calls.command('list').description('list ended and refused calls, newest first; or calls in progress');
   overApi(list, io, async (api, flags: ListFlags) => {
     const { live, number: phone_number, sipCallId: sip_call_id, from, since, until, limit, before } = flags;
-    const query = queryOf({ phone_number, from, sip_call_id, since, until, limit, before });
+    const query = queryOf({ phone_number, from, sip_call_id, since, until, limit: limit === undefined ? limit : Number(limit), before });
     // The API says which reasons there are.
     const reason = flags.reason === undefined ? {} : { reason: flags.reason as 'CALLER_HANGUP' };
     const { calls: found, next } = await api.GET('/v1/calls', {

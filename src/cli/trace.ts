@@ -102,7 +102,7 @@ async function callOfSipId(api: Client, sipCallId: string): Promise<string> {
   for (const state of ['live', 'ended'] as const) {
     // Calls in progress are looked through, those that ended are found by an index.
     for (let before: string | null | undefined; before !== null;) {
-      const query = { state, sip_call_id: sipCallId, limit: '1', ...(before === undefined ? {} : { before }) };
+      const query = { state, sip_call_id: sipCallId, limit: 1, ...(before === undefined ? {} : { before }) };
       const page = await api.GET('/v1/calls', { params: { query } });
       const [found] = page.calls;
       if (found !== undefined) return found.call_id;

@@ -7,7 +7,8 @@ import createFetchClient, {
 import { brokenRequest, refusal } from './api-error.js';
 import type { components, paths } from './types.js';
 
-// A typed client of the control API, for Node and for browsers: nothing of Node is imported here.
+// A typed client of the control API, for Node and for the console: nothing of Node is imported here.
+// A page of another origin cannot use it, since the API sends no CORS headers: the key belongs on a server.
 
 export { ApiError, type ApiErrorEntry } from './api-error.js';
 export type { paths };

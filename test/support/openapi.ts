@@ -1,12 +1,21 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
-/** What tests read of /openapi.json. */
+/** What tests read of /openapi.json and /openapi-twilio.json. */
 export interface ApiDocument {
   readonly openapi: string;
   readonly servers?: readonly object[];
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Omit<Operation, 'method' | 'path'>>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>>; readonly securitySchemes: object };
+  readonly components: Components;
+}
+interface Components {
+  readonly schemas: Readonly<Record<string, Schema>>;
+  readonly headers: Readonly<Record<string, Header>>;
+  readonly responses: Readonly<Record<string, ApiResponse>>;
+  readonly securitySchemes: object;
+}
+interface Header {
+  readonly description?: string;
 }
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -16,7 +25,7 @@ export interface Operation {
   readonly description?: string;
   readonly tags?: readonly string[];
   readonly security?: readonly object[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, MediaType>> };
+  readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, MediaType>> };
   readonly parameters?: readonly Parameter[];
   readonly responses: Readonly<Record<string, ApiResponse>>;
 }
@@ -27,7 +36,7 @@ export interface Parameter {
 }
 export interface ApiResponse {
   readonly description: string;
-  readonly headers?: Readonly<Record<string, { readonly description?: string }>>;
+  readonly headers?: Readonly<Record<string, Header>>;
   readonly content?: Readonly<Record<string, MediaType>>;
 }
 interface MediaType {
@@ -36,6 +45,7 @@ interface MediaType {
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
 }
 interface Schema {
+  readonly $ref?: string;
   readonly examples?: readonly unknown[];
 }
 
@@ -47,13 +57,67 @@ export interface ExampleRequest {
   readonly body: unknown;
 }
 
-const FORMATS = { uuid: /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i };
+const FORMATS = {
+  uuid: /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i,
+  'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/,
+  int64: true as const,
+};
 const JSON_TYPE = 'application/json';
 
-export function operationsOf(document: ApiDocument): Operation[] {
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, one]) => ({ ...one, path, method: method.toUpperCase() as Operation['method'] })),
+/** The operations, with the answers and headers that they share, and with the schemas of their bodies and successes. */
+export function operationsOf({ paths, components }: ApiDocument): Operation[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, one]) => ({
+      ...one,
+      ...(one.requestBody === undefined
+        ? {}
+        : { requestBody: { ...one.requestBody, content: mediaOf(components, one.requestBody.content) } }),
+      responses: mapValues(one.responses, (response, status) => answerOf(components, response, status)),
+      path,
+      method: method.toUpperCase() as Operation['method'],
+    })),
   );
+}
+
+function answerOf(components: Components, response: ApiResponse, status: string): ApiResponse {
+  const { headers = {}, content = {}, ...rest } = partOf(components, 'responses', response);
+  return {
+    ...rest,
+    headers: mapValues(headers, (header) => partOf(components, 'headers', header)),
+    content: status.startsWith('2') ? mediaOf(components, content) : content,
+  };
+}
+
+function mediaOf(components: Components, content: Readonly<Record<string, MediaType>>): Readonly<Record<string, MediaType>> {
+  return mapValues(content, (media) => ({
+    ...media,
+    ...(media.schema === undefined ? {} : { schema: partOf(components, 'schemas', media.schema) }),
+  }));
+}
+
+/** The part, or the one that it refers to. */
+function partOf<T extends object>(components: Components, kind: 'schemas' | 'headers' | 'responses', part: T): T {
+  const name = '$ref' in part ? /^#\/components\/(\w+)\/(.+)$/.exec(String(part.$ref)) : null;
+  return name === null ? part : ((components[kind][name[2] ?? ''] ?? part) as T);
+}
+
+function mapValues<T, U>(record: Readonly<Record<string, T>>, change: (value: T, key: string) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value, key)]));
+}
+
+/** One document with the paths of both. */
+export function withTwilios(own: ApiDocument, twilios: ApiDocument): ApiDocument {
+  const both = <T extends 'schemas' | 'headers' | 'responses' | 'securitySchemes'>(kind: T) => ({
+    ...twilios.components[kind],
+    ...own.components[kind],
+  });
+  const components = {
+    schemas: both('schemas'),
+    headers: both('headers'),
+    responses: own.components.responses,
+    securitySchemes: both('securitySchemes'),
+  };
+  return { ...own, paths: { ...own.paths, ...twilios.paths }, components };
 }
 
 /** The status of an answer that is no failure. */

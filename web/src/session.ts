@@ -23,7 +23,7 @@ function clientOf(key: string): Client {
 
 /** Rejects with an `ApiError` when the key is refused, or nobody answers. */
 export async function signIn(key: string): Promise<void> {
-  await clientOf(key).GET('/v1/calls', { params: { query: { limit: '1' } } });
+  await clientOf(key).GET('/v1/calls', { params: { query: { limit: 1 } } });
   sessionStorage.setItem(STORED, key);
   signedOutBecause.value = null;
   apiKey.value = key;

@@ -62,9 +62,12 @@ export function success<T>(data: T): { readonly status: 'success'; readonly data
   return { status: 'success', data, errors: null };
 }
 
+/** What is null in each success; a list in failures. */
+const nothing = z.null().meta({ type: ['array', 'null'], items: {}, description: 'Always null' });
+
 /** The schema of `success`. */
 export function successSchema<T extends z.ZodType>(data: T) {
-  return z.object({ status: z.literal('success'), data, errors: z.null() });
+  return z.object({ status: z.literal('success'), data, errors: nothing });
 }
 
 /** As `fieldsAnswer`, for `success`. */

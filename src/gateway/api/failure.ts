@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { newUuid } from '../../lib/ids.js';
 import { API_ERRORS, errorEnvelope, type ApiErrorCode, type ApiErrorEntry, type ErrorEnvelope } from './schemas/api-error.js';
@@ -18,6 +19,13 @@ const BY_ERROR_CODE: Readonly<Record<string, RawFailure>> = {
     message: 'The request did not arrive in time',
   },
 };
+
+/** Answers a request whose `expect` header asks for something that no server here does (RFC 9110 §10.1.1). */
+export function answerExpectation(requestId: string, response: ServerResponse): void {
+  const body = JSON.stringify(errorEnvelope('EXPECTATION_FAILED', 'The expect header may only be 100-continue'));
+  const headers = { 'content-type': 'application/json; charset=utf-8', 'x-request-id': requestId, connection: 'close' };
+  response.writeHead(API_ERRORS.EXPECTATION_FAILED[0], headers).end(body);
+}
 
 /** Answers what never became a request, in the shape of any other failure, and closes the connection. */
 export function answerClientError(error: Error & { readonly code?: string }, socket: Socket): void {

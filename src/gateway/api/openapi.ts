@@ -1,13 +1,20 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { FastifyInstance, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { jsonSchemaTransformObject, jsonSchemaTransform } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { API_ERRORS } from './schemas/api-error.js';
 import { failureAnswers, successAnswer } from './answers.js';
+import { shapeDocument, type Json, type OpenapiDocument, type Shape } from './openapi-shape.js';
+import { isTwilioUrl } from './twilio-failure.js';
 import { CONTENT_SECURITY_POLICY, PAGE_HEADERS } from './routes/console.js';
 
-interface Header {
+const zip = promisify(gzip);
+
+interface Header extends Json {
   readonly type: 'string' | 'integer';
   readonly description: string;
   readonly examples?: readonly unknown[];
@@ -27,6 +34,9 @@ const LIMITED: Headers = {
   'ratelimit-reset': { type: 'integer', description: 'Seconds until the limit resets', examples: [60] },
 };
 const RETRY_AFTER: Headers = { 'retry-after': { type: 'integer', description: 'Seconds to wait before a retry', examples: [2] } };
+const DOCUMENT_ETAG: Headers = {
+  etag: { type: 'string', description: 'The version of the document, for `if-none-match`', examples: ['"f0XKQ3m5pQ1m6c2Zr8hT9w"'] },
+};
 const BY_STATUS: Readonly<Record<string, Headers>> = {
   401: { 'www-authenticate': { type: 'string', description: 'Always `Bearer`', examples: ['Bearer'] } },
   429: RETRY_AFTER,
@@ -38,23 +48,23 @@ interface Described {
 }
 type Answers = Readonly<Record<string, Described>>;
 
-/** The route's schemas as JSON Schema, with the headers of its answers. */
-const describeRoute: typeof jsonSchemaTransform = (document) => {
-  const { schema: made, url } = jsonSchemaTransform(document);
-  const schema = { operationId: operationIdOf(document.route.method, url), ...made };
-  if (schema.response === undefined) return { schema, url };
-  const given = document.schema.response as Answers;
-  const response = Object.entries(schema.response as Answers).map(([status, answer]) => {
-    return [status, { ...answer, headers: { ...headersOf(status, document.route), ...given[status]?.headers } }];
-  });
-  return { schema: { ...schema, response: Object.fromEntries(response) as Answers }, url };
-};
+/** The document with the routes of this API, or the one with Twilio's. */
+type Kind = 'own' | 'twilio';
 
-/** `getV1AgentsAgentId`: the same as long as the route is. A route may have a name of its own. */
-function operationIdOf(method: string | readonly string[], url: string): string {
-  const words = url.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
-  const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
-  return `${String(method).toLowerCase()}${name}`;
+/** The route's schemas as JSON Schema, with the headers of its answers; a route of the other document is hidden. @param optionalBodies gets the ids of the operations that need no body */
+function describeRoute(kind: Kind, optionalBodies: Set<string>): typeof jsonSchemaTransform {
+  return (document) => {
+    const { schema, url } = jsonSchemaTransform(document);
+    if (isTwilioUrl(url) !== (kind === 'twilio')) return { schema: { ...schema, hide: true }, url };
+    const { body } = document.schema;
+    if (body instanceof z.ZodType && body.safeParse(undefined).success) optionalBodies.add(String(schema.operationId));
+    if (schema.response === undefined) return { schema, url };
+    const given = document.schema.response as Answers;
+    const response = Object.entries(schema.response as Answers).map(([status, answer]) => {
+      return [status, { ...answer, headers: { ...headersOf(status, document.route), ...given[status]?.headers } }];
+    });
+    return { schema: { ...schema, response: Object.fromEntries(response) as Answers }, url };
+  };
 }
 
 function headersOf(status: string, { config }: RouteOptions): Headers {
@@ -84,61 +94,129 @@ ${Object.entries(API_ERRORS)
   .map(([code, [status, meaning]]) => `| ${String(status)} | \`${code}\` | ${meaning} |`)
   .join('\n')}
 
-One operation, which ends calls for bots written for Twilio, uses Twilio's form and HTTP Basic instead of the key.
+Bodies must have no other fields than those listed. Answers may get further fields in a later version, so programs should ignore those that
+they do not know.
 
-Each operation lists its failures. \`NOT_FOUND\`, \`METHOD_NOT_ALLOWED\` and \`REQUEST_TIMEOUT\` may come for any request; headers over
-16 KiB are answered with 431 \`TOO_LARGE\`.`;
+\`/openapi-twilio.json\` describes the routes that applications use with Twilio's libraries. They have Twilio's form, and HTTP Basic in place of
+the key.`;
 
-/** Collects the schemas of the routes that are added from now on. Call \`openapiRoutes\` when all of them are there. */
-export async function collectOpenapi(app: FastifyInstance, version: string): Promise<void> {
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: { title: 'Trunkline', version, description: DESCRIPTION },
-      servers: [{ url: '/', description: 'This gateway' }],
-      tags: [
-        { name: 'SIP', description: 'SIP routing of phone numbers' },
-        { name: 'Agents', description: 'Agents, which answer calls' },
-        { name: 'Tools', description: 'HTTP APIs that agents may call' },
-        { name: 'Batches', description: 'Batches of calls and their logs' },
-        { name: 'Calls', description: 'Calls in progress and ended, with traces and quality' },
-        { name: 'Webhooks', description: 'Webhooks that were given up' },
-        { name: 'Audit', description: 'Audit log of changes' },
-        { name: 'Organizations', description: 'The organizations of the API key' },
-        { name: 'Health', description: 'For load balancers and supervisors' },
-        { name: 'Documentation', description: 'This document' },
-      ],
-      components: {
-        securitySchemes: {
-          apiKey: { type: 'apiKey', in: 'header', name: 'authorization', description: 'The API key, raw or after `Bearer `' },
-          basic: {
-            type: 'http',
-            scheme: 'basic',
-            description: "User: the organization's id or its account `AC…`. Password: one of its API keys",
-          },
-        },
-      },
-    },
-    transform: describeRoute,
-    transformObject: (document) => withoutUnusedSchemas(jsonSchemaTransformObject(document)),
-  });
+const TWILIO_DESCRIPTION = `The part of Twilio's REST API that applications use for calls, for Twilio's own libraries: set their base URL to this
+gateway. \`trunkline org twilio-token\` prints the account SID and the token. \`/openapi.json\` describes Trunkline's own routes.`;
+
+const TAGS = [
+  { name: 'SIP', description: 'SIP routing of phone numbers' },
+  { name: 'Agents', description: 'Agents, which answer calls' },
+  { name: 'Tools', description: 'HTTP APIs that agents may call' },
+  { name: 'Batches', description: 'Batches of calls and their logs' },
+  { name: 'Calls', description: 'Calls in progress and ended, with traces and quality' },
+  { name: 'Webhooks', description: 'Webhooks that were given up' },
+  { name: 'Audit', description: 'Audit log of changes' },
+  { name: 'Organizations', description: 'The organizations of the API key' },
+  { name: 'Health', description: 'For load balancers and supervisors' },
+  { name: 'Documentation', description: 'This document' },
+];
+
+const API_KEY = { type: 'apiKey', in: 'header', name: 'authorization', description: 'The API key, raw or after `Bearer `' } as const;
+const BASIC = {
+  type: 'http',
+  scheme: 'basic',
+  description: "User: the organization's account SID (`AC…`). Password: its Twilio token. API keys open none of these routes",
+} as const;
+
+/** Headers as the generator of the document writes those of routes. */
+function written(headers: Headers): Readonly<Record<string, Json>> {
+  return Object.fromEntries(Object.entries(headers).map(([name, { description, ...schema }]) => [name, { schema, description }]));
 }
 
-/** GET /openapi.json and the pages for people at /docs. */
-export async function openapiRoutes(app: FastifyInstance): Promise<void> {
-  app.get('/openapi.json', {
-    schema: {
-      tags: ['Documentation'],
-      security: [],
-      summary: 'This document',
-      description: 'Generated from the schemas that validate requests. `/docs` shows it as pages.',
-      response: {
-        200: successAnswer('OpenAPI 3.1', z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
-        ...failureAnswers(['RATE_LIMITED', 'INTERNAL']),
+/** Failures that may come for any request, before a route has it. */
+const everywhere = (schema: Json): Shape['everywhere'] => ({
+  MethodNotAllowed: {
+    status: 405,
+    description: '`METHOD_NOT_ALLOWED`: The route does not have this method',
+    headers: written({ ...EVERY, allow: { type: 'string', description: 'The methods of the route', examples: ['GET, HEAD'] } }),
+    content: { 'application/json': { schema } },
+  },
+  RequestTimeout: {
+    status: 408,
+    description: '`REQUEST_TIMEOUT`: The request did not arrive in time',
+    headers: written(EVERY),
+    content: { 'application/json': { schema } },
+  },
+  HeadersTooLarge: {
+    status: 431,
+    description: '`TOO_LARGE`: The headers are larger than 16 KiB',
+    headers: written(EVERY),
+    content: { 'application/json': { schema } },
+  },
+});
+
+const OWN = {
+  // The pages for people look for this one.
+  decorator: 'swagger',
+  title: 'Trunkline',
+  description: DESCRIPTION,
+  tags: TAGS,
+  securitySchemes: { apiKey: API_KEY },
+  everywhere: everywhere({ $ref: '#/components/schemas/Error' }),
+} as const;
+
+const TWILIOS = {
+  decorator: 'twilioDocument',
+  title: "Trunkline: Twilio's routes",
+  description: TWILIO_DESCRIPTION,
+  tags: TAGS.filter(({ name }) => name === 'Calls'),
+  securitySchemes: { basic: BASIC },
+  everywhere: everywhere({ $ref: '#/components/schemas/TwilioError' }),
+} as const;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    twilioDocument: () => object;
+  }
+}
+
+/** Collects the schemas of the routes that are added from now on. Call `openapiRoutes` when all of them are there. */
+export async function collectOpenapi(app: FastifyInstance, version: string): Promise<void> {
+  for (const [kind, { decorator, title, description, tags, securitySchemes, everywhere: answers }] of [
+    ['own', OWN],
+    ['twilio', TWILIOS],
+  ] as const) {
+    const optionalBodies = new Set<string>();
+    await app.register(swagger, {
+      decorator,
+      openapi: {
+        openapi: '3.1.0',
+        info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' } },
+        servers: [{ url: '/', description: 'This gateway' }],
+        tags: [...tags],
+        components: { securitySchemes },
       },
-    },
-    handler: () => app.swagger(),
-  });
+      transform: describeRoute(kind, optionalBodies),
+      transformObject: (document) => {
+        const used = withoutUnusedSchemas(jsonSchemaTransformObject(document));
+        return shapeDocument(used as unknown as OpenapiDocument, { optionalBodies, everywhere: answers });
+      },
+    } as Parameters<typeof swagger>[1]);
+  }
+}
+
+/** A document as it is sent: it does not change while the process runs. */
+interface SentDocument {
+  readonly plain: Buffer;
+  readonly zipped: Buffer;
+  readonly etag: string;
+}
+
+async function sentDocument(document: object): Promise<SentDocument> {
+  const plain = Buffer.from(JSON.stringify(document));
+  const etag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`;
+  return { plain, zipped: await zip(plain), etag };
+}
+
+/** GET /openapi.json, /openapi-twilio.json and the pages for people at /docs. */
+export async function openapiRoutes(app: FastifyInstance): Promise<void> {
+  documentRoute(app, '/openapi.json', 'getOpenapi', 'This document', () => app.swagger());
+  documentRoute(app, '/openapi-twilio.json', 'getTwilioOpenapi', "The document of Twilio's routes", () => app.twilioDocument());
   await app.register(async (docs) => {
     docs.addHook('onRequest', async (_request, reply) => {
       reply.headers({ ...PAGE_HEADERS, 'content-security-policy': DOCS_POLICY });
@@ -152,6 +230,42 @@ export async function openapiRoutes(app: FastifyInstance): Promise<void> {
       theme: { title: 'Trunkline: the control API', favicon },
     });
   });
+}
+
+function documentRoute(app: FastifyInstance, url: string, operationId: string, summary: string, document: () => object): void {
+  let sent: Promise<SentDocument> | null = null;
+  app.get(url, {
+    schema: {
+      operationId,
+      tags: ['Documentation'],
+      security: [],
+      summary,
+      description:
+        'Generated from the schemas that validate requests. The answer has an `etag`, for `if-none-match`, and is compressed where the client takes gzip.',
+      response: {
+        200: { ...successAnswer('OpenAPI 3.1', z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }), headers: DOCUMENT_ETAG },
+        ...failureAnswers(['RATE_LIMITED', 'INTERNAL']),
+      },
+    },
+    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      sent ??= sentDocument(document());
+      const { plain, zipped, etag } = await sent;
+      reply.headers({ etag, vary: 'accept-encoding' });
+      if (isNamed(etag, request.headers['if-none-match'])) return reply.code(304).send();
+      reply.type('application/json; charset=utf-8');
+      return takesGzip(request.headers['accept-encoding']) ? reply.header('content-encoding', 'gzip').send(zipped) : reply.send(plain);
+    },
+  });
+}
+
+/** Whether an `if-none-match` names the tag, weak or not (RFC 9110 §13.1.2). */
+function isNamed(etag: string, header = ''): boolean {
+  return header.trim() === '*' || header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+}
+
+/** Whether an `accept-encoding` has gzip, and not with a weight of 0 (RFC 9110 §12.5.3). */
+function takesGzip(header = ''): boolean {
+  return header.split(',').some((coding) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$).*)?$/i.test(coding));
 }
 
 /** The generator makes an input and an output form of every named schema; most documents need one of them. */

@@ -26,7 +26,7 @@ import { authenticate, identityOf, isOperator, keyIdOf, requireSipEntitlement } 
 import { auditRecorder } from './audit.js';
 import { CallControl } from './call-control.js';
 import { bodyProblem } from './body-problem.js';
-import { answerClientError, ApiFailure, failureOf } from './failure.js';
+import { answerClientError, answerExpectation, ApiFailure, failureOf } from './failure.js';
 import { refuseUnknownQuery } from './known-query.js';
 import { collectOpenapi, openapiRoutes } from './openapi.js';
 import { rateLimitHooks, type RateLimitHooks, type RateLimits } from './rate-limits.js';
@@ -119,6 +119,10 @@ export async function createApiServer(deps: ApiDeps, options: ApiOptions): Promi
     request.arrivedAtMs = deps.clock.nowMs();
     reply.header('x-request-id', request.id);
     await limits.beforeAuth.call(app, request, reply);
+    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined)
+      throw new ApiFailure('VALIDATION', 'The request has no Host header (RFC 9112 §3.2)');
+    // Before the body is read: whether it could be read is no matter where nothing takes it.
+    if (request.is404) throw routes.failureFor(request.method, request.url);
     // `/v1/agents/` is no agent without an id; the files of the console have any path.
     const { '*': _file, ...ids } = request.params as Readonly<Record<string, string>>;
     if (Object.values(ids).includes('')) throw new ApiFailure('NOT_FOUND', 'No such route: a part of the path is empty');
@@ -147,6 +151,8 @@ function newApp(log: Log): FastifyInstance {
       maxHeaderSize: HEADER_LIMIT_BYTES,
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: SLOW_LOOK_MS,
+      // A request without a Host is refused by us: Node.js would answer it without a body and an id.
+      requireHostHeader: false,
     },
     genReqId: requestIdOf,
     frameworkErrors: (error, request, reply) => {
@@ -158,6 +164,7 @@ function newApp(log: Log): FastifyInstance {
     schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
   });
   app.server.maxConnections = MAX_CONNECTIONS;
+  app.server.on('checkExpectation', (request, response) => answerExpectation(requestIdOf(request), response));
   app.setValidatorCompiler(zodValidator);
   app.setSerializerCompiler(serializerCompiler);
   // JSON is the only content; the framework would take plain text too.

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { STREAM_FORMATS } from '../../agent-protocol/stream-format.js';
 import { agentProvider, type AgentProvider } from './provider.js';
+import { whole } from './described.js';
 import { shownToolSchema, type ToolDefinition } from './tool-definition.js';
 
 export interface ToolRecord {
@@ -15,14 +16,16 @@ export interface ToolRecord {
 }
 
 /** Where an agent is that is a program behind a WebSocket. */
-const agentStream = z.object({ url: z.string(), format: z.enum(STREAM_FORMATS) });
+const agentStream = z.object({ url: z.string(), format: z.enum(STREAM_FORMATS) }).meta({ title: 'AgentStream' });
 
 /** Never shown by the API. */
 export interface AgentStream extends Readonly<z.output<typeof agentStream>> {
   readonly bearer_token: string | null;
 }
 
-const pronunciationEntry = z.object({ word: z.string(), pronunciation: z.string(), case_sensitive: z.boolean(), spaced: z.boolean() });
+const pronunciationEntry = z
+  .object({ word: z.string(), pronunciation: z.string(), case_sensitive: z.boolean(), spaced: z.boolean() })
+  .meta({ title: 'PronunciationEntry' });
 
 /** One entry of an agent's pronunciation guide (§2.4 of the interface). */
 export type PronunciationEntry = Readonly<z.output<typeof pronunciationEntry>>;
@@ -48,7 +51,7 @@ export const agentSettings = {
   dynamic_data: json.describe('An object, an array, or null'),
   // Of silence after which the caller has finished speaking.
   interruption_threshold: z.number().describe('Milliseconds'),
-  max_duration: z.number().describe('Minutes'),
+  max_duration: whole('Minutes'),
   pronunciation_guide: z.array(pronunciationEntry).readonly(),
   // Numbers that callers may be transferred to; null or empty: any.
   transfer_list: json.describe('An object, an array, or null'),
@@ -56,7 +59,7 @@ export const agentSettings = {
     .union([z.literal('test-line'), agentStream])
     .nullable()
     .describe("null: the operator's default"),
-  provider: agentProvider.nullable().describe('A voice model that answers in place of a bot; null: none'),
+  provider: agentProvider.meta({ title: 'AgentProvider' }).nullable().describe('A voice model that answers in place of a bot; null: none'),
   wait_for_greeting: z.boolean().describe('With a provider: the agent speaks after the caller'),
 };
 

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { moment } from './described.js';
 
 export const auditEntrySchema = z
   .object({
     id: z.string(),
     org_id: z.string(),
-    at: z.string().describe('ISO 8601'),
+    at: moment(),
     by: z.object({
       key_id: z.string().nullable().describe('The id of an API key; null: the command line'),
       name: z.string().describe("The key's name, or `cli:` and the user"),

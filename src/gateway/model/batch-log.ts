@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { moment } from './described.js';
 
 // Batches of calls and their logs (§2.2, §4.6 of the interface).
 
@@ -6,7 +7,7 @@ export const batchSchema = z.object({
   batch_id: z.string().describe('UUID'),
   org_id: z.string(),
   name: z.string(),
-  created_at: z.string().describe('ISO 8601'),
+  created_at: moment(),
 });
 
 export const batchLogEntrySchema = z
@@ -15,7 +16,7 @@ export const batchLogEntrySchema = z
     batch_id: z.string(),
     org_id: z.string(),
     event_type: z.string().describe('`lifecycle`, `complete`, or another one'),
-    timestamp: z.string().describe('ISO 8601'),
+    timestamp: moment(),
     payload: z
       .record(z.string(), z.unknown())
       .describe('`lifecycle`: message, state_change. `complete`: calls_total, calls_failed, calls_successful'),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { moment } from './described.js';
 
 // What a batch would dial, before it is started.
 
@@ -35,7 +36,7 @@ export const batchPreviewSchema = z.object({
   refused: z.int().describe('Rows that are not dialled; the answer to the creation, and the log, name the first 2,000'),
   callable_now: z.int().describe('Numbers whose hours are open'),
   callable_later: z.int().describe('Numbers whose hours come'),
-  first_call_at: z.string().nullable().describe('When the first of these numbers may be called. null: there are none'),
+  first_call_at: moment('When the first of these numbers may be called. null: there are none').nullable(),
   reserved_cost: z
     .number()
     .describe(

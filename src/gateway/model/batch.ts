@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { BatchEvent } from './batch-log.js';
+import { whole } from './described.js';
 import { callingHoursSchema } from './calling-hours.js';
 import type { CallRecord } from './call-record.js';
 import type { E164 } from './e164.js';
@@ -22,24 +23,26 @@ const retrySchema = z.strictObject({
 });
 
 /** How a batch dials, as its owner set it. */
-export const batchPlanSchema = z.object({
-  from: z.string().describe('E.164'),
-  agent_id: z.string().nullable(),
-  calls_per_second: z.int().min(1).max(100),
-  max_concurrent_calls: z.int().min(1).max(1_000),
-  hours: callingHoursSchema.describe('When people are called, in their own time zone'),
-  retries: z.partialRecord(z.enum(RETRYABLE), retrySchema).describe('By the reason that a call ended with; others are not repeated'),
-  do_not_call_digit: z
-    .string()
-    .regex(/^[0-9*#]$/, 'must be one of 0-9, * and #')
-    .nullable()
-    .describe('A person who presses it goes on the do-not-call list'),
-  ring_timeout: z.int().describe('Seconds'),
-  detect_answerer: z.boolean().describe('As in POST /v1/calls'),
-  max_duration: z.number().nullable().describe("Minutes; null: the agent's"),
-  metadata: z.record(z.string(), z.unknown()).nullable(),
-  webhook: z.string().nullable(),
-});
+export const batchPlanSchema = z
+  .object({
+    from: z.string().describe('E.164'),
+    agent_id: z.string().nullable(),
+    calls_per_second: z.int().min(1).max(100),
+    max_concurrent_calls: z.int().min(1).max(1_000),
+    hours: callingHoursSchema.describe('When people are called, in their own time zone'),
+    retries: z.partialRecord(z.enum(RETRYABLE), retrySchema).describe('By the reason that a call ended with; others are not repeated'),
+    do_not_call_digit: z
+      .string()
+      .regex(/^[0-9*#]$/, 'must be one of 0-9, * and #')
+      .nullable()
+      .describe('A person who presses it goes on the do-not-call list'),
+    ring_timeout: z.int().describe('Seconds'),
+    detect_answerer: z.boolean().describe('As in POST /v1/calls'),
+    max_duration: whole("Minutes; null: the agent's").nullable(),
+    metadata: z.record(z.string(), z.unknown()).nullable(),
+    webhook: z.string().nullable(),
+  })
+  .meta({ title: 'BatchPlan' });
 
 export type BatchPlan = Readonly<z.output<typeof batchPlanSchema>>;
 
@@ -54,18 +57,20 @@ export function longestCallMinutes(
 
 const count = (meaning: string) => z.int().describe(meaning);
 
-export const batchCountsSchema = z.object({
-  requested: count('Rows, or members of `numbers`'),
-  validated: count('Different valid numbers among them'),
-  waiting: count('Numbers that are due, now or later'),
-  dialling: count('Calls in progress'),
-  dispatched: count('Calls that were begun'),
-  successful: count('Numbers of which somebody answered'),
-  failed: count('Numbers that were given up'),
-  ambiguous: count('Of these: whether they were called is not known'),
-  answered_today: count('Calls that a person answered today (UTC)'),
-  abandoned_today: count('Of these: no agent spoke within 2 s'),
-});
+export const batchCountsSchema = z
+  .object({
+    requested: count('Rows, or members of `numbers`'),
+    validated: count('Different valid numbers among them'),
+    waiting: count('Numbers that are due, now or later'),
+    dialling: count('Calls in progress'),
+    dispatched: count('Calls that were begun'),
+    successful: count('Numbers of which somebody answered'),
+    failed: count('Numbers that were given up'),
+    ambiguous: count('Of these: whether they were called is not known'),
+    answered_today: count('Calls that a person answered today (UTC)'),
+    abandoned_today: count('Of these: no agent spoke within 2 s'),
+  })
+  .meta({ title: 'BatchCounts' });
 
 export type BatchCounts = Readonly<z.output<typeof batchCountsSchema>>;
 

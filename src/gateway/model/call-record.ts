@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import type { QualitySample } from '../../rtp/quality.js';
+import { large, moment, whole } from './described.js';
 import { identitySchema } from './verified-identity.js';
 
 // What is kept of a call: the same words for the store and for the control API.
 
 const text = z.string().nullable();
 const milliseconds = (meaning: string) => z.number().nullable().describe(`Milliseconds ${meaning}; null: did not happen, or not yet`);
-const count = (meaning: string) => z.number().describe(meaning);
-const time = (also: string) => z.string().describe(`ISO 8601, UTC, with milliseconds${also}`);
+const count = large;
+const figure = (meaning: string) => z.number().describe(meaning);
+const time = (also: string) => moment(`With milliseconds${also}`);
 
 /** Who calls, by the headers of the INVITE, without what the caller asked to keep private. */
 export const callerSchema = z
@@ -17,77 +19,86 @@ export const callerSchema = z
     asserted: z.array(z.string()).readonly().describe('P-Asserted-Identity: URIs; empty when the caller asked for privacy'),
     remote_party: text.describe('Remote-Party-ID: a URI'),
     diversions: z
-      .array(z.object({ uri: z.string(), reason: text }))
+      .array(z.object({ uri: z.string(), reason: text }).meta({ title: 'Diversion' }))
       .readonly()
       .describe('Diversion, latest first'),
     history: z
-      .array(z.object({ uri: z.string(), index: text }))
+      .array(z.object({ uri: z.string(), index: text }).meta({ title: 'HistoryEntry' }))
       .readonly()
       .describe('History-Info, in order'),
     privacy: z.array(z.string()).readonly().describe('Values of Privacy'),
     user_to_user: text.describe('User-to-User, as received'),
     headers: z.record(z.string(), z.string()).describe('X- headers, and those that headers_to_agent names, by their name in lower case'),
   })
-  .describe('The caller, from the headers of the INVITE');
+  .meta({ title: 'Caller', description: 'The caller, from the headers of the INVITE' });
 
 /** The connection that the INVITE came by. */
 export const sourceSchema = z
   .object({
     ip: z.string(),
-    port: z.number(),
+    port: whole('0: not known'),
     transport: z.string().describe('`tls`, `tcp` or `udp`'),
     tls_version: text,
     tls_cipher: text,
   })
-  .describe("The connection of the INVITE; in a placed call, the trunk's host and port");
+  .meta({ title: 'CallSource', description: "The connection of the INVITE; in a placed call, the trunk's host and port" });
 
-const timingsSchema = z.object({
-  ring_ms: milliseconds('from the INVITE to the 180'),
-  answer_ms: milliseconds('from the INVITE to the 200'),
-  first_audio_ms: milliseconds("from the ACK to the caller's first audio"),
-  talk_ms: milliseconds('from the 200 to the end'),
-});
+const timingsSchema = z
+  .object({
+    ring_ms: milliseconds('from the INVITE to the 180'),
+    answer_ms: milliseconds('from the INVITE to the 200'),
+    first_audio_ms: milliseconds("from the ACK to the caller's first audio"),
+    talk_ms: milliseconds('from the 200 to the end'),
+  })
+  .meta({ title: 'CallTimings' });
 
 const endpointFiguresSchema = z
   .object({
     packets_sent: count('RTP packets'),
     packets_received: count('RTP packets'),
     packets_lost: count('RTP packets'),
-    jitter_ms: count('Interarrival jitter (RFC 3550 §6.4.1), milliseconds'),
+    jitter_ms: figure('Interarrival jitter (RFC 3550 §6.4.1), milliseconds'),
     round_trip_ms: z.number().nullable().describe('Milliseconds, from RTCP; null: no report'),
     digits_received: count('Key presses'),
     frames_late: count('Frames of 20 ms that the endpoint sent a frame or more too late, or skipped'),
   })
-  .describe("The media endpoint's figures of its leg to the relay");
+  .meta({ title: 'EndpointFigures', description: "The media endpoint's figures of its leg to the relay" });
 
-const streamFiguresSchema = z.object({
-  packets: count('RTP packets'),
-  bytes: count('Bytes'),
-  errors: count('Packets that could not be relayed'),
-  lost: z.number().nullable().describe('RTP packets, from RTCP; null: no report'),
-  jitter_ms: z.number().nullable().describe('Milliseconds'),
-  round_trip_ms: z.number().nullable().describe('Milliseconds'),
-  mos: z.number().nullable().describe('Mean opinion score, 1.0 to 4.5'),
-});
+const streamFiguresSchema = z
+  .object({
+    packets: count('RTP packets'),
+    bytes: count('Bytes'),
+    errors: count('Packets that could not be relayed'),
+    lost: large('RTP packets, from RTCP; null: no report').nullable(),
+    jitter_ms: z.number().nullable().describe('Milliseconds'),
+    round_trip_ms: z.number().nullable().describe('Milliseconds'),
+    mos: z.number().nullable().describe('Mean opinion score, 1.0 to 4.5'),
+  })
+  .meta({ title: 'StreamFigures' });
 
 /** What was seen of the audio in both directions. */
-export const qualitySchema = z.object({
-  endpoint: endpointFiguresSchema.nullable(),
-  relay: z
-    .object({ from_carrier: streamFiguresSchema, from_agent: streamFiguresSchema })
-    .nullable()
-    .describe("The media relay's figures of both sides"),
-});
+export const qualitySchema = z
+  .object({
+    endpoint: endpointFiguresSchema.nullable(),
+    relay: z
+      .object({ from_carrier: streamFiguresSchema, from_agent: streamFiguresSchema })
+      .meta({ title: 'RelayFigures' })
+      .nullable()
+      .describe("The media relay's figures of both sides"),
+  })
+  .meta({ title: 'CallQuality' });
 
-const turnsSchema = z.object({
-  first_audio_ms: milliseconds("from the ACK to the agent's first audio"),
-  delays_ms: z
-    .array(z.number())
-    .readonly()
-    .describe("Of each turn: from the end of the caller's speech to the agent's first audio, as sent"),
-  p50_ms: z.number().nullable().describe('Median of the delays; null: no turns'),
-  p95_ms: z.number().nullable().describe('95th percentile of the delays; null: no turns'),
-});
+const turnsSchema = z
+  .object({
+    first_audio_ms: milliseconds("from the ACK to the agent's first audio"),
+    delays_ms: z
+      .array(z.number())
+      .readonly()
+      .describe("Of each turn: from the end of the caller's speech to the agent's first audio, as sent"),
+    p50_ms: z.number().nullable().describe('Median of the delays; null: no turns'),
+    p95_ms: z.number().nullable().describe('95th percentile of the delays; null: no turns'),
+  })
+  .meta({ title: 'CallTurns' });
 
 export type CallTurns = Readonly<z.output<typeof turnsSchema>>;
 
@@ -96,22 +107,30 @@ export const NO_TURNS: CallTurns = { first_audio_ms: null, delays_ms: [], p50_ms
 
 const transcriptSchema = z
   .array(
-    z.object({
-      speaker: z.enum(['agent', 'caller']),
-      text: z.string(),
-      at_ms: z.number().describe('Since the agent began'),
-      interrupted: z.literal(true).optional().describe('The caller cut it off: `text` is about what was heard; else omitted'),
-    }),
+    z
+      .object({
+        speaker: z.enum(['agent', 'caller']),
+        text: z.string(),
+        at_ms: z.number().describe('Since the agent began'),
+        interrupted: z
+          .literal(true)
+          .meta({ type: 'boolean', const: undefined })
+          .optional()
+          .describe('The caller cut it off: `text` is about what was heard; else omitted'),
+      })
+      .meta({ title: 'Utterance' }),
   )
   .readonly();
 
-const legSchema = z.object({
-  call_id: z.uuid(),
-  to: z.string().describe('E.164'),
-  reason: z.string().describe('Why it ended, or was not answered'),
-  answered_at: time('; null: nobody answered').nullable(),
-  ended_at: time(''),
-});
+const legSchema = z
+  .object({
+    call_id: z.uuid(),
+    to: z.string().describe('E.164'),
+    reason: z.string().describe('Why it ended, or was not answered'),
+    answered_at: time('; null: nobody answered').nullable(),
+    ended_at: time(''),
+  })
+  .meta({ title: 'CallLeg' });
 
 export type CallLeg = Readonly<z.output<typeof legSchema>>;
 
@@ -132,10 +151,7 @@ export const callRecordSchema = z.object({
   reason_detail: text.describe(
     'What the code does not say by itself, such as the figure and its limit at OVERLOADED, or at MEDIA_TIMEOUT that packets arrive and do not decrypt; null: nothing',
   ),
-  sip_status: z
-    .number()
-    .nullable()
-    .describe("Status of the final response to the INVITE, the trunk's in a placed call; null: none was sent, or came"),
+  sip_status: whole("Status of the final response to the INVITE, the trunk's in a placed call; null: none was sent, or came").nullable(),
   codec: text.describe('`PCMU` or `PCMA`; null: none was chosen'),
   crypto_suite: text.describe("SRTP suite of the carrier's leg; null: plain RTP, or not answered (yet)"),
   started_at: time(''),
@@ -169,18 +185,14 @@ export const callRecordSchema = z.object({
   signalling_error: text.describe(
     'Last request of ours that failed: its method, and the status, or why there was no answer, such as a refused connection or a certificate; null: none',
   ),
-  q850_cause: z
-    .number()
-    .nullable()
-    .describe('Q.850 cause that the peer gave for its refusal, CANCEL or BYE, in the Reason header (RFC 3326, RFC 6432); null: none'),
+  q850_cause: whole(
+    'Q.850 cause that the peer gave for its refusal, CANCEL or BYE, in the Reason header (RFC 3326, RFC 6432); null: none',
+  ).nullable(),
   stale_route: z.boolean().describe('Whether the gateway used a cached route because the store was unavailable'),
-  resumed: z.number().describe('How often the gateway was killed during the call and resumed it'),
-  summed_calls: z
-    .number()
-    .nullable()
-    .describe(
-      'How many calls the record stands for: those refused in one second, at overload or beyond what has records of its own; null: one call',
-    ),
+  resumed: whole('How often the gateway was killed during the call and resumed it'),
+  summed_calls: whole(
+    'How many calls the record stands for: those refused in one second, at overload or beyond what has records of its own; null: one call',
+  ).nullable(),
 });
 
 export type CallRecord = Readonly<z.output<typeof callRecordSchema>>;

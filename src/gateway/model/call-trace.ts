@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { moment } from './described.js';
 
 /** An event in a call's trace. Keys and secrets in `text` are masked. */
 export const traceEntrySchema = z
   .object({
-    at: z.string().describe('ISO 8601, UTC, with milliseconds'),
+    at: moment('With milliseconds'),
     source: z.enum(['sip', 'rtpengine', 'agent', 'gateway']),
     direction: z.enum(['in', 'out']).nullable().describe('Towards the gateway, or from it; null: within it'),
     summary: z.string().describe('One line'),

@@ -4,6 +4,9 @@ export type E164 = string & { readonly __brand: 'E164' };
 /** What a message says of a text that is none. */
 export const E164_FORM = 'a phone number in E.164 form, such as +15551234567: country code and number, without (0)';
 
+/** What every text has that `parseE164` takes, as a pattern: which numbers of a country begin with 0 is not in it. */
+export const E164_PATTERN = String.raw`^\s*\+?\(?[1-9](?:[-.()]*[0-9]){6,14}[-.()]*\s*$`;
+
 const DIGITS = /^[1-9]\d{6,14}$/;
 /** A zero in parentheses is dialled within the country only; before the plus or the first digit no separator has a meaning. */
 const IN_DOUBT = /\(0|^[-.)]/;

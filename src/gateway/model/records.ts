@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AgentRecord } from './agent-record.js';
+import { moment, whole } from './described.js';
 import type { Dialling } from './dialling.js';
 import type { E164 } from './e164.js';
 import type { ProviderKeys } from './provider.js';
@@ -9,32 +10,34 @@ import type { TrunkTls } from '../../lib/own-headers.js';
 export const STATUS_CALLBACK_EVENTS = ['initiated', 'ringing', 'answered', 'completed'] as const;
 export type StatusCallbackEvent = (typeof STATUS_CALLBACK_EVENTS)[number];
 
-const optionsSchema = z.object({
-  /** CIDR blocks or addresses that INVITEs may come from; empty: any. */
-  allowed_sources: z.array(z.string()).readonly(),
-  /** `null`: no limit, here and below. */
-  max_concurrent_calls: z.number().nullable(),
-  max_calls_per_second: z.number().nullable(),
-  /** `required`: a call without SRTP is refused. `optional`: plain RTP is accepted too. */
-  media_encryption: z.enum(['required', 'optional']),
-  /** `false`: the carrier takes no REFER, and a transfer is a call of ours; left out: a REFER is tried first. */
-  refer: z.boolean().optional(),
-  /** `true`: the carrier refuses re-INVITEs, UPDATEs and session timers: we send none, nor agree to one. */
-  no_reinvite: z.boolean().optional(),
-  /** Names, or `X-*`: headers of the INVITE that the agent gets, and that it may set in the REFER and the BYE; left out: the defaults. */
-  headers_to_agent: z.array(z.string()).readonly().optional(),
-  headers_from_agent: z.array(z.string()).readonly().optional(),
-  /** INVITEs without these credentials are challenged (digest, RFC 8760); left out: none are. */
-  challenge: z.object({ username: z.string() }).optional(),
-  /** A server that answers each call with TwiML, in place of the agent. */
-  voice_url: z.string().optional(),
-  /** Asked when `voice_url` fails. */
-  voice_fallback_url: z.string().optional(),
-  /** Gets a form at each of these moments of a call. */
-  status_callback: z.string().optional(),
-  /** Left out: at the end only. */
-  status_callback_events: z.array(z.enum(STATUS_CALLBACK_EVENTS)).readonly().optional(),
-});
+const optionsSchema = z
+  .object({
+    /** CIDR blocks or addresses that INVITEs may come from; empty: any. */
+    allowed_sources: z.array(z.string()).readonly(),
+    /** `null`: no limit, here and below. */
+    max_concurrent_calls: whole('Calls in progress on this number; null: no limit').nullable(),
+    max_calls_per_second: whole('New calls a second on this number; null: no limit').nullable(),
+    /** `required`: a call without SRTP is refused. `optional`: plain RTP is accepted too. */
+    media_encryption: z.enum(['required', 'optional']),
+    /** `false`: the carrier takes no REFER, and a transfer is a call of ours; left out: a REFER is tried first. */
+    refer: z.boolean().optional(),
+    /** `true`: the carrier refuses re-INVITEs, UPDATEs and session timers: we send none, nor agree to one. */
+    no_reinvite: z.boolean().optional(),
+    /** Names, or `X-*`: headers of the INVITE that the agent gets, and that it may set in the REFER and the BYE; left out: the defaults. */
+    headers_to_agent: z.array(z.string()).readonly().optional(),
+    headers_from_agent: z.array(z.string()).readonly().optional(),
+    /** INVITEs without these credentials are challenged (digest, RFC 8760); left out: none are. */
+    challenge: z.object({ username: z.string() }).meta({ title: 'ShownChallenge' }).optional(),
+    /** A server that answers each call with TwiML, in place of the agent. */
+    voice_url: z.string().optional(),
+    /** Asked when `voice_url` fails. */
+    voice_fallback_url: z.string().optional(),
+    /** Gets a form at each of these moments of a call. */
+    status_callback: z.string().optional(),
+    /** Left out: at the end only. */
+    status_callback_events: z.array(z.enum(STATUS_CALLBACK_EVENTS)).readonly().optional(),
+  })
+  .meta({ title: 'ShownInboundOptions' });
 
 /** A number's options in the examples of requests and answers. */
 export const EXAMPLE_OPTIONS = {
@@ -53,7 +56,11 @@ const trunkSchema = z.object({
   realm: z.string().optional().describe('Only challenges of this realm are answered'),
   ca: z.string().optional().describe("PEM: the trunk's certificate is from one of these CAs"),
   tls_names: z.array(z.string()).readonly().optional().describe("The trunk's certificate has one of these names"),
-  client_certificate: z.object({ certificate: z.string() }).optional().describe('PEM: shown to the trunk'),
+  client_certificate: z
+    .object({ certificate: z.string() })
+    .meta({ title: 'ShownCertificate' })
+    .optional()
+    .describe('PEM: shown to the trunk'),
   caller_id_header: z.enum(CALLER_ID_HEADERS).optional(),
   registrar: z.string().optional().describe('Where the gateway registers `username`'),
   options_interval_s: z.int().optional().describe('Seconds between two OPTIONS to the trunk; left out or 0: none'),
@@ -75,12 +82,14 @@ export function ownTlsOf({ ca, tls_names: names, client_certificate: own }: Outb
   return { ...(ca === undefined ? {} : { ca }), ...(names === undefined ? {} : { names }), ...own };
 }
 
-const registrationSchema = z.object({
-  state: z.enum(['registered', 'refused', 'unreachable']),
-  status: z.int().nullable().describe('SIP status of the answer; null: there was none'),
-  expires_at: z.string().nullable().describe('ISO 8601; null: not registered'),
-  changed_at: z.string().describe('ISO 8601'),
-});
+const registrationSchema = z
+  .object({
+    state: z.enum(['registered', 'refused', 'unreachable']),
+    status: z.int().nullable().describe('SIP status of the answer; null: there was none'),
+    expires_at: moment('null: not registered').nullable(),
+    changed_at: moment(),
+  })
+  .meta({ title: 'TrunkRegistration' });
 
 /** How a trunk's registration stands. */
 export type TrunkRegistration = Readonly<z.output<typeof registrationSchema>>;
@@ -99,17 +108,22 @@ export const sipConfigurationSchema = z
     inbound_id: z.string().describe('IN- and a UUID'),
     phone_number: z.string().describe('E.164 with the plus'),
     org_id: z.string(),
-    inbound: z.object({ agent_id: z.string().nullable(), options: optionsSchema }).nullable().describe('null: not attached inbound'),
+    inbound: z
+      .object({ agent_id: z.string().nullable(), options: optionsSchema })
+      .meta({ title: 'InboundDirection' })
+      .nullable()
+      .describe('null: not attached inbound'),
     outbound: trunkSchema
       .extend({
         registration: registrationSchema.optional().describe('Of the last REGISTER; left out: there is none'),
         trunk_state: z.enum(['up', 'down']).optional().describe('By OPTIONS; left out: not asked, or not known yet'),
         trunk_error: z.string().optional().describe('Why the trunk is down'),
       })
+      .meta({ title: 'OutboundDirection' })
       .nullable()
       .describe('null: not attached outbound'),
-    created_at: z.string().describe('ISO 8601'),
-    updated_at: z.string().describe('ISO 8601'),
+    created_at: moment(),
+    updated_at: moment(),
   })
   .meta({
     id: 'SipConfiguration',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { moment, whole } from './described.js';
 
 /** Calls are counted by stretches of this length. */
 export const THROUGHPUT_STEP_S = 10;
@@ -19,10 +20,10 @@ const EXAMPLE = {
 };
 
 const intervalSchema = z.object({
-  at: z.string().describe('Start: ISO 8601, UTC'),
-  begun: z.number().describe("INVITEs to the organization's numbers, refused ones included"),
-  ended: z.number().describe('Answered calls that ended'),
-  refused: z.number().describe('Calls that ended unanswered: refused, or cancelled by the caller'),
+  at: moment('Its start'),
+  begun: whole("INVITEs to the organization's numbers, refused ones included"),
+  ended: whole('Answered calls that ended'),
+  refused: whole('Calls that ended unanswered: refused, or cancelled by the caller'),
 });
 
 /** What happened in one stretch of time. */
@@ -32,8 +33,8 @@ export type ThroughputInterval = Readonly<z.output<typeof intervalSchema>>;
 export const throughputSchema = z
   .object({
     status: z.literal('success'),
-    step_seconds: z.number().describe('Length of an interval'),
-    in_progress: z.number().describe('Calls in progress on all gateways'),
+    step_seconds: whole('Length of an interval'),
+    in_progress: whole('Calls in progress on all gateways'),
     intervals: z
       .array(intervalSchema)
       .readonly()

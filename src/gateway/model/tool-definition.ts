@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { whole } from './described.js';
 import { parseResultPath } from './result-path.js';
 
 const TOOL_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -26,49 +27,52 @@ function isToolUrl(text: string): boolean {
 const json = z.unknown();
 
 /** A custom tool as its owner gives it (§2.3 of the interface). */
-export const toolDefinition = z.strictObject({
-  name: z.string().regex(/^[\w .-]{1,64}$/, 'must be 1 to 64 letters, digits, spaces, dots, dashes or underscores'),
-  description: z.string().max(4_000),
-  // What the agent says meanwhile.
-  speech: z.string().max(500).nullable().default(null),
-  method: z.enum(TOOL_METHODS).default('POST'),
-  // `{{input.name}}` may stand in path and query.
-  url: z.string().max(MAX_URL).refine(isToolUrl, 'must be an http:// or https:// URL without a user'),
-  headers: z
-    .record(
-      z
-        .string()
-        .regex(/^[!#$%&'*+.^_`|~\w-]{1,100}$/, 'must be the name of a header')
-        .refine((name) => !OWN_HEADERS.includes(name.toLowerCase()), 'is not yours to set'),
-      z.string().regex(/^[\t\x20-\x7e]{0,4096}$/, 'must be printable'),
-    )
-    .refine(isShort, TOO_MANY)
-    .default({}),
-  // A template: `{{input}}` and `{{input.name}}` stand for what the agent gives. null: what the agent gives is the body. A GET has none.
-  body: z.record(z.string().max(256), json).refine(isSmall, TOO_LARGE).nullable().default(null),
-  input_schema: z
-    .strictObject({
-      type: z.literal('object', 'must be "object"').default('object'),
-      example: z.record(z.string().max(256), json).nullable().default(null),
-      required: z.array(z.string().min(1).max(64)).max(MAX_NAMES).default([]),
-      // Each field with a description for the agent.
-      properties: z.record(z.string().min(1).max(64), z.string().max(1_000)).refine(isShort, TOO_MANY).default({}),
-    })
-    .default({ type: 'object', example: null, required: [], properties: {} }),
-  // Names of results, and where in the answer they are (JSONPath); empty: the whole answer.
-  response: z
-    .record(
-      z.string().min(1).max(64),
-      z
-        .string()
-        .max(500)
-        .refine((text) => parseResultPath(text) !== undefined, 'must be a JSONPath of names, indexes and wildcards, such as $.data.id'),
-    )
-    .refine(isShort, TOO_MANY)
-    .default({}),
-  // Milliseconds.
-  timeout: z.int().min(1).max(MAX_TIMEOUT_MS).default(10_000),
-});
+export const toolDefinition = z
+  .strictObject({
+    name: z.string().regex(/^[\w .-]{1,64}$/, 'must be 1 to 64 letters, digits, spaces, dots, dashes or underscores'),
+    description: z.string().max(4_000),
+    // What the agent says meanwhile.
+    speech: z.string().max(500).nullable().default(null),
+    method: z.enum(TOOL_METHODS).default('POST'),
+    // `{{input.name}}` may stand in path and query.
+    url: z.string().max(MAX_URL).refine(isToolUrl, 'must be an http:// or https:// URL without a user'),
+    headers: z
+      .record(
+        z
+          .string()
+          .regex(/^[!#$%&'*+.^_`|~\w-]{1,100}$/, 'must be the name of a header')
+          .refine((name) => !OWN_HEADERS.includes(name.toLowerCase()), 'is not yours to set'),
+        z.string().regex(/^[\t\x20-\x7e]{0,4096}$/, 'must be printable'),
+      )
+      .refine(isShort, TOO_MANY)
+      .default({}),
+    // A template: `{{input}}` and `{{input.name}}` stand for what the agent gives. null: what the agent gives is the body. A GET has none.
+    body: z.record(z.string().max(256), json).refine(isSmall, TOO_LARGE).nullable().default(null),
+    input_schema: z
+      .strictObject({
+        type: z.literal('object', 'must be "object"').default('object'),
+        example: z.record(z.string().max(256), json).nullable().default(null),
+        required: z.array(z.string().min(1).max(64)).max(MAX_NAMES).default([]),
+        // Each field with a description for the agent.
+        properties: z.record(z.string().min(1).max(64), z.string().max(1_000)).refine(isShort, TOO_MANY).default({}),
+      })
+      .meta({ title: 'ToolInput' })
+      .default({ type: 'object', example: null, required: [], properties: {} }),
+    // Names of results, and where in the answer they are (JSONPath); empty: the whole answer.
+    response: z
+      .record(
+        z.string().min(1).max(64),
+        z
+          .string()
+          .max(500)
+          .refine((text) => parseResultPath(text) !== undefined, 'must be a JSONPath of names, indexes and wildcards, such as $.data.id'),
+      )
+      .refine(isShort, TOO_MANY)
+      .default({}),
+    // Milliseconds.
+    timeout: z.int().min(1).max(MAX_TIMEOUT_MS).default(10_000),
+  })
+  .meta({ title: 'ToolDefinition' });
 
 /** An HTTP API that an agent may call in a conversation. */
 export type ToolDefinition = Readonly<z.output<typeof toolDefinition>>;
@@ -81,31 +85,38 @@ export const shownToolSchema = z
     description: z.string(),
     speech: z.string().describe('What the agent says while it waits; empty: nothing'),
     method: z.enum(TOOL_METHODS),
-    timeout: z.number().describe('Milliseconds'),
+    timeout: whole('Milliseconds'),
     url: z.string(),
     body: z
       .record(z.string(), z.unknown())
       .nullable()
       .describe('Template with `{{input}}` and `{{input.name}}`; null: the gateway sends the input itself'),
-    input_schema: z.object({
-      type: z.literal('object'),
-      example: z.record(z.string(), z.unknown()),
-      required: z.array(z.string()).readonly(),
-      properties: z.record(z.string(), z.string()),
-    }),
+    input_schema: z
+      .object({
+        type: z.literal('object'),
+        example: z.record(z.string(), z.unknown()),
+        required: z.array(z.string()).readonly(),
+        properties: z.record(z.string(), z.string()),
+      })
+      .meta({ title: 'ShownToolInput' }),
     response: z.record(z.string(), z.string()).describe('Names of results and their JSONPath in the answer'),
   })
   .meta({ id: 'Tool', description: 'An HTTP API that an agent may call' });
 
 /** A tool as it is made. */
-export const newTool = z.strictObject({
-  label: z.string().max(200).nullable().default(null),
-  public: z.boolean().default(false),
-  tool: toolDefinition.refine(isSmall, TOO_LARGE),
-});
+export const newTool = z
+  .strictObject({
+    label: z.string().max(200).nullable().default(null),
+    public: z.boolean().default(false),
+    tool: toolDefinition.refine(isSmall, TOO_LARGE),
+  })
+  .meta({ title: 'NewTool' });
 
 /** The same with the fields of the tool beside `label` and `public`. */
-export const flatTool = toolDefinition.extend(newTool.omit({ tool: true }).shape).refine(isSmall, TOO_LARGE);
+export const flatTool = toolDefinition
+  .extend(newTool.omit({ tool: true }).shape)
+  .refine(isSmall, TOO_LARGE)
+  .meta({ title: 'FlatTool' });
 
 export type NewTool = z.output<typeof newTool>;
 

@@ -1,5 +1,7 @@
+import type { Refusal } from '../admission/admission.js';
 import { mayDialFrom, mayLeave } from '../admission/dial-guard.js';
 import { unsetLimits } from '../model/dialling.js';
+import { REASONS } from '../model/reasons.js';
 import type { OrgRecord } from '../model/records.js';
 import type { PlaceCall } from '../ports/place-call.js';
 import type { Config } from '../../config/schema.js';
@@ -19,6 +21,11 @@ function noCalls({ dialling }: OrgRecord): string | null {
   return unset.length === 0 ? null : `Not dialled: the operator has allowed no calls yet: ${unset.join(', ')} is 0 (org set-dialling)`;
 }
 
+/** Names the state, such as OVERLOADED, and its figure: whether to wait or to look for a fault depends on it. */
+function notReadyMessage({ reason, detail }: Refusal): string {
+  return `The gateway places no calls now: ${reason}. ${REASONS[reason].explanation}${detail === null ? '' : ` (${detail})`}`;
+}
+
 /** Places calls through this gateway. What the API refuses at once is judged again when the INVITE leaves. */
 export function callPlacer(inbound: Pick<Inbound, 'place' | 'kept' | 'notReady' | 'isConnected' | 'trunkRefusal'>): PlaceCall {
   const fromRefusal: PlaceCall['fromRefusal'] = (from) => {
@@ -35,7 +42,9 @@ export function callPlacer(inbound: Pick<Inbound, 'place' | 'kept' | 'notReady' 
     fromRefusal,
     priceOf,
     refusal: ({ org, number, to }) => {
-      if (!inbound.isConnected || inbound.notReady !== null) return { code: 'NOT_READY', message: 'The gateway places no calls now' };
+      if (!inbound.isConnected)
+        return { code: 'NOT_READY', message: 'The gateway places no calls now: it has no connection to its SIP server' };
+      if (inbound.notReady !== null) return { code: 'NOT_READY', message: notReadyMessage(inbound.notReady) };
       const allowed = priceOf({ org, number, to });
       const message = allowed.ok ? (fromRefusal({ org, number }) ?? noCalls(org)) : `Not dialled: ${allowed.error}`;
       return message === null ? null : { code: 'DIAL_NOT_ALLOWED', message };

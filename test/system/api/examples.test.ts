@@ -11,6 +11,7 @@ import {
   AnswerSchemas,
   exampleRequests,
   isTwilios,
+  withTwilios,
   nameOf,
   operationsOf,
   successOf,
@@ -48,7 +49,8 @@ beforeAll(async () => {
   const url = `redis://127.0.0.1:${gateway.environment['TRUNKLINE_REDIS_PORT'] ?? ''}`;
   stores = openRedisStores({ commandTimeoutMs: HANG_GUARD_MS, url, clock: systemClock, log: silentLog });
   await stores.ready(HANG_GUARD_MS);
-  document = (await gateway.api('GET', '/openapi.json')).json as unknown as ApiDocument;
+  const read = async (path: string) => (await gateway.api('GET', path)).json as unknown as ApiDocument;
+  document = withTwilios(await read('/openapi.json'), await read('/openapi-twilio.json'));
   callId = await endedCall();
 });
 afterAll(async () => {

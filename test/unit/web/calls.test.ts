@@ -17,7 +17,7 @@ import { callOf } from '../gateway/store/store-contract.js';
 
 /** A call that began at this second. */
 const at = (second: number, fields: Partial<Call> = {}): Call =>
-  ({ ...endedCall(callOf('org', second * 1_000, { call_id: `c${String(second)}` })), ...fields }) as Call;
+  ({ ...endedCall(callOf('org', second * 1_000, { call_id: `c${String(second)}` })), ...fields }) as unknown as Call;
 const ids = (calls: readonly Call[]): string[] => calls.map(({ call_id: id }) => id);
 const page = (calls: readonly Call[], next: string | null = null) => ({ calls, next });
 const read = (...seconds: number[]): CallList =>

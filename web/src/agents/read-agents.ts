@@ -16,7 +16,7 @@ export async function readAgents(most: number): Promise<AgentPages> {
   const agents: Agent[] = [];
   for (let before: string | null | undefined; before !== null;) {
     if (agents.length >= most) return { agents, isMore: true };
-    const query = { limit: String(PAGE), ...(before === undefined ? {} : { before }) };
+    const query = { limit: PAGE, ...(before === undefined ? {} : { before }) };
     const page = await ask((api) => api.GET('/v1/agents', { params: { query } }));
     agents.push(...page.agents);
     before = page.next;

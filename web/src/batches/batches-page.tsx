@@ -22,10 +22,7 @@ const MAX_LOG = 10_000;
 export function BatchesPage(): JSX.Element {
   const [take, setTake] = useState(PAGE);
   const [isOpen, setIsOpen] = useState(false);
-  const loaded = useLoaded(
-    async () => (await ask((api) => api.GET('/v2/batches', { params: { query: { take: String(take) } } }))).data,
-    [take],
-  );
+  const loaded = useLoaded(async () => (await ask((api) => api.GET('/v2/batches', { params: { query: { take } } }))).data, [take]);
   return (
     <>
       <PageHead title="Batches">
@@ -91,7 +88,7 @@ function BatchTable({ batches }: { readonly batches: readonly Schemas['Batch'][]
 async function readLog(batchId: string): Promise<readonly LogEntry[]> {
   const all: LogEntry[] = [];
   while (all.length < MAX_LOG) {
-    const params = { path: { batch_id: batchId }, query: { take: String(LOG_PAGE), skip: String(all.length), direction: 'asc' as const } };
+    const params = { path: { batch_id: batchId }, query: { take: LOG_PAGE, skip: all.length, direction: 'asc' as const } };
     const { data } = await ask((api) => api.GET('/v2/batches/{batch_id}/logs', { params }));
     all.push(...data);
     if (data.length < LOG_PAGE) break;

@@ -30,10 +30,10 @@ async function readNumbers(pages: number, sought: string): Promise<readonly Numb
   if (sought !== '') return listOf((await ask((api) => api.GET('/sip', { params: { query: { inbound_id: sought } } }))).data);
   const all: NumberConfiguration[] = [];
   while (all.length < pages * PAGE) {
-    const query = { take: String(Math.min(MOST_AT_ONCE, pages * PAGE - all.length)), skip: String(all.length) };
+    const query = { take: Math.min(MOST_AT_ONCE, pages * PAGE - all.length), skip: all.length };
     const page = listOf((await ask((api) => api.GET('/sip', { params: { query } }))).data);
     all.push(...page);
-    if (page.length < Number(query.take)) break;
+    if (page.length < query.take) break;
   }
   return all;
 }

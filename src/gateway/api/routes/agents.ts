@@ -58,6 +58,7 @@ export function agentRoutes(app: ZodApp, { stores, reads, agentPolicy: policy, c
     attachValidation: true,
     config: { failures: ['LIMIT_REACHED'] },
     schema: {
+      operationId: 'createAgent',
       tags,
       summary: 'Create an agent',
       description: 'Requires a `prompt`, a `pathway_id` or a `stream`. Omitted settings get their defaults.',
@@ -83,6 +84,7 @@ export function agentRoutes(app: ZodApp, { stores, reads, agentPolicy: policy, c
 
   app.get('/v1/agents', {
     schema: {
+      operationId: 'listAgents',
       tags,
       summary: 'List the agents',
       description: 'Oldest first, in pages.',
@@ -106,6 +108,7 @@ export function agentRoutes(app: ZodApp, { stores, reads, agentPolicy: policy, c
   app.get('/v1/agents/:agent_id', {
     config: { failures: ['NOT_FOUND'] },
     schema: {
+      operationId: 'getAgent',
       tags,
       summary: 'Read one agent',
       description: 'Returns all settings; those never set have their defaults.',
@@ -124,6 +127,7 @@ export function agentRoutes(app: ZodApp, { stores, reads, agentPolicy: policy, c
   app.post('/v1/agents/:agent_id', {
     attachValidation: true,
     schema: {
+      operationId: 'updateAgent',
       tags,
       summary: 'Update the settings of an agent',
       description:
@@ -166,6 +170,7 @@ export function agentRoutes(app: ZodApp, { stores, reads, agentPolicy: policy, c
   app.delete('/v1/agents/:agent_id', {
     config: { failures: ['NOT_FOUND', 'AGENT_IN_USE', 'PRECONDITION_FAILED'] },
     schema: {
+      operationId: 'deleteAgent',
       tags,
       summary: 'Delete an agent',
       description: 'Fails while a number uses the agent. Calls in progress continue.',

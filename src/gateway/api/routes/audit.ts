@@ -23,6 +23,7 @@ const auditQuerySchema = z.strictObject({
 export function auditRoutes(app: ZodApp, { reads }: RouteContext): void {
   app.get('/v1/audit', {
     schema: {
+      operationId: 'listAuditEntries',
       tags: ['Audit'],
       summary: 'List changes',
       description:

@@ -90,6 +90,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
 
   app.get('/v2/batches', {
     schema: {
+      operationId: 'listBatches',
       tags,
       summary: 'List the batches',
       description: 'Newest first.',
@@ -142,6 +143,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
       config: { failures: ['DIAL_NOT_ALLOWED', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_REACHED', 'NOT_READY'], queryIsBody: true },
       preValidation: refuseQueryOfJson,
       schema: {
+        operationId: 'createBatch',
         tags,
         summary: 'Create a batch',
         description:
@@ -190,6 +192,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
   app.get('/v2/batches/:batch_id', {
     config: { failures: ['NOT_FOUND'] },
     schema: {
+      operationId: 'getBatch',
       tags,
       summary: 'Read a batch',
       description: 'Its state, how it dials, and its counts up to now.',
@@ -204,6 +207,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
     app.post(`/v2/batches/:batch_id/${action}`, {
       config: { failures: ['NOT_FOUND', 'BATCH_STATE'] },
       schema: {
+        operationId: `${action}Batch`,
         tags,
         summary,
         description,
@@ -226,6 +230,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
   app.get('/v2/batches/:batch_id/logs', {
     config: { failures: ['NOT_FOUND'] },
     schema: {
+      operationId: 'listBatchLog',
       tags,
       summary: 'Read the log of a batch',
       description: 'Newest first, unless `direction` is `asc`.',
@@ -247,6 +252,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
   app.post('/v2/batches/:batch_id/logs', {
     config: { failures: ['NOT_FOUND'] },
     schema: {
+      operationId: 'appendBatchLog',
       tags,
       summary: 'Append to the log of a batch',
       description: 'The log keeps the newest `batches.max_entries`.',

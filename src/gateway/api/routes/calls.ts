@@ -52,6 +52,7 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
 
   app.get('/v1/calls', {
     schema: {
+      operationId: 'listCalls',
       tags,
       summary: 'List calls',
       description:
@@ -72,6 +73,7 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
   app.get('/v1/calls/:call_id', {
     config: { failures: ['NOT_FOUND'] },
     schema: {
+      operationId: 'getCall',
       tags,
       summary: 'Read one call',
       description:
@@ -91,6 +93,7 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
   app.get('/v1/calls/:call_id/trace', {
     config: { failures: ['NOT_FOUND', 'GATEWAY_UNAVAILABLE'] },
     schema: {
+      operationId: 'getCallTrace',
       tags,
       summary: 'Read the trace of a call',
       description:
@@ -115,6 +118,7 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
   app.get('/v1/calls/:call_id/quality', {
     config: { failures: ['NOT_FOUND', 'GATEWAY_UNAVAILABLE'] },
     schema: {
+      operationId: 'getCallQuality',
       tags,
       summary: 'Read the quality of a call over time',
       description:
@@ -138,6 +142,7 @@ export function callRoutes(app: ZodApp, { stores, reads, control, note }: RouteC
   app.post('/v1/calls/:call_id/stop', {
     config: { failures: ['NOT_FOUND', 'GATEWAY_UNAVAILABLE'] },
     schema: {
+      operationId: 'stopCall',
       tags,
       summary: 'End a call in progress',
       description:

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { moment } from '../../model/described.js';
 import { parseE164, type E164 } from '../../model/e164.js';
 import { MAX_DO_NOT_CALL } from '../../ports/batches.js';
 import { fieldsAnswer, messageAnswer } from '../answers.js';
@@ -10,12 +11,13 @@ import { phoneNumber, wholeNumber } from '../schemas/sip-api.js';
 
 const DEFAULT_TAKE = 100;
 const tags = ['Calls'];
-const listedNumber = z.object({ phone_number: z.string(), added_at: z.string().describe('ISO 8601') });
+const listedNumber = z.object({ phone_number: z.string(), added_at: moment() }).meta({ title: 'ListedNumber' });
 
 /** GET, POST and DELETE /v1/do-not-call. Registered behind authentication. */
 export function doNotCallRoutes(app: ZodApp, { stores, note }: RouteContext): void {
   app.get('/v1/do-not-call', {
     schema: {
+      operationId: 'listDoNotCall',
       tags,
       summary: 'List the numbers that are never dialled',
       description: 'Newest first. An operator key names the organization.',
@@ -43,6 +45,7 @@ export function doNotCallRoutes(app: ZodApp, { stores, note }: RouteContext): vo
   app.post('/v1/do-not-call', {
     config: { failures: ['LIMIT_REACHED'] },
     schema: {
+      operationId: 'addDoNotCall',
       tags,
       summary: 'Never dial these numbers',
       description:
@@ -67,6 +70,7 @@ export function doNotCallRoutes(app: ZodApp, { stores, note }: RouteContext): vo
   app.delete('/v1/do-not-call/:phone_number', {
     config: { failures: ['NOT_FOUND'] },
     schema: {
+      operationId: 'removeDoNotCall',
       tags,
       summary: 'Take a number off the do-not-call list',
       description: 'It may be dialled again.',

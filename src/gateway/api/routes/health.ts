@@ -32,6 +32,7 @@ export function healthRoutes(app: ZodApp, { readiness, version }: HealthRoutesOp
   app.get('/healthz', {
     config: { unlimited: true },
     schema: {
+      operationId: 'getHealth',
       tags,
       security: [],
       summary: 'Check that the process runs',
@@ -47,6 +48,7 @@ export function healthRoutes(app: ZodApp, { readiness, version }: HealthRoutesOp
   app.get('/readyz', {
     config: { unlimited: true },
     schema: {
+      operationId: 'getReadiness',
       tags,
       security: [],
       summary: 'Check that the gateway can take calls',

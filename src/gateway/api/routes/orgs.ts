@@ -19,6 +19,7 @@ const answerSchema = z.object({
 export function orgRoutes(app: ZodApp, { stores }: RouteContext): void {
   app.get('/v1/organizations', {
     schema: {
+      operationId: 'listOrganizations',
       tags: ['Organizations'],
       summary: 'List the organizations of the key',
       description: "The key's organization; for an operator key, all organizations by name.",

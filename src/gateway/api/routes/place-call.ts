@@ -24,6 +24,7 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
   app.post('/v1/calls', {
     config: { failures: ['DIAL_NOT_ALLOWED', 'IDEMPOTENCY_KEY_REUSED', 'NOT_READY'] },
     schema: {
+      operationId: 'placeCall',
       tags: ['Calls'],
       summary: 'Place a call',
       description:

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { adviceOn } from '../../model/advice.js';
+import { whole } from '../../model/described.js';
 import { REASONS, type Reason } from '../../model/reasons.js';
 import type { ZodApp } from '../context.js';
 import { successAnswer } from '../answers.js';
@@ -8,7 +9,7 @@ import { orgQuery } from '../schemas/page-query.js';
 const reasonSchema = z
   .object({
     code: z.string().describe('As in records, logs and SIP responses'),
-    sip_status: z.number().describe('Status of the refusal; 200: it only ends answered calls'),
+    sip_status: whole('Status of the refusal; 200: it only ends answered calls'),
     fault: z.enum(['caller', 'customer', 'gateway', 'agent', 'nobody']).describe('Who caused it'),
     retryable: z.boolean().describe('Whether the same INVITE may succeed later or by another route'),
     explanation: z.string().describe('What happened'),
@@ -35,6 +36,7 @@ export function reasonRoutes(app: ZodApp): void {
   const reasons = (Object.keys(REASONS) as Reason[]).map(shownReason);
   app.get('/v1/reasons', {
     schema: {
+      operationId: 'listReasons',
       tags: ['Calls'],
       summary: 'List the reason codes',
       description: "Every code of a call's `reason`, with an explanation and advice.",

@@ -36,6 +36,7 @@ export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy
     preHandler: checkBody(stores, 'agent_id'),
     config: { failures: ['SIP_NOT_ENABLED', 'NUMBER_TAKEN', 'PRECONDITION_FAILED'] },
     schema: {
+      operationId: 'attachNumber',
       tags,
       summary: 'Attach a phone number',
       description: 'Sets one or both directions of a number and replaces what is attached there. An unnamed direction stays.',
@@ -60,6 +61,7 @@ export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy
     preHandler: checkBody(stores, 'updates', 'agent_id'),
     config: { failures: ['SIP_NOT_ENABLED', 'NOT_FOUND', 'PRECONDITION_FAILED'] },
     schema: {
+      operationId: 'updateNumber',
       tags,
       summary: 'Update one direction of a phone number',
       description: 'Sets the named direction; the other one stays. Settings that an inbound update omits keep their values.',
@@ -82,6 +84,7 @@ export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy
   app.post('/sip/detach', {
     config: { failures: ['SIP_NOT_ENABLED', 'NOT_FOUND', 'PRECONDITION_FAILED'] },
     schema: {
+      operationId: 'detachNumber',
       tags,
       summary: 'Detach a phone number',
       description:
@@ -108,6 +111,7 @@ export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy
   app.post('/sip/check', {
     config: { failures: ['SIP_NOT_ENABLED'] },
     schema: {
+      operationId: 'checkNumber',
       tags,
       summary: 'Dry-run a call',
       description:
@@ -125,6 +129,7 @@ export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy
   app.get('/sip', {
     config: { failures: ['SIP_NOT_ENABLED'] },
     schema: {
+      operationId: 'getNumbers',
       tags,
       summary: 'Read one SIP configuration, or list them',
       description: 'With `inbound_id`, `data` is the configuration or null. Without it, `data` is an array, sorted by number.',
@@ -132,7 +137,10 @@ export function sipRoutes(app: ZodApp, { stores, reads, check, sipPolicy: policy
       response: {
         200: recordAnswer(
           'One configuration, null, or an array',
-          successSchema(z.union([sipConfigurationSchema, z.array(sipConfigurationSchema).readonly(), z.null()])),
+          z.union([
+            successSchema(sipConfigurationSchema.nullable()).meta({ title: 'OneNumber' }),
+            successSchema(z.array(sipConfigurationSchema).readonly()).meta({ title: 'ListOfNumbers' }),
+          ]),
           example,
         ),
       },

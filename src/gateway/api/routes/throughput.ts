@@ -9,6 +9,7 @@ import { scopeOf } from '../auth.js';
 export function throughputRoutes(app: ZodApp, { reads }: RouteContext): void {
   app.get('/v1/throughput', {
     schema: {
+      operationId: 'getThroughput',
       tags: ['Calls'],
       summary: 'Read call throughput',
       description: 'Calls of all gateways in intervals of 10 s, and the calls in progress. Each gateway reports once a second.',

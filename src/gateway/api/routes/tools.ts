@@ -32,6 +32,7 @@ const status = z.literal('success');
 export function toolRoutes(app: ZodApp, { stores, reads, runner, clock, note }: RouteContext): void {
   app.get('/v1/tools', {
     schema: {
+      operationId: 'listTools',
       tags,
       summary: 'List the custom tools',
       description: 'All tools of the organization, oldest first; with `limit`, in pages.',
@@ -64,6 +65,7 @@ export function toolRoutes(app: ZodApp, { stores, reads, runner, clock, note }: 
   app.post('/v1/tools', {
     config: { failures: ['LIMIT_REACHED'] },
     schema: {
+      operationId: 'createTool',
       tags,
       summary: 'Create a custom tool',
       description: 'Agents refer to it by `tool_id`. The gateway sends the `headers` to the tool; the API never returns them.',
@@ -92,6 +94,7 @@ export function toolRoutes(app: ZodApp, { stores, reads, runner, clock, note }: 
   app.delete('/v1/tools/:tool_id', {
     config: { failures: ['NOT_FOUND', 'TOOL_IN_USE', 'PRECONDITION_FAILED'] },
     schema: {
+      operationId: 'deleteTool',
       tags,
       summary: 'Delete a custom tool',
       description: 'Fails while an agent uses the tool.',
@@ -111,6 +114,7 @@ export function toolRoutes(app: ZodApp, { stores, reads, runner, clock, note }: 
   app.post('/v1/tools/:tool_id/invoke', {
     config: { withoutTurn: true, failures: ['NOT_FOUND', 'TOOL_FAILED', 'TOOL_TIMEOUT'] },
     schema: {
+      operationId: 'invokeTool',
       tags,
       summary: 'Call a custom tool',
       description: "Calls the tool as an agent does. Any answer of the tool counts as success; `http_status` is the tool's status.",

@@ -24,7 +24,7 @@ export function twilioPlaceCallRoute(app: ZodApp, { stores, sipPolicy, placeCall
   app.post('/2010-04-01/Accounts/:accountSid/Calls.json', {
     schema: {
       ...common,
-      operationId: 'postTwilioCalls',
+      operationId: 'createAccountCall',
       summary: "Place a call through Twilio's API",
       description:
         'Needs an operator who enabled placing calls for the organization (docs/outbound.md). TwiML runs once the call is answered.',

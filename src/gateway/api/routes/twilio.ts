@@ -53,7 +53,7 @@ export function twilioRoutes(app: ZodApp, context: RouteContext, perOrg: readonl
   app.get('/2010-04-01/Accounts/:accountSid.json', {
     schema: {
       ...common,
-      operationId: 'getTwilioAccount',
+      operationId: 'fetchAccount',
       summary: "Read the organization through Twilio's API",
       description: "The account of Twilio's libraries is the organization.",
       params: accountParamsSchema,
@@ -81,7 +81,7 @@ export function twilioRoutes(app: ZodApp, context: RouteContext, perOrg: readonl
   app.get('/2010-04-01/Accounts/:accountSid/Calls.json', {
     schema: {
       ...common,
-      operationId: 'getTwilioCalls',
+      operationId: 'listAccountCalls',
       summary: "List calls through Twilio's API",
       description: 'Calls in progress, then ended ones, newest first. With a filter, a page may hold fewer than `PageSize`.',
       params: accountParamsSchema,
@@ -122,7 +122,7 @@ export function twilioRoutes(app: ZodApp, context: RouteContext, perOrg: readonl
   app.get('/2010-04-01/Accounts/:accountSid/Calls/:callSid.json', {
     schema: {
       ...common,
-      operationId: 'getTwilioCall',
+      operationId: 'fetchAccountCall',
       summary: "Read a call through Twilio's API",
       description: 'In progress or ended.',
       params: callParamsSchema,
@@ -141,7 +141,7 @@ export function twilioRoutes(app: ZodApp, context: RouteContext, perOrg: readonl
   app.post('/2010-04-01/Accounts/:accountSid/Calls/:callSid.json', {
     schema: {
       ...common,
-      operationId: 'postTwilioCall',
+      operationId: 'updateAccountCall',
       summary: "End a call, or send it elsewhere, through Twilio's API",
       description:
         '`Status=completed` ends the call as if its agent had hung up; `canceled` does so only before the answer. `Url` and `Twiml` replace what the caller gets to hear at once.',

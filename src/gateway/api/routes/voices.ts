@@ -17,6 +17,7 @@ const voiceSchema = z
 export function voiceRoutes(app: ZodApp, { voices }: RouteContext): void {
   app.get('/v1/voices', {
     schema: {
+      operationId: 'listVoices',
       tags: ['Agents'],
       summary: 'List the voices',
       description: 'The voices that an agent may use. An agent with its own stream, or with a provider, may use any voice.',

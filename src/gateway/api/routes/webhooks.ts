@@ -1,5 +1,6 @@
 import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
+import { moment, whole } from '../../model/described.js';
 import type { DeadLetter } from '../../model/delivery.js';
 import { idParam, DEFAULT_PAGE_LIMIT, nextCursor, pageQueryOf } from '../schemas/page-query.js';
 import { messageAnswer, successAnswer } from '../answers.js';
@@ -27,10 +28,10 @@ const deadLetterSchema = z
     org_id: z.string(),
     call_id: z.string().describe('The call that the webhook reports'),
     url: z.string(),
-    attempts: z.number(),
+    attempts: whole('How often it was sent'),
     error: z.string().nullable().describe('Why the last attempt failed'),
-    created_at: z.string().describe('ISO 8601: when it was first due'),
-    died_at: z.string().describe('ISO 8601: when it was given up'),
+    created_at: moment('When it was first due'),
+    died_at: moment('When it was given up'),
   })
   .meta({ id: 'DeadLetter', description: 'A webhook that was given up', examples: [EXAMPLE_LETTER] });
 
@@ -49,6 +50,7 @@ const tags = ['Webhooks'];
 export function webhookRoutes(app: ZodApp, { stores: { outbox }, reads, note }: RouteContext): void {
   app.get('/v1/webhooks/dead-letters', {
     schema: {
+      operationId: 'listDeadLetters',
       tags,
       summary: 'List given-up webhooks',
       description: 'Newest first. The gateway keeps the newest 1000.',
@@ -66,6 +68,7 @@ export function webhookRoutes(app: ZodApp, { stores: { outbox }, reads, note }: 
   app.post('/v1/webhooks/dead-letters/:delivery_id/resend', {
     config: { failures: ['NOT_FOUND'] },
     schema: {
+      operationId: 'resendWebhook',
       tags,
       summary: 'Redeliver a webhook',
       description: 'Due at once, with the same body and `webhook-id`, and with the retries of a new one.',

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { STREAM_FORMATS } from '../../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream, type PronunciationEntry } from '../../model/agent-record.js';
+import { writtenAs } from '../../model/described.js';
 import { agentUrl } from '../../../agent-protocol/agent-url.js';
 import {
   agentProvider,
@@ -53,20 +54,28 @@ function url(schemes: readonly string[], message: string) {
 
 const emptyText = z.literal('');
 
+/** An http:// or https:// URL, or an empty text. */
+const WEBHOOK_PATTERN = String.raw`^([Hh][Tt][Tt][Pp][Ss]?:\S+)?$`;
+
+/** No generator of Java can read a union of an object and an array. */
+const OBJECT_OR_ARRAY = writtenAs({ not: { anyOf: [{ type: 'boolean' }, { type: 'number' }, { type: 'string', minLength: 1 }] } });
+
 export const agentName = z
   .string()
   .max(100)
   .refine((name) => name.trim() !== '' && !/\p{C}/u.test(name), 'must be 1 to 100 printable characters');
 
-const stream = z.strictObject({
-  url: agentUrl,
-  format: z.enum(STREAM_FORMATS).default('twilio'),
-  bearer_token: z
-    .string()
-    .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
-    .nullable()
-    .optional(),
-});
+const stream = z
+  .strictObject({
+    url: agentUrl,
+    format: z.enum(STREAM_FORMATS).default('twilio'),
+    bearer_token: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
+      .nullable()
+      .optional(),
+  })
+  .meta({ title: 'StreamSettings' });
 
 const provider = z
   .strictObject({
@@ -101,76 +110,89 @@ const provider = z
     for (const field of ['noise_reduction', 'semantic_vad', 'reasoning_effort'] as const)
       if (given[field] !== null)
         context.addIssue({ code: 'custom', path: [field], message: 'must be left out: only openai-realtime has it' });
-  });
+  })
+  .meta({ title: 'ProviderSettings' });
 
 const flag = z.union([z.boolean(), z.enum(['true', 'false'])], 'must be true or false');
 
-const pronunciationEntry = z.strictObject({
-  word: z.string().min(1).max(100),
-  pronunciation: z.string().min(1).max(200),
-  case_sensitive: flag.default(false),
-  spaced: flag.default(true),
-});
+const pronunciationEntry = z
+  .strictObject({
+    word: z.string().min(1).max(100),
+    pronunciation: z.string().min(1).max(200),
+    case_sensitive: flag.default(false),
+    spaced: flag.default(true),
+  })
+  .meta({ title: 'PronunciationSettings' });
 
 /** Changes to an agent: what is left out stays, `null` (and an empty text) sets back. @param languages codes that this service can speak */
 export function agentSettingsSchema(languages: readonly string[]) {
-  return z.strictObject({
-    prompt: z
-      .string()
-      .max(2 * MAX_PROMPT)
-      .refine((text) => codePoints(text) <= MAX_PROMPT, `must have at most ${String(MAX_PROMPT)} characters`)
-      .nullable()
-      .optional(),
-    // Which voices there are depends on whose program speaks: `settingProblems` looks.
-    voice: z.string().max(64).nullable().optional(),
-    webhook: z
-      .union([url(['https:', 'http:'], 'must be an http:// or https:// URL without a user'), emptyText])
-      .nullable()
-      .optional(),
-    analysis_schema: z
-      .record(z.string().min(1).max(64), z.string().min(1).max(500))
-      .refine((schema) => Object.keys(schema).length <= MAX_DATA_POINTS, `must name at most ${String(MAX_DATA_POINTS)} data points`)
-      .nullable()
-      .optional(),
-    metadata: jsonObject.nullable().optional(),
-    pathway_id: z.string().max(200).nullable().optional(),
-    language: z
-      .string()
-      .max(16)
-      .refine((code) => code === '' || languages.includes(code.toUpperCase()), `must be one of ${languages.join(', ')}`)
-      .meta({ description: 'Upper or lower case; empty: the default', enum: [...languages] })
-      .nullable()
-      .optional(),
-    model: z.enum(['base', 'turbo']).nullable().optional(),
-    first_sentence: z
-      .string()
-      .max(4 * MAX_FIRST_SENTENCE)
-      .refine((text) => codePoints(text) <= MAX_FIRST_SENTENCE, 'must have under 200 characters')
-      .nullable()
-      .optional(),
-    tools: z
-      .array(z.union([z.string().regex(TOOL_ID, 'must be the id of a tool (TL-…), or a tool'), toolDefinition]))
-      .max(MAX_TOOLS)
-      .nullable()
-      .optional(),
-    dynamic_data: z.union([jsonObjectOrArray, emptyText]).nullable().optional(),
-    interruption_threshold: z.number().min(0).max(MAX_INTERRUPTION_THRESHOLD).nullable().optional(),
-    max_duration: z.int().min(1).max(MAX_MINUTES).nullable().optional(),
-    pronunciation_guide: z.array(pronunciationEntry).max(MAX_GUIDE).nullable().optional(),
-    transfer_list: jsonObjectOrArray.nullable().optional(),
-    stream: z
-      .union([z.literal('test-line'), stream], 'must be "test-line", or an object with the url of the agent')
-      .nullable()
-      .optional(),
-    provider: z
-      .union(
-        [z.enum(PROVIDERS), provider],
-        `must be ${PROVIDERS.join(' or ')}, or an object with that name, or with conversation-relay and a url`,
-      )
-      .nullable()
-      .optional(),
-    wait_for_greeting: z.boolean().nullable().optional(),
-  });
+  return z
+    .strictObject({
+      prompt: z
+        .string()
+        .max(2 * MAX_PROMPT)
+        .refine((text) => codePoints(text) <= MAX_PROMPT, `must have at most ${String(MAX_PROMPT)} characters`)
+        .nullable()
+        .optional(),
+      // Which voices there are depends on whose program speaks: `settingProblems` looks.
+      voice: z.string().max(64).nullable().optional(),
+      webhook: z
+        .union([url(['https:', 'http:'], 'must be an http:// or https:// URL without a user'), emptyText])
+        .nullable()
+        .optional()
+        .meta(writtenAs({ type: ['string', 'null'], maxLength: MAX_URL, pattern: WEBHOOK_PATTERN })),
+      analysis_schema: z
+        .record(z.string().min(1).max(64), z.string().min(1).max(500))
+        .refine((schema) => Object.keys(schema).length <= MAX_DATA_POINTS, `must name at most ${String(MAX_DATA_POINTS)} data points`)
+        .nullable()
+        .optional(),
+      metadata: jsonObject.nullable().optional(),
+      pathway_id: z.string().max(200).nullable().optional(),
+      language: z
+        .string()
+        .max(16)
+        .refine((code) => code === '' || languages.includes(code.toUpperCase()), `must be one of ${languages.join(', ')}`)
+        .meta({ description: 'Upper or lower case; empty: the default', enum: [...languages] })
+        .nullable()
+        .optional(),
+      model: z.enum(['base', 'turbo']).nullable().optional(),
+      first_sentence: z
+        .string()
+        .max(4 * MAX_FIRST_SENTENCE)
+        .refine((text) => codePoints(text) <= MAX_FIRST_SENTENCE, 'must have under 200 characters')
+        .nullable()
+        .optional(),
+      tools: z
+        .array(z.union([z.string().regex(TOOL_ID, 'must be the id of a tool (TL-…), or a tool'), toolDefinition]))
+        .max(MAX_TOOLS)
+        .nullable()
+        .optional(),
+      dynamic_data: z
+        .union([jsonObjectOrArray, emptyText])
+        .nullable()
+        .optional()
+        .meta({ ...OBJECT_OR_ARRAY, description: 'An object or an array; null or an empty text clears it' }),
+      interruption_threshold: z.number().min(0).max(MAX_INTERRUPTION_THRESHOLD).nullable().optional(),
+      max_duration: z.int().min(1).max(MAX_MINUTES).nullable().optional(),
+      pronunciation_guide: z.array(pronunciationEntry).max(MAX_GUIDE).nullable().optional(),
+      transfer_list: jsonObjectOrArray
+        .nullable()
+        .optional()
+        .meta({ ...OBJECT_OR_ARRAY, description: 'An object or an array; null clears it' }),
+      stream: z
+        .union([z.literal('test-line'), stream], 'must be "test-line", or an object with the url of the agent')
+        .nullable()
+        .optional(),
+      provider: z
+        .union(
+          [z.enum(PROVIDERS), provider],
+          `must be ${PROVIDERS.join(' or ')}, or an object with that name, or with conversation-relay and a url`,
+        )
+        .nullable()
+        .optional(),
+      wait_for_greeting: z.boolean().nullable().optional(),
+    })
+    .meta({ title: 'AgentSettings' });
 }
 
 export type AgentSettingsBody = z.infer<ReturnType<typeof agentSettingsSchema>>;

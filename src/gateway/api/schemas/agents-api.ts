@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { agentSettings, DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../model/agent-record.js';
 import { shownDynamicData } from '../../model/dynamic-data.js';
+import { moment } from '../../model/described.js';
 import { agentProvider } from '../../model/provider.js';
 import type { AgentPolicy } from './agent-rules.js';
 import { agentName, agentSettingsSchema } from './agent-settings.js';
@@ -47,8 +48,8 @@ export const shownAgentSchema = z
     org_id: z.string(),
     name: z.string(),
     ...agentSettings,
-    created_at: z.string().describe('ISO 8601'),
-    updated_at: z.string().describe('ISO 8601; differs after each change'),
+    created_at: moment(),
+    updated_at: moment('Differs after each change'),
   })
   .meta({
     id: 'Agent',
@@ -71,7 +72,7 @@ export function shownAgent(agent: AgentRecord): ShownAgent {
 }
 
 const warnings = z
-  .array(z.object({ path: z.string(), message: z.string() }))
+  .array(z.object({ path: z.string(), message: z.string() }).meta({ title: 'SettingWarning' }))
   .readonly()
   .describe('Settings with an effect that you may not expect');
 

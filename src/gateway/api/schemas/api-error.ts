@@ -20,6 +20,7 @@ export const API_ERRORS = {
   PRECONDITION_FAILED: [412, 'The if-match header does not match'],
   TOO_LARGE: [413, 'The body is larger than the route accepts: 256 KiB, or 8 MiB for a batch'],
   UNSUPPORTED_MEDIA_TYPE: [415, 'The body is not application/json'],
+  EXPECTATION_FAILED: [417, 'The gateway meets no expectation of the expect header but 100-continue'],
   RATE_LIMITED: [429, 'Too many requests; retry after the seconds in the retry-after header'],
   INTERNAL: [500, 'The service failed; the message contains the request id'],
   TOOL_FAILED: [502, 'The tool is unreachable or its answer is unusable; the message explains it'],
@@ -33,17 +34,19 @@ export type ApiErrorCode = keyof typeof API_ERRORS;
 
 const CODES = Object.keys(API_ERRORS) as [ApiErrorCode, ...ApiErrorCode[]];
 
-const entrySchema = z.object({
-  error: z.enum(CODES).describe('Code for programs'),
-  message: z.string().describe('Explanation for people'),
-  path: z.string().optional().describe('Path of the field; only on validation errors'),
-});
+const entrySchema = z
+  .object({
+    error: z.enum(CODES).describe('Code for programs'),
+    message: z.string().describe('Explanation for people'),
+    path: z.string().optional().describe('Path of the field; only on validation errors'),
+  })
+  .meta({ title: 'ErrorEntry' });
 
 export const errorEnvelopeSchema = z
   .object({
     status: z.literal('error'),
     message: z.string(),
-    data: z.null(),
+    data: z.null().meta({ type: ['object', 'null'], description: 'Always null' }),
     errors: z.array(entrySchema).readonly(),
   })
   .meta({

@@ -10,7 +10,9 @@ export const batchNumbers = z
   .array(
     z.union([
       z.string().max(64),
-      z.strictObject({ phone_number: z.string().max(64), time_zone: z.string().max(64).optional(), metadata: metadata.optional() }),
+      z
+        .strictObject({ phone_number: z.string().max(64), time_zone: z.string().max(64).optional(), metadata: metadata.optional() })
+        .meta({ title: 'BatchNumber' }),
     ]),
   )
   .min(1)

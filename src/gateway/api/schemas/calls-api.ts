@@ -4,7 +4,7 @@ import { REASONS } from '../../model/reasons.js';
 import { EXAMPLE_CALL, EXAMPLE_CALL_DETAIL, EXAMPLE_SAMPLES, EXAMPLE_TRACE } from './call-example.js';
 import { callRecordSchema, NO_OUTCOME, type CallRecord } from '../../model/call-record.js';
 import { traceEntrySchema } from '../../model/call-trace.js';
-import { E164_FORM, parseE164 } from '../../model/e164.js';
+import { E164_FORM, E164_PATTERN, parseE164 } from '../../model/e164.js';
 import { exampleCursor, nextCursor, pageQueryOf } from './page-query.js';
 
 const REASON_CODES = Object.keys(REASONS);
@@ -54,11 +54,13 @@ export const traceSchema = z
   .object({ status: z.literal('success'), trace: z.array(traceEntrySchema).readonly() })
   .meta({ examples: [{ status: 'success', trace: EXAMPLE_TRACE }] });
 
-const streamSampleSchema = z.object({
-  lost_percent: count('Of the packets since the sample before, 0 to 100'),
-  jitter_ms: count('Interarrival jitter (RFC 3550 §6.4.1), milliseconds'),
-  mos: count('Mean opinion score by the E-model, 1.0 to 4.5'),
-});
+const streamSampleSchema = z
+  .object({
+    lost_percent: count('Of the packets since the sample before, 0 to 100'),
+    jitter_ms: count('Interarrival jitter (RFC 3550 §6.4.1), milliseconds'),
+    mos: count('Mean opinion score by the E-model, 1.0 to 4.5'),
+  })
+  .meta({ title: 'StreamSample' });
 
 export const qualitySampleSchema = z
   .object({
@@ -93,7 +95,7 @@ export const callsQuerySchema = z.strictObject({
     .max(32)
     .refine((value) => parseE164(value) !== undefined, `must be ${E164_FORM}`)
     .optional()
-    .meta({ description: 'The called number, with or without the plus', examples: ['+15551234567'] }),
+    .meta({ description: 'The called number, with or without the plus', pattern: E164_PATTERN, examples: ['+15551234567'] }),
   from: z
     .string()
     .min(1)

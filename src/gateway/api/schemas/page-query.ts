@@ -34,8 +34,11 @@ export function pageQueryOf(list: PagedList, otherwise = String(DEFAULT_PAGE_LIM
       .refine((value) => LIMIT.test(value) && Number(value) <= 500, 'must be an integer from 1 to 500')
       .optional()
       .meta({
-        description: `1 to 500. Default: ${otherwise}. A page of large records may have fewer, and a \`next\``,
-        examples: ['50'],
+        type: 'integer',
+        minimum: 1,
+        maximum: 500,
+        description: `Default: ${otherwise}. A page of large records may have fewer, and a \`next\``,
+        examples: [50],
       }),
     before: z
       .string()

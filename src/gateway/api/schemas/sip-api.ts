@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { orgQuery } from './page-query.js';
-import { E164_FORM, parseE164 } from '../../model/e164.js';
+import { E164_FORM, E164_PATTERN, parseE164 } from '../../model/e164.js';
 import { areCertificates, isKeyOf } from '../pem.js';
 import { CALLER_ID_HEADERS, DEFAULT_INBOUND_OPTIONS, EXAMPLE_OPTIONS, STATUS_CALLBACK_EVENTS } from '../../model/records.js';
 import {
@@ -10,6 +10,7 @@ import {
   MAX_LISTED_HEADERS,
   MAX_LISTED_NAME,
 } from '../../model/passed-headers.js';
+import { writtenAs } from '../../model/described.js';
 import { sipEndpointProblem } from '../../../lib/sip-endpoint.js';
 import { isSourceAddress } from '../../../lib/address.js';
 
@@ -39,7 +40,7 @@ export const phoneNumber = z
   .meta({
     description:
       'E.164, with or without the plus; `-`, `.` and parentheses between digits are ignored; `(0)`, which is dialled within a country only, is refused',
-    pattern: '^\\+?[0-9().-]{7,32}$',
+    pattern: E164_PATTERN,
     examples: ['+15551234567'],
   });
 
@@ -49,7 +50,13 @@ const sipEndpoint = z
     const problem = sipEndpointProblem(ctx.value);
     if (problem !== null) ctx.issues.push({ code: 'custom', message: problem, input: ctx.value });
   })
-  .meta({ description: 'A sip: or sips: URI, or host[:port]; at most 256 characters', examples: ['sips:pbx.example.com:5061'] });
+  .meta({
+    description: 'A sip: or sips: URI, or host[:port]',
+    minLength: 1,
+    maxLength: 256,
+    pattern: '^[!-~]+$',
+    examples: ['sips:pbx.example.com:5061'],
+  });
 
 const credential = z.string().regex(/^[\x20-\x7e]{1,128}$/, 'must be 1 to 128 printable ASCII characters');
 
@@ -89,6 +96,7 @@ const trunkOptions = {
     .describe("Names of which the trunk's certificate must have one; null: the host of sip_endpoint"),
   client_certificate: z
     .strictObject({ certificate: certificates, key: pem(MAX_KEY_PEM).describe('Write-only') })
+    .meta({ title: 'ClientCertificate' })
     .refine(isKeyOf, { path: ['key'], message: "must be the certificate's private key in PEM, without a passphrase" })
     .nullable()
     .optional()
@@ -106,7 +114,11 @@ const trunkOptions = {
     .union([z.literal(0), z.int().min(10).max(3_600)], 'must be 0, or an integer from 10 to 3600')
     .nullable()
     .optional()
-    .describe('Seconds between two OPTIONS to the trunk; a trunk that does not answer gets no calls. Default: 0, none'),
+    .meta({
+      ...writtenAs({ type: ['integer', 'null'], minimum: 0, maximum: 3_600, not: { type: 'integer', minimum: 1, maximum: 9 } }),
+      description:
+        'Seconds between two OPTIONS to the trunk; a trunk that does not answer gets no calls. Default: 0, none; else 10 to 3600',
+    }),
   no_reinvite: z.boolean().nullable().optional().describe(noReinvite('trunk')),
   headers_from_agent: headerList(
     'Headers that an agent, an API call or TwiML may set in INVITE, REFER and BYE of calls that we place',
@@ -116,7 +128,7 @@ const trunkOptions = {
     .optional(),
 };
 
-const direction = z.enum(['inbound', 'outbound'], 'must be "inbound" or "outbound"');
+const direction = z.enum(['inbound', 'outbound'], 'must be "inbound" or "outbound"').meta({ title: 'Direction' });
 
 const service = z.literal('sip', 'must be "sip"').describe('Always "sip"');
 
@@ -166,6 +178,7 @@ function inboundOptions(policy: SipApiPolicy) {
       headers_from_agent: headerList('Headers that an agent or TwiML may set in REFER and BYE', DEFAULT_HEADERS_FROM_AGENT).optional(),
       challenge: z
         .strictObject({ username: credential, password: credential.optional().describe('Write-only; left out: the one of before') })
+        .meta({ title: 'Challenge' })
         .nullable()
         .optional()
         .describe('INVITEs without these credentials get 401 (digest, RFC 8760: SHA-256 or MD5). Default: null, none are challenged'),
@@ -179,7 +192,7 @@ function inboundOptions(policy: SipApiPolicy) {
         .optional()
         .describe('Left out: completed'),
     })
-    .describe('Replaced as a whole: omitted options get their defaults');
+    .meta({ title: 'InboundOptions', description: 'Replaced as a whole: omitted options get their defaults' });
 }
 
 /** The `type` of a member of `directions`, whatever was sent. */
@@ -201,12 +214,15 @@ function rejectDuplicates(ctx: RawIssueSink): void {
 }
 
 function attachSchema(policy: SipApiPolicy) {
-  const object = z.strictObject({ type: direction, sip_endpoint: sipEndpoint.optional(), ...trunkOptions }).check((ctx) => {
-    const { type, sip_endpoint: _endpoint, ...options } = ctx.value;
-    const given = Object.entries(options).find(([, value]) => value != null);
-    if (type === 'outbound' || given === undefined) return;
-    ctx.issues.push({ code: 'custom', message: 'is for a direction of type outbound', input: given[1], path: [given[0]] });
-  });
+  const object = z
+    .strictObject({ type: direction, sip_endpoint: sipEndpoint.optional(), ...trunkOptions })
+    .check((ctx) => {
+      const { type, sip_endpoint: _endpoint, ...options } = ctx.value;
+      const given = Object.entries(options).find(([, value]) => value != null);
+      if (type === 'outbound' || given === undefined) return;
+      ctx.issues.push({ code: 'custom', message: 'is for a direction of type outbound', input: given[1], path: [given[0]] });
+    })
+    .meta({ title: 'DirectionSettings' });
   const member = z.union([direction, object]);
   return z
     .strictObject({
@@ -255,18 +271,27 @@ function updateSchema(policy: SipApiPolicy) {
   return z
     .strictObject({
       phone_number: phoneNumber,
-      updates: z.discriminatedUnion(
-        'type',
-        [
-          z.strictObject({ type: z.literal('outbound'), sip_endpoint: sipEndpoint, ...trunkOptions }),
-          z.strictObject({
-            type: z.literal('inbound'),
-            agent_id: agentId.optional(),
-            options: inboundOptions(policy).optional(),
-          }),
-        ],
-        { error: ({ input }) => (isObject(input) ? 'must be "inbound" or "outbound"' : 'must be an object') },
-      ),
+      updates: z
+        .discriminatedUnion(
+          'type',
+          [
+            z.strictObject({ type: z.literal('outbound'), sip_endpoint: sipEndpoint, ...trunkOptions }).meta({ title: 'OutboundUpdate' }),
+            z
+              .strictObject({
+                type: z.literal('inbound'),
+                agent_id: agentId.optional(),
+                options: inboundOptions(policy).optional(),
+              })
+              .meta({ title: 'InboundUpdate' }),
+          ],
+          { error: ({ input }) => (isObject(input) ? 'must be "inbound" or "outbound"' : 'must be an object') },
+        )
+        .meta({
+          discriminator: {
+            propertyName: 'type',
+            mapping: { inbound: '#/components/schemas/InboundUpdate', outbound: '#/components/schemas/OutboundUpdate' },
+          },
+        }),
     })
     .meta({
       examples: [
@@ -286,7 +311,7 @@ const detachSchema = z
     directions: z.union([
       direction,
       z
-        .array(z.union([direction, z.strictObject({ type: direction })]))
+        .array(z.union([direction, z.strictObject({ type: direction }).meta({ title: 'DetachedDirection' })]))
         .min(1)
         .max(2)
         .check(rejectDuplicates),
@@ -309,7 +334,7 @@ export function wholeNumber(least: number, most: number, byDefault: number) {
       `must be an integer from ${least} to ${most}`,
     )
     .optional()
-    .meta({ description: `${least} to ${most}. Default: ${byDefault}`, examples: [String(byDefault)] });
+    .meta({ type: 'integer', minimum: least, maximum: most, description: `Default: ${byDefault}`, examples: [byDefault] });
 }
 
 const querySchema = z.strictObject({

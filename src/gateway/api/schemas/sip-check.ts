@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ipFamily } from '../../../lib/address.js';
+import { whole } from '../../model/described.js';
 import { phoneNumber } from './sip-api.js';
 import type { E164 } from '../../model/e164.js';
 
@@ -41,11 +42,11 @@ export interface CheckRequest {
 export const checkResultSchema = z
   .object({
     outcome: z.enum(['accept', 'reject']),
-    sip_status: z.number().describe('Status of the final response to the INVITE'),
+    sip_status: whole('Status of the final response to the INVITE'),
     reason: z.string().nullable().describe('A code of docs/errors.md; null: accepted'),
     explanation: z.string().describe('Explanation for people; names what was not checked'),
     codec: z.enum(['PCMU', 'PCMA']).nullable().describe('null: not decided'),
-    crypto_tag: z.number().nullable().describe('Tag of the chosen a=crypto line; null: not decided, or plain RTP'),
+    crypto_tag: whole('Tag of the chosen a=crypto line; null: not decided, or plain RTP').nullable(),
   })
   .meta({
     id: 'CheckResult',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ToolRecord } from '../../model/agent-record.js';
+import { whole } from '../../model/described.js';
 import { flatTool, newTool, shownToolSchema, type ToolDefinition } from '../../model/tool-definition.js';
 
 // Tools over HTTP (§2.3, §4.7 of the interface).
@@ -62,8 +63,8 @@ export const invokeAnswerSchema = z
   .object({
     status: z.literal('success'),
     result: z.unknown().describe('Values by the names of `response`; the whole answer if there are none or the tool answered 300 or more'),
-    http_status: z.number().describe("The tool's HTTP status"),
-    took_ms: z.number(),
+    http_status: whole("The tool's HTTP status"),
+    took_ms: whole('Milliseconds'),
   })
   .meta({ examples: [{ status: 'success', result: { booking_id: 'B-7' }, http_status: 200, took_ms: 12 }] });
 

@@ -14,7 +14,7 @@ const MAX_TWIML = 65_536;
 const accountSid = z.string().meta({ description: '`AC` and the hex digits of the organization’s id', examples: [EXAMPLE_ACCOUNT_SID] });
 const callSid = z.string().meta({ description: '`CA` and the hex digits of the call’s id', examples: [EXAMPLE_CALL_SID] });
 /** Fields that Twilio has and Trunkline has nothing to say about. */
-const nothing = z.null();
+const nothing = z.null().meta({ type: ['string', 'null'], description: 'Always null' });
 
 export const accountParamsSchema = z.object({ accountSid });
 export const callParamsSchema = z.object({ accountSid, callSid });

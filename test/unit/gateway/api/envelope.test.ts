@@ -75,6 +75,18 @@ describe('every route', () => {
     expectFailure(await api.send({ method: 'OPTIONS', url: '/sip/attach' }), 405, 'METHOD_NOT_ALLOWED');
   });
 
+  it('answers 404 and 405 before it reads the body, whatever the method', async () => {
+    const api = await openApi();
+    for (const method of ['PUT', 'PATCH', 'QUERY', 'PROPFIND'])
+      for (const type of ['application/json', 'text/plain']) {
+        const request = { method, headers: { 'content-type': type }, payload: 'not json' };
+        expectFailure(await api.send({ ...request, url: '/nothing' }), 404, 'NOT_FOUND');
+        const wrong = await api.send({ ...request, url: '/sip/attach' });
+        expectFailure(wrong, 405, 'METHOD_NOT_ALLOWED');
+        expect(wrong.headers.allow).toBe('POST');
+      }
+  });
+
   it('answers 400 to a malformed URL', async () => {
     const api = await openApi();
     expectFailure(await api.get('/sip/%E0%A4%A'), 400, 'VALIDATION');

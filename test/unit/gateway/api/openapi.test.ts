@@ -1,17 +1,29 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { API_ERRORS } from '../../../../src/gateway/api/schemas/api-error.js';
-import { AnswerSchemas, bodyExamples, isTwilios, nameOf, operationsOf, successOf, type ApiDocument } from '../../../support/openapi.js';
+import {
+  AnswerSchemas,
+  bodyExamples,
+  isTwilios,
+  nameOf,
+  operationsOf,
+  successOf,
+  withTwilios,
+  type ApiDocument,
+} from '../../../support/openapi.js';
+import { E164_PATTERN } from '../../../../src/gateway/model/e164.js';
 import { accountSidOf } from '../../../../src/gateway/model/twilio-ids.js';
 import { openApi, type ApiFixture } from './api-fixture.js';
 
 describe('/openapi.json', () => {
   let api: ApiFixture;
   let document: ApiDocument;
+  let twilios: ApiDocument;
   beforeAll(async () => {
     api = await openApi();
     const answer = await api.send({ method: 'GET', url: '/openapi.json' });
     expect(answer.status).toBe(200);
     document = JSON.parse(answer.text) as ApiDocument;
+    twilios = JSON.parse((await api.get('/openapi-twilio.json')).text) as ApiDocument;
   });
 
   it('is an OpenAPI 3.1 document', () => {
@@ -27,7 +39,7 @@ describe('/openapi.json', () => {
     const org = await api.stores.orgs.get(api.orgId);
     const sid = accountSidOf(api.orgId);
     const basic = `Basic ${Buffer.from(`${sid}:${org?.twilio_token ?? ''}`).toString('base64')}`;
-    const operations = operationsOf(document);
+    const operations = operationsOf(withTwilios(document, twilios));
     expect(operations.length).toBeGreaterThan(40);
     for (const operation of operations) {
       const path = operation.path
@@ -53,7 +65,9 @@ describe('/openapi.json', () => {
   });
 
   it('has every route', () => {
-    const routes = Object.entries(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`));
+    const routes = Object.entries(withTwilios(document, twilios).paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method} ${path}`),
+    );
     expect(routes.sort()).toEqual([
       'delete /v1/agents/{agent_id}',
       'delete /v1/do-not-call/{phone_number}',
@@ -62,6 +76,7 @@ describe('/openapi.json', () => {
       'get /2010-04-01/Accounts/{accountSid}/Calls.json',
       'get /2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json',
       'get /healthz',
+      'get /openapi-twilio.json',
       'get /openapi.json',
       'get /readyz',
       'get /sip',
@@ -107,12 +122,19 @@ describe('/openapi.json', () => {
 
   it('names its server, names each operation once, and states for each whether it needs a key', () => {
     expect(document.servers).toEqual([{ url: '/', description: expect.any(String) as string }]);
-    const operations = operationsOf(document);
+    const operations = operationsOf(withTwilios(document, twilios));
     const names = operations.map(({ operationId }) => operationId);
-    expect(names.filter((name) => !/^(?:get|post|delete)[A-Z]\w+$/.test(name ?? ''))).toEqual([]);
+    expect(
+      names.filter(
+        (name) =>
+          !/^(?:add|append|attach|check|create|delete|detach|fetch|get|invoke|list|pause|place|remove|resend|resume|start|stop|update)[A-Z][A-Za-z]+$/.test(
+            name ?? '',
+          ),
+      ),
+    ).toEqual([]);
     expect(new Set(names).size).toBe(operations.length);
     const open = operations.filter(({ security }) => security?.length === 0).map(nameOf);
-    expect(open.sort()).toEqual(['GET /healthz', 'GET /openapi.json', 'GET /readyz']);
+    expect(open.sort()).toEqual(['GET /healthz', 'GET /openapi-twilio.json', 'GET /openapi.json', 'GET /readyz']);
     expect(operations.filter(({ security }) => security === undefined)).toEqual([]);
   });
 
@@ -126,7 +148,7 @@ describe('/openapi.json', () => {
   });
 
   it('has Twilio’s request to change a call in Twilio’s form: HTTP Basic, a form, its failures', () => {
-    const operation = document.paths['/2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json']?.['post'];
+    const operation = operationsOf(twilios).find((one) => nameOf(one) === 'POST /2010-04-01/Accounts/{accountSid}/Calls/{callSid}.json');
     expect(operation).toMatchObject({ tags: ['Calls'], security: [{ basic: [] }] });
     expect(operation?.parameters?.map(({ name, in: where }) => [name, where])).toEqual([
       ['accountSid', 'path'],
@@ -137,33 +159,65 @@ describe('/openapi.json', () => {
     expect(success?.content?.['application/json']?.schema).toMatchObject({
       properties: { sid: { type: 'string' }, status: { type: 'string' } },
     });
-    expect(Object.keys(failures)).toEqual(['400', '401', '404', '413', '415', '429', '500', '503']);
+    expect(Object.keys(failures)).toEqual(['400', '401', '404', '405', '408', '413', '415', '429', '431', '500', '503']);
     for (const [status, { content, description }] of Object.entries(failures)) {
       expect(content?.['application/json']?.schema, status).toMatchObject({ $ref: '#/components/schemas/TwilioError' });
-      expect(description, status).toMatch(/^`20\d{3}`: /);
+      expect(description, status).toMatch(/^`[\dA-Z_]+`: /);
     }
     expect(failures['401']?.headers?.['www-authenticate']?.description).toBe('Always `Basic realm="Trunkline"`');
   });
 
   it('lists which numbers and languages are accepted', () => {
-    expect(JSON.stringify(document.paths['/sip/attach'])).toContain('"pattern":"^\\\\+?[0-9().-]{7,32}$"');
-    expect(JSON.stringify(document.paths['/v1/agents'])).toContain('"enum":["ENG","GER"]');
+    const { AttachNumberBody, AgentSettings } = document.components.schemas;
+    expect(AttachNumberBody).toMatchObject({ properties: { phone_number: { pattern: E164_PATTERN } } });
+    expect(AgentSettings).toMatchObject({ properties: { language: { enum: ['ENG', 'GER', null] } } });
   });
 
   it('has only references that resolve, and no schema without use', () => {
     const text = JSON.stringify(document);
     const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map((match) => match[1]);
     expect([...new Set(references)].sort()).toEqual(Object.keys(document.components.schemas).sort());
-    expect(text.match(/"\$ref":"(?!#\/components\/schemas\/)/)).toBeNull();
+    expect(text.match(/"\$ref":"(?!#\/components\/(?:schemas|headers|responses)\/)/)).toBeNull();
   });
 
   it('lists the failures and the key of the /sip routes', () => {
     const failures = (path: string, method: string) => Object.keys(document.paths[path]?.[method]?.responses ?? {});
-    expect(failures('/sip/attach', 'post')).toEqual(['200', '400', '401', '403', '409', '412', '413', '415', '429', '500', '503']);
-    expect(failures('/sip/detach', 'post')).toEqual(['200', '400', '401', '403', '404', '412', '413', '415', '429', '500', '503']);
+    expect(failures('/sip/attach', 'post')).toEqual([
+      '200',
+      '400',
+      '401',
+      '403',
+      '405',
+      '408',
+      '409',
+      '412',
+      '413',
+      '415',
+      '429',
+      '431',
+      '500',
+      '503',
+    ]);
+    expect(failures('/sip/detach', 'post')).toEqual([
+      '200',
+      '400',
+      '401',
+      '403',
+      '404',
+      '405',
+      '408',
+      '412',
+      '413',
+      '415',
+      '429',
+      '431',
+      '500',
+      '503',
+    ]);
     expect(document.paths['/sip']?.get?.security).toEqual([{ apiKey: [] }]);
     expect(document.paths['/sip']?.get?.parameters?.map((parameter) => parameter.name)).toEqual(['inbound_id', 'take', 'skip', 'org_id']);
-    expect(Object.keys(document.components.securitySchemes)).toEqual(['apiKey', 'basic']);
+    expect(Object.keys(document.components.securitySchemes)).toEqual(['apiKey']);
+    expect(Object.keys(twilios.components.securitySchemes)).toEqual(['basic']);
   });
 
   it('has for every operation its purpose, an example of request and answer, and its failures', () => {
@@ -185,7 +239,7 @@ describe('/openapi.json', () => {
         const named = [...codes.matchAll(/`([A-Z_]+)`: /g)].map(
           ([, code = '']) => (API_ERRORS as Record<string, readonly [number, string]>)[code]?.[0],
         );
-        expect([...new Set(named)], `${name} ${status}`).toEqual([Number(status)]);
+        expect([...new Set(named)], `${name} ${status}`).toEqual([status === '431' ? 413 : Number(status)]);
       }
     }
   });
@@ -209,7 +263,8 @@ describe('/openapi.json', () => {
       for (const [status, { headers = {} }] of Object.entries(responses)) {
         const isProbe = path === '/healthz' || path === '/readyz';
         const more = { 401: ['www-authenticate'], 429: ['retry-after'], 503: isProbe ? [] : ['retry-after'] }[status] ?? [];
-        const told = ['x-request-id', ...(isProbe ? [] : limits), ...more];
+        const isBeforeRoutes = ['405', '408', '431'].includes(status);
+        const told = ['x-request-id', ...(isProbe || isBeforeRoutes ? [] : limits), ...(status === '405' ? ['allow'] : []), ...more];
         expect(
           Object.keys(headers).filter((name) => name !== 'etag'),
           `${path} ${status}`,
@@ -221,6 +276,8 @@ describe('/openapi.json', () => {
     const named = (has: (operation: ReturnType<typeof operationsOf>[number]) => boolean) =>
       operationsOf(document).filter(has).map(nameOf).sort();
     expect(named(({ responses }) => responses['200']?.headers?.['etag'] !== undefined)).toEqual([
+      'GET /openapi-twilio.json',
+      'GET /openapi.json',
       'GET /sip',
       'GET /v1/agents/{agent_id}',
       'POST /sip/attach',
@@ -232,6 +289,61 @@ describe('/openapi.json', () => {
     ]);
     const changes = named(({ parameters = [] }) => parameters.some(({ name }) => name === 'if-match'));
     expect(changes).toEqual(named(({ responses }) => responses['412'] !== undefined));
+  });
+
+  it('gives each body and each answer a name, and no answer forbids further fields', () => {
+    for (const one of [document, twilios])
+      for (const [path, methods] of Object.entries(one.paths))
+        for (const [method, { operationId = '', requestBody, responses }] of Object.entries(methods)) {
+          const title = `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}`;
+          for (const { schema } of Object.values(requestBody?.content ?? {}))
+            expect(schema, `${method} ${path}`).toEqual({ $ref: `#/components/schemas/${title}Body` });
+          const success = String(successOf({ responses }));
+          const [content] = Object.values(responses[success]?.content ?? {});
+          expect(content?.schema, `${method} ${path}`).toEqual({ $ref: `#/components/schemas/${title}Answer` });
+        }
+    const answers = Object.keys(document.components.schemas).filter((name) => name.endsWith('Answer'));
+    expect(answers.length).toBeGreaterThan(35);
+    for (const name of [...answers, 'Agent', 'Call', 'SipConfiguration', 'Tool', 'Error'])
+      expect(JSON.stringify(document.components.schemas[name]), name).not.toContain('"additionalProperties":false');
+    expect(document.components.schemas['AttachNumberBody']).toMatchObject({ additionalProperties: false });
+  });
+
+  it('says which bodies may be left out', () => {
+    const optional = operationsOf(document).filter(({ requestBody }) => requestBody?.required === false);
+    const names = optional.map(({ operationId }) => operationId).sort();
+    expect(names).toEqual(['pauseBatch', 'resumeBatch', 'startBatch', 'stopBatch', 'stopCall']);
+  });
+
+  it('has nothing that generators of clients stumble over', () => {
+    const text = JSON.stringify([document.paths, document.components.schemas, twilios.paths, twilios.components.schemas]);
+    expect(text.match(/"const":|"readOnly":|9007199254740991|"default":[[{n]/g)).toBeNull();
+    expect(text.match(/"[^"]+":{"type":"null"/g)).toBeNull();
+    expect(
+      text.match(/"anyOf":\[[^\]]*"type":"array"[^\]]*"type":"object"|"anyOf":\[[^\]]*"type":"object"[^\]]*"type":"array"/g),
+    ).toBeNull();
+  });
+
+  it('describes times, whole numbers and the choice of a direction as what they are', () => {
+    const { Call, ListedNumber, SipConfiguration, UpdateNumberBody } = document.components.schemas;
+    expect(SipConfiguration).toMatchObject({ properties: { created_at: { type: 'string', format: 'date-time' } } });
+    expect(ListedNumber).toMatchObject({ properties: { added_at: { format: 'date-time' } } });
+    expect(Call).toMatchObject({ properties: { sip_status: { type: ['integer', 'null'] }, answered_at: { format: 'date-time' } } });
+    expect(UpdateNumberBody).toMatchObject({ properties: { updates: { discriminator: { propertyName: 'type' } } } });
+    const page = operationsOf(document).find(({ operationId }) => operationId === 'listCalls')?.parameters ?? [];
+    expect(page.find(({ name }) => name === 'limit')).toMatchObject({ schema: { type: 'integer', minimum: 1, maximum: 500 } });
+  });
+
+  it('is sent compressed to those who take gzip, and not again to those who have it', async () => {
+    const whole = await api.get('/openapi.json');
+    const etag = String(whole.headers['etag']);
+    const zipped = await api.send({ method: 'GET', url: '/openapi.json', headers: { 'accept-encoding': 'br, gzip;q=0.5' } });
+    expect(zipped.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding', etag });
+    expect(Number(zipped.headers['content-length'])).toBeLessThan(Number(whole.headers['content-length']) / 5);
+    const plain = await api.send({ method: 'GET', url: '/openapi.json', headers: { 'accept-encoding': 'gzip;q=0' } });
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    const again = await api.send({ method: 'GET', url: '/openapi.json', headers: { 'if-none-match': `"other", W/${etag}` } });
+    expect([again.status, again.text, again.headers['etag']]).toEqual([304, '', etag]);
   });
 
   it('has pages for people', async () => {
