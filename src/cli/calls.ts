@@ -1,5 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { Client, Schemas } from '../client/index.js';
+import { adviceOn } from '../gateway/model/advice.js';
+import { REASONS, type Reason } from '../gateway/model/reasons.js';
 import { overApi, queryOf, type ApiFlags, type ApiIo } from './api.js';
 import { printResult, table, whole } from './command.js';
 
@@ -153,6 +155,7 @@ function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
     ['agent', agent],
     ['reason', call.reason],
     ['reason, in detail', call.reason_detail],
+    ['what to do', adviceFor(call)],
     ['answered by', call.answered_by],
     ['agent error', call.agent_error],
     ['signalling error', call.signalling_error],
@@ -173,7 +176,15 @@ function linesOf(call: Schemas['CallDetail'], agent: string): string[] {
   const said = call.transcript.map(
     ({ at_ms: at, speaker, text }) => `${(at / 1000).toFixed(1).padStart(8)} s  ${speaker.padEnd(6)}  ${text}`,
   );
-  return [...rows.map(([name, value]) => `${name.padEnd(12)}${value ?? '-'}`), ...said];
+  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
+  return [...rows.map(([name, value]) => `${name.padEnd(width)}${value ?? '-'}`), ...said];
+}
+
+/** `null`: the call goes on, or ended as calls do. A gateway of a later version may have reasons that this one does not know. */
+function adviceFor({ reason }: Schemas['CallDetail']): string | null {
+  if (reason === null || !Object.hasOwn(REASONS, reason)) return null;
+  const known = reason as Reason;
+  return REASONS[known].fault === 'nobody' ? null : adviceOn(known);
 }
 
 /** The called number; an arrow shows that we placed the call. */

@@ -112,8 +112,12 @@ function untilEnd<T>(ended: AbortSignal, work: Promise<Result<T, string>>): Prom
 
 const toolFailed = (message: string): ToolOutcome => err({ code: 'TOOL_FAILED', message });
 
+function isEmpty(template: ToolDefinition['body']): boolean {
+  return template === null || Object.keys(template).length === 0;
+}
+
 function requestOf({ method, headers, body, timeout }: ToolDefinition, input: ToolInput, signal: AbortSignal): GuardedRequest {
-  const sent = method === 'GET' ? null : JSON.stringify(body === null ? input : fillBody(body, input));
+  const sent = method === 'GET' ? null : JSON.stringify(isEmpty(body) ? input : fillBody(body, input));
   const isTyped = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type');
   return {
     method,

@@ -46,7 +46,7 @@ export const toolDefinition = z
       )
       .refine(isShort, TOO_MANY)
       .default({}),
-    // A template: `{{input}}` and `{{input.name}}` stand for what the agent gives. null: what the agent gives is the body. A GET has none.
+    // A template: `{{input}}` and `{{input.name}}` stand for what the agent gives. Empty, or null: what the agent gives is the body. A GET has none.
     body: z.record(z.string().max(256), json).refine(isSmall, TOO_LARGE).nullable().default(null),
     input_schema: z
       .strictObject({
@@ -89,8 +89,7 @@ export const shownToolSchema = z
     url: z.string(),
     body: z
       .record(z.string(), z.unknown())
-      .nullable()
-      .describe('Template with `{{input}}` and `{{input.name}}`; null: the gateway sends the input itself'),
+      .describe('Template with `{{input}}` and `{{input.name}}`; empty: the gateway sends the input itself'),
     input_schema: z
       .object({
         type: z.literal('object'),

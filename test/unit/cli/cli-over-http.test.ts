@@ -355,6 +355,19 @@ describe('trunkline calls', () => {
     expect(JSON.parse(printed.at(-1) ?? '')).toMatchObject({ calls: [{ call_id: record.call_id }] });
   });
 
+  it('shows what to do about a call that went wrong, and every value at a distance from its label', async () => {
+    const record = callOf(api.orgId, api.clock.wallMs(), {
+      reason: 'SRTP_REQUIRED',
+      reason_detail: 'RTP/AVP',
+      signalling_error: 'no route',
+    });
+    await api.stores.calls.write(endedCall(record));
+    await run('calls', 'show', record.call_id);
+    expect(printed).toContainEqual(expect.stringMatching(/^what to do +Turn on SRTP with SDES on the carrier's trunk/));
+    expect(printed).toContainEqual(expect.stringMatching(/^reason, in detail +RTP\/AVP$/));
+    expect(printed).toContainEqual(expect.stringMatching(/^signalling error +no route$/));
+  });
+
   it('traces a call, one line an event, and with the messages', async () => {
     const record = callOf(api.orgId, api.clock.wallMs());
     const trace = [

@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+import { bareHost } from '../../../lib/address.js';
 import { E164_FORM } from '../../model/e164.js';
 import { doubtfulNumbers } from '../../model/transfer-list.js';
 import type { AgentSettings } from '../../model/agent-record.js';
@@ -60,6 +62,11 @@ function largestOf(settings: AgentSettings): string {
   return sizes.sort((a, b) => b.size - a.size)[0]?.name ?? 'prompt';
 }
 
+/** Only its look-up will tell whether the gateway may connect to it without TLS. */
+function needsPrivateName({ protocol, hostname }: URL): boolean {
+  return protocol === 'ws:' && isIP(bareHost(hostname)) === 0 && !/^(?:.*\.)?localhost\.?$/i.test(hostname);
+}
+
 /** What works otherwise than its owner may think. */
 export function settingWarnings(
   settings: AgentSettings,
@@ -90,6 +97,12 @@ export function settingWarnings(
       path: 'interruption_threshold',
       message: `is outside the recommended ${String(least)} to ${String(most)}`,
     },
+    isOwn &&
+      refusal === null &&
+      needsPrivateName(new URL(stream.url)) && {
+        path: 'stream.url',
+        message: 'has no TLS: it is connected only while its name has a private address. Use wss:// for one of the public internet',
+      },
     refusal !== null && { path: 'stream.url', message: `is never connected, and its calls get 480: ${refusal}` },
     providerRefusal !== null && { path: 'provider.url', message: `is never connected, and its calls get 480: ${providerRefusal}` },
     ...fieldsWithoutEffect(settings, hasPathways).map(({ field, how }) => ({

@@ -72,7 +72,7 @@ export type ShownTool = z.infer<typeof shownToolSchema>;
 
 export function shownTool({ name, description, speech, method, timeout, url, body, input_schema, response }: ToolDefinition): ShownTool {
   const shownInput = { ...input_schema, example: input_schema.example ?? {} };
-  return { name, description, speech: speech ?? '', method, timeout, url, body, input_schema: shownInput, response };
+  return { name, description, speech: speech ?? '', method, timeout, url, body: body ?? {}, input_schema: shownInput, response };
 }
 
 export function shownToolRecord({ tool_id, label, tool, public: isPublic }: ToolRecord): z.infer<typeof toolRecordSchema> {

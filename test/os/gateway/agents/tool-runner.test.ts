@@ -76,8 +76,10 @@ describe('a tool over HTTP', () => {
 
   it('gets the input itself without a template, and no body with GET', async () => {
     await run(tool({ body: null }));
+    await run(tool({ body: {} }));
     await run(tool({ method: 'GET', body: null }, '/book/{{input.day}}?seats={{input.seats}}'));
     expect(received.map(({ method, url, body }) => [method, url, body])).toEqual([
+      ['POST', '/book', JSON.stringify(INPUT)],
       ['POST', '/book', JSON.stringify(INPUT)],
       ['GET', '/book/2026-01-01?seats=4', ''],
     ]);

@@ -78,6 +78,8 @@ describe('/v1/tools', () => {
     const nested = await api.post('/v1/tools', { ...MINIMAL, label: 'Booking' });
     expect(flat.status).toBe(200);
     expect({ ...bodyOf(flat).tool, tool_id: '' }).toEqual({ ...bodyOf(nested).tool, tool_id: '' });
+    // §2.3 has an object.
+    expect(bodyOf(flat).tool).toMatchObject({ tool: { body: {} } });
     const bad = await api.post('/v1/tools', { ...MINIMAL.tool, url: 'file:///etc/passwd', labl: 'x' });
     expect([bad.status, bad.failure.errors.map(({ path }) => path).sort()]).toEqual([400, ['labl', 'url']]);
     expect((await api.post('/v1/tools', {})).failure.errors.map(({ path }) => path)).toEqual(['tool']);

@@ -92,6 +92,19 @@ it.each([...CELLS, ['deepgram', 'dynamic_data'] as const, ['gemini-live', 'pathw
 );
 
 it.each([
+  ['ws://example.com/', true],
+  ['ws://bot:8080/', true],
+  ['ws://10.0.0.1/', false],
+  ['ws://localhost:8080/', false],
+  ['wss://example.com/', false],
+])('the API warns when an agent at %s is saved that only its name decides whether it is connected without TLS: %s', (url, isWarned) => {
+  const stream = { url, format: 'twilio', bearer_token: null } as const;
+  const policy = { maxDurationMinutes: 60, agentUrlRefusal: () => null } as never;
+  const notes = settingWarnings(agentOf(ROUTE.org.org_id, { stream }), policy).filter(({ path }) => path === 'stream.url');
+  expect(notes.map(({ message }) => message)).toEqual(isWarned ? [expect.stringContaining('its name has a private address')] : []);
+});
+
+it.each([
   [{ max_provider_sessions: 1 }, 'ORG_SESSION_LIMIT'],
   [{ max_provider_minutes_per_day: 1 }, 'ORG_MINUTE_LIMIT'],
   [{ max_provider_tokens_per_day: 5 }, 'ORG_TOKEN_LIMIT'],
