@@ -20,8 +20,6 @@ export interface RedisAddress {
 }
 
 const CONNECT_TIMEOUT_MS = 2000;
-// Answers are overdue for this long: the connection is dead, though TCP has not noticed.
-const SOCKET_TIMEOUT_MS = 2000;
 const RECONNECT_MIN_MS = 50;
 const RECONNECT_MAX_MS = 1000;
 const REDIS_PORT = 6379;
@@ -31,11 +29,12 @@ const MAX_REDIRECTIONS = 4;
 const RETRY_DELAY_MS = 100;
 const SLOTS_REFRESH_MS = 10_000;
 
-function clientOptions({ connectionName }: RedisAddress) {
+/** @param deadAfterMs an answer that is overdue for so long means that the connection is dead, though TCP has not noticed */
+function clientOptions({ connectionName }: RedisAddress, deadAfterMs: number) {
   return {
     ...(connectionName === undefined ? {} : { connectionName }),
     connectTimeout: CONNECT_TIMEOUT_MS,
-    socketTimeout: SOCKET_TIMEOUT_MS,
+    socketTimeout: deadAfterMs,
     // A command that cannot go out now fails now: a caller with a phone at the ear gets its 503 at once.
     enableOfflineQueue: false,
     // The subscriber subscribes again itself: it has to know of the gap.
@@ -50,11 +49,15 @@ function clientOptions({ connectionName }: RedisAddress) {
 const reconnectDelayMs = (attempt: number): number => Math.min(RECONNECT_MIN_MS * attempt, RECONNECT_MAX_MS);
 
 /** To the primary of the moment: after a failover to the new one, as the Sentinels tell. */
-function sentinelClient(options: RedisAddress, { name, password: sentinelPassword }: NonNullable<RedisAddress['sentinel']>): Redis {
+function sentinelClient(
+  options: RedisAddress,
+  { name, password: sentinelPassword }: NonNullable<RedisAddress['sentinel']>,
+  deadAfterMs: number,
+): Redis {
   const nodes = options.url.split(',').map((url) => new URL(url));
   const { username = '', password = '', pathname = '', protocol = 'redis:' } = nodes[0] ?? {};
   const client = new Redis({
-    ...clientOptions(options),
+    ...clientOptions(options, deadAfterMs),
     sentinels: nodes.map((node) => ({ host: hostOf(node), port: portOf(node, SENTINEL_PORT) })),
     name,
     // A primary that hangs keeps its connections: the Sentinels say when it is one no more.
@@ -73,11 +76,11 @@ function sentinelClient(options: RedisAddress, { name, password: sentinelPasswor
 }
 
 /** To the first of the addresses, and after each loss to the next one: what is told on one node of a cluster is told on all. */
-export function singleClient(options: RedisAddress): Redis {
-  if (options.sentinel != null) return sentinelClient(options, options.sentinel);
+export function singleClient(options: RedisAddress, deadAfterMs: number): Redis {
+  if (options.sentinel != null) return sentinelClient(options, options.sentinel, deadAfterMs);
   const nodes = options.url.split(',').map((url) => new URL(url));
   const client: Redis = new Redis(nodes[0]?.href ?? '', {
-    ...clientOptions(options),
+    ...clientOptions(options, deadAfterMs),
     retryStrategy: (attempt) => {
       const next = nodes[attempt % nodes.length];
       if (next !== undefined && nodes.length > 1) Object.assign(client.options, { host: hostOf(next), port: portOf(next) });
@@ -88,14 +91,14 @@ export function singleClient(options: RedisAddress): Redis {
   return client;
 }
 
-export function clusterClient(options: RedisAddress): Cluster {
+export function clusterClient(options: RedisAddress, deadAfterMs: number): Cluster {
   const nodes = options.url.split(',').map((url) => new URL(url));
   const { username = '', password = '', protocol = 'redis:' } = nodes[0] ?? {};
   const cluster = new Cluster(
     nodes.map((node) => ({ host: hostOf(node), port: portOf(node) })),
     {
       redisOptions: {
-        ...clientOptions(options),
+        ...clientOptions(options, deadAfterMs),
         ...(username === '' ? {} : { username: decodeURIComponent(username) }),
         ...(password === '' ? {} : { password: decodeURIComponent(password) }),
         ...(protocol === 'rediss:' ? { tls: {} } : {}),

@@ -26,6 +26,8 @@ export interface RedisOptions extends RedisAddress {
 }
 
 const COMMAND_TIMEOUT_MS = 500;
+/** So many times as long as a command waits, a connection waits for any answer before it is given up. */
+const COMMANDS_UNTIL_DEAD = 4;
 
 /** Records that are read in one round trip: Redis serves others between two. */
 const READ_AT_ONCE = 50;
@@ -88,7 +90,8 @@ export class RedisConnection {
     this.#log = options.log;
     this.#timeoutMs = options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS;
     this.#inTime = options.inTime ?? ((script) => script);
-    this.client = options.cluster === true ? clusterClient(options) : singleClient(options);
+    const deadAfterMs = COMMANDS_UNTIL_DEAD * this.#timeoutMs;
+    this.client = options.cluster === true ? clusterClient(options, deadAfterMs) : singleClient(options, deadAfterMs);
     this.isCluster = options.cluster === true;
     this.client.on('error', (error: Error) => this.#reportDown(error));
     this.client.on('ready', () => this.#reportUp());
