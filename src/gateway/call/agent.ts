@@ -213,6 +213,7 @@ function providerSettings(
     headersFromAgent: headersFromAgent(number, direction === 'outbound'),
     audio: chosen.audio,
     codec: codec ?? 'PCMU',
+    ...(chosen.name === 'elevenlabs' ? { metadata: agent.metadata } : {}),
     conversation,
   };
 }

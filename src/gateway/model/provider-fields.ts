@@ -71,6 +71,7 @@ export const PROVIDER_FIELDS: Readonly<Record<AgentProviderName, Readonly<Record
   },
   elevenlabs: {
     ...EVERYWHERE,
+    metadata: provider('texts, numbers and truth values as `dynamic_variables`; one called `user_id` as `user_id`'),
     prompt: provider('`agent.prompt`; without it the agent’s own'),
     voice: provider('`tts.voice_id`'),
     language: provider('`agent.language`'),

@@ -1,5 +1,5 @@
 import type { AudioCodec } from '../../rtp/codec/g711.js';
-import type { PronunciationEntry } from './agent-record.js';
+import type { AgentSettings, PronunciationEntry } from './agent-record.js';
 import type { AgentProvider, ProviderName, ProviderTuning } from './provider.js';
 import type { SpeechServices, Voice } from './speech-service.js';
 import type { ToolDefinition } from './tool-definition.js';
@@ -44,6 +44,8 @@ export interface ProviderSettings {
   readonly audio: AgentProvider['audio'];
   /** The leg's codec; for a call without an offer, µ-law. */
   readonly codec: AudioCodec;
+  /** The agent's `metadata`, for a provider whose agents take variables. Left out of calls of an earlier version: none. */
+  readonly metadata?: AgentSettings['metadata'];
   /** What another agent and the caller said before; empty: it begins. */
   readonly conversation: readonly Said[];
 }

@@ -58,7 +58,15 @@ export class ElevenLabsAgent implements ProviderAdapter {
       language: isoLanguageOf(language),
     };
     const override = { agent, ...(voice === null ? {} : { tts: { voice_id: voice } }) };
-    return [send({ type: 'conversation_initiation_client_data', conversation_config_override: override })];
+    const { user_id: userId, ...variables } = valuesOf(settings.metadata);
+    return [
+      send({
+        type: 'conversation_initiation_client_data',
+        conversation_config_override: override,
+        ...(Object.keys(variables).length === 0 ? {} : { dynamic_variables: variables }),
+        ...(userId === undefined ? {} : { user_id: String(userId) }),
+      }),
+    ];
   }
 
   audio(bytes: Uint8Array): WireMessage {
@@ -197,4 +205,12 @@ export class ElevenLabsAgent implements ProviderAdapter {
 /** A number, or a text of one; `NaN`: neither. */
 function eventIdOf(event: Fields): number {
   return numberOf(event['event_id']) ?? Number(textOf(event['event_id']) || Number.NaN);
+}
+
+/** What stands for `{{name}}` in the agent's texts: it takes texts, numbers and truth values, and no lists or objects. */
+function valuesOf(metadata: ProviderSettings['metadata']): Record<string, string | number | boolean> {
+  const isValue = (one: unknown): one is string | number | boolean => ['string', 'number', 'boolean'].includes(typeof one);
+  return Object.fromEntries(
+    Object.entries(metadata ?? {}).filter((entry): entry is [string, string | number | boolean] => isValue(entry[1])),
+  );
 }

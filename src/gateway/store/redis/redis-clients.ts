@@ -29,7 +29,7 @@ const MAX_REDIRECTIONS = 4;
 const RETRY_DELAY_MS = 100;
 const SLOTS_REFRESH_MS = 10_000;
 
-/** @param deadAfterMs an answer that is overdue for so long means that the connection is dead, though TCP has not noticed */
+/** @param deadAfterMs a connection without an overdue answer after this is dead, although TCP has not noticed */
 function clientOptions({ connectionName }: RedisAddress, deadAfterMs: number) {
   return {
     ...(connectionName === undefined ? {} : { connectionName }),

@@ -26,7 +26,7 @@ export interface RedisOptions extends RedisAddress {
 }
 
 const COMMAND_TIMEOUT_MS = 500;
-/** So many times as long as a command waits, a connection waits for any answer before it is given up. */
+/** A connection is given up when an answer is overdue for this many times the longest wait of a command. */
 const COMMANDS_UNTIL_DEAD = 4;
 
 /** Records that are read in one round trip: Redis serves others between two. */

@@ -180,6 +180,15 @@ describe('the adapter for ElevenLabs', () => {
     ]);
   });
 
+  it('sends texts, numbers and truth values of the metadata as variables, and user_id by itself', () => {
+    const metadata = { name: 'Ann', stay: 3, isVip: true, user_id: 42, room: { floor: 1 }, tags: ['x'], none: null };
+    const [opening] = shown(adapterOf({ metadata }).open([]));
+    expect((opening as { readonly message: object }).message).toMatchObject({
+      dynamic_variables: { name: 'Ann', stay: 3, isVip: true },
+      user_id: '42',
+    });
+  });
+
   it('sends nothing of its own, and audio as text', () => {
     const adapter = adapterOf();
     expect([adapter.begin(), adapter.interrupted()]).toEqual([[], []]);
