@@ -111,6 +111,7 @@ const ROWS: Readonly<Record<AgentProviderName, Partial<Record<ProviderField, Row
     tools: FUNCTION,
   },
   elevenlabs: {
+    metadata: { set: { metadata: { room: 'Suite 7' } }, has: '"dynamic_variables":{"room":"Suite 7"}' },
     prompt: PROMPT,
     voice: { set: { voice: 'v-1' }, has: '"voice_id":"v-1"' },
     language: { set: { language: 'GER' }, has: '"language":"de"' },
