@@ -2,12 +2,27 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { STREAM_FORMATS } from '../../src/agent-protocol/stream-format.js';
 import { PROVIDERS, type BridgeKind } from './bridges.js';
-import { measured, ownCpu, type Outcome } from './measurement.js';
+import { measured, ownCpu, type MeasurementSettings, type Outcome } from './measurement.js';
 import { NativePrograms } from './native.js';
+import { compareRows } from './rows.js';
 import type { DelayFigures } from './traffic.js';
 
-// Calls in progress: carriers → media endpoint → WebSocket bots that say back what they hear → back again, by SRTP and rtpengine where the
+// Calls in progress: callers → media endpoint → WebSocket bots that say back what they hear → back again, by SRTP and rtpengine where the
 // path is relayed. Callers, bots, bridge and rtpengine are a process each; callers and bots are C (native/*.c).
+//
+// `--against <checkout>` measures the rows below, for this checkout, the bare bridge (bare.ts), the C floor (native/floor.c) and the other
+// checkout, whose bench/media/endpoint.ts is started as it is there. Other work on the machine spoils them. docs/performance.md says how to run it.
+//
+//   1  From a bot's message to its first sample played, for bots that pace their own speech, 100 calls: the mean, and the packets that came too
+//      late to be played. Two receivers play what comes over the wire: one with a fixed 40 ms by timestamp, and libspeexdsp's adaptive one.
+//   2  Bots that say back at once what they hear, 100 calls: a bot's frame written to its datagram in the caller's kernel, p50 and p99; frames
+//      sent over 10 ms later than their timestamps say; pieces of 20 ms within a word that were silence; packets lost.
+//   3  CPU a call of the gateway's process at 100 and 200 calls; as a ratio to the bridge's and the floor's.
+//   4  SRTP and rtpengine: CPU a call of both processes, as a ratio to the bridge with plain RTP; frame to datagram.
+//   5  CPU a call at 20 calls, as a ratio to the other checkout's.
+//   6  INVITE to 200: `npm run bench:gateway -- --bots`.
+//   7  The most SRTP calls of which no packet is lost and the p99 of frame to datagram is at most 60 ms, callers and bots on the same cores.
+//   8  Memory a call of the gateway's process: what 200 calls take more than 25.
 
 const { values } = parseArgs({
   options: {
@@ -20,6 +35,12 @@ const { values } = parseArgs({
     /** Bots pace their own speech in real time, in place of saying back what they hear. */
     paced: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
+    /** Another checkout with its build: prints the rows above. */
+    against: { type: 'string' },
+    rounds: { type: 'string', default: '3' },
+    rows: { type: 'string', default: '1,2,3,4,5,7,8' },
+    /** Of the rows' calls: less than 1 tries the benchmark itself. */
+    share: { type: 'string', default: '1' },
   },
 });
 
@@ -88,21 +109,12 @@ function kindOf(name: string): BridgeKind {
   throw new Error(`--only ${name}: one of ${Object.keys(TITLES).join(', ')}`);
 }
 
-const kinds = values.only.split(',').map(kindOf);
-const format = STREAM_FORMATS.find((name) => name === values.format) ?? 'twilio';
-const settings = {
-  checkout: '.',
-  format,
-  workers: Number(values.workers),
-  profile: values.profile,
-  bots: values.paced ? 'paced' : 'echo',
-  calls: Number(values.calls),
-  seconds: Number(values.seconds),
-} as const;
-console.log(`${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}`);
-console.log(`${values.calls} calls for ${values.seconds} s, bots on ${format}`);
-const programs = await NativePrograms.compiled();
-try {
+async function measureKinds(
+  kinds: readonly BridgeKind[],
+  settings: Omit<MeasurementSettings, 'kind'>,
+  programs: NativePrograms,
+): Promise<void> {
+  console.log(`${values.calls} calls for ${values.seconds} s, bots on ${settings.format}`);
   const found = new Map<BridgeKind, Outcome>();
   for (const kind of kinds) {
     const outcome = await measured({ ...settings, kind }, programs);
@@ -111,6 +123,25 @@ try {
     const bot = found.get('endpoint');
     if (bot !== undefined && PROVIDERS.some((name) => name === kind)) showProvider(kind, outcome, bot);
   }
+}
+
+const kinds = values.only.split(',').map(kindOf);
+const settings: Omit<MeasurementSettings, 'kind'> = {
+  checkout: '.',
+  format: STREAM_FORMATS.find((name) => name === values.format) ?? 'twilio',
+  workers: Number(values.workers),
+  profile: values.profile,
+  bots: values.paced ? 'paced' : 'echo',
+  calls: Number(values.calls),
+  seconds: Number(values.seconds),
+};
+const { against } = values;
+const rows = values.rows.split(',').map(Number);
+console.log(`${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}`);
+const programs = await NativePrograms.compiled();
+try {
+  if (against === undefined) await measureKinds(kinds, settings, programs);
+  else await compareRows({ ...settings, against, rounds: Number(values.rounds), rows, share: Number(values.share) }, programs);
 } finally {
   await programs.remove();
 }
