@@ -111,8 +111,8 @@ export class Traffic {
   }
 }
 
-/** The numbers after a name. */
-function numberOf(words: readonly string[], name: string, index = 0): number {
+/** A number of an answer, by the name before it. NaN: it is not there. */
+export function numberOf(words: readonly string[], name: string, index = 0): number {
   const at = words.indexOf(name);
   return at < 0 ? Number.NaN : Number(words[at + 1 + index]);
 }

@@ -6,7 +6,7 @@
  *
  * Its first line is `ready <port>`. Orders:
  *   measure <from µs> <to µs>   which stretch of the monotonic clock counts
- *   figures                     said <frames of a paced bot> up <p50 p99 p99.9 most, ms from the caller to the bot>
+ *   figures                     said <frames of a paced bot> opened <connections so far> up <p50 p99 p99.9 most, ms from the caller to the bot>
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -58,6 +58,7 @@ static bool is_paced;
 static Window window;
 static Histogram up;
 static uint64_t said;
+static uint64_t opened;
 
 /* What is between `before` and the next quote, or NULL. */
 static char *quoted(const WebSocketFrame *frame, const char *before, size_t *length) {
@@ -124,6 +125,7 @@ static size_t read_audio(const WebSocketFrame *frame, const char *before, uint8_
 
 static void begin_speech(Connection *connection, int index) {
   connection->is_speaking = true;
+  connection->serial = first_serial(index);
   connection->next_us = now_us() / FRAME_US * FRAME_US + FRAME_US + (int64_t)(index * PHASE_STEP % PHASES) * WHEEL_STEP_US;
   wheel_add(&wheel, index, connection->next_us);
 }
@@ -228,6 +230,7 @@ static bool open_connection(Connection *connection) {
   connection->is_open = true;
   connection->protocol = protocol_of(request);
   if (!web_socket_accept(input->fd, request)) return false;
+  opened += 1;
   return connection->protocol != OPENAI || send_text(connection, "{\"type\":\"session.created\",\"session\":{\"type\":\"realtime\"}}");
 }
 
@@ -313,7 +316,7 @@ static void obey(const Order *order) {
     said = 0;
     printf("ok");
   } else if (is_order(order, "figures", 0)) {
-    printf("said %llu", (unsigned long long)said);
+    printf("said %llu opened %llu", (unsigned long long)said, (unsigned long long)opened);
     histogram_print("up", &up);
   } else {
     printf("error unknown order");

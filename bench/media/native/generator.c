@@ -116,6 +116,7 @@ static void prepare(int first, int count, bool is_secure) {
     call->fd = bound_socket();
     call->has_key = is_secure;
     call->receivers = receivers_open();
+    call->serial = first_serial(index);
     struct sockaddr_in address;
     socklen_t size = sizeof address;
     getsockname(call->fd, (struct sockaddr *)&address, &size);
@@ -188,7 +189,12 @@ static void hear(Call *call, uint8_t *packet, int length, int64_t arrival_us) {
   const bool is_heard = read_stamp(packet + HEADER_BYTES, &stamp);
   const bool counts = is_heard && is_within(&window, stamp.sent_us) && is_first(call, stamp.serial);
   const Arrival arrival = {
-      .arrival_us = arrival_us, .timestamp = timestamp, .has_marker = packet[1] >> 7, .said_us = counts ? stamp.said_us : -1};
+      .arrival_us = arrival_us,
+      .timestamp = timestamp,
+      .has_marker = packet[1] >> 7,
+      .is_word = is_heard,
+      .said_us = counts ? stamp.said_us : -1,
+  };
   const bool is_late = receivers_hear(call->receivers, &arrival, &fixed, &adaptive);
   if (counts) {
     heard += 1;

@@ -10,7 +10,10 @@ enum {
   SAMPLE_US = 125,
   FRAME_SAMPLES = 160,
   FIXED_US = 40000,
-  /* After such a pause a receiver starts anew, as at a marker (RFC 3551 §4.1). */
+  /*
+   * After so long without a word the fixed receiver starts anew, as at a marker (RFC 3551 §4.1): alike for those who send silence in pauses and
+   * for those who send nothing.
+   */
   SPURT_GAP_US = 200000,
   LATE_US = 10000,
   /* About a second: the earliest of this block and the one before is what lateness is held against. */
@@ -19,7 +22,8 @@ enum {
 
 struct Receivers {
   bool has_begun;
-  int64_t last_us;
+  bool has_spurt;
+  int64_t last_word_us;
   /* A packet's timestamp, and when the fixed receiver plays it. */
   uint32_t base_timestamp;
   int64_t base_us;
@@ -101,11 +105,13 @@ static void hear_adaptive(Receivers *receivers, const Arrival *arrival, Played *
 
 bool receivers_hear(Receivers *receivers, const Arrival *arrival, Played *fixed, Played *adaptive) {
   if (!receivers->has_begun) receivers->tick_us = arrival->arrival_us;
-  if (!receivers->has_begun || arrival->has_marker || arrival->arrival_us - receivers->last_us > SPURT_GAP_US)
-    begin_spurt(receivers, arrival);
   receivers->has_begun = true;
-  receivers->last_us = arrival->arrival_us;
-  hear_fixed(receivers, arrival, fixed);
   hear_adaptive(receivers, arrival, adaptive);
+  if (!arrival->is_word) return false;
+  const bool is_pause_over = arrival->arrival_us - receivers->last_word_us > SPURT_GAP_US;
+  if (!receivers->has_spurt || arrival->has_marker || is_pause_over) begin_spurt(receivers, arrival);
+  receivers->has_spurt = true;
+  receivers->last_word_us = arrival->arrival_us;
+  hear_fixed(receivers, arrival, fixed);
   return is_late(receivers, arrival);
 }

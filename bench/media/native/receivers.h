@@ -14,6 +14,8 @@ typedef struct {
   int64_t arrival_us;
   uint32_t timestamp;
   bool has_marker;
+  /* Not silence. */
+  bool is_word;
   /* When the bot wrote the frame, on the monotonic clock; -1: the frame does not count. */
   int64_t said_us;
 } Arrival;

@@ -21,6 +21,8 @@ int64_t elapsed_us(int64_t from_us, int64_t to_us) {
   return us < WRAP_US / 2 ? us : us - WRAP_US;
 }
 
+uint32_t first_serial(int index) { return (uint32_t)index * 47 % ROUND_FRAMES; }
+
 bool is_word(uint32_t serial) { return serial % ROUND_FRAMES < WORD_FRAMES; }
 
 void write_said(uint8_t *frame, int64_t said_us) { write_groups(frame + SAID_AT, TIME_GROUPS, (uint64_t)said_us); }

@@ -30,6 +30,9 @@ int64_t elapsed_us(int64_t from_us, int64_t to_us);
 /* Whether the frame of this serial number is part of a word. */
 bool is_word(uint32_t serial);
 
+/* Before the first frame of a speaker with this number: not all of them pause at once. */
+uint32_t first_serial(int index);
+
 /*
  * Fills a frame with a sound and its speaker's stamp, or with silence. Until a bot has written its own time there, the frame was
  * said when it was sent.
