@@ -45,7 +45,8 @@ export async function startBridge(
   const isBare = settings.kind === 'bare';
   const profiling = settings.profile && !isBare ? ['--cpu-prof', `--cpu-prof-dir=${resolve('test-results')}`] : [];
   const file = isBare ? 'bench/media/bare.ts' : 'bench/media/endpoint.ts';
-  const child = await started(file, ['--expose-gc', ...profiling], [], 0, isBare ? '.' : settings.checkout);
+  const built = isBare ? [] : ['--import', resolve('bench/support/built-media.mjs')];
+  const child = await started(file, ['--expose-gc', ...built, ...profiling], [], 0, isBare ? '.' : settings.checkout);
   const order: EndpointOrder = {
     type: 'set-up',
     ngPort,
