@@ -17,11 +17,11 @@ interface Plan {
   /** By rtpengine and SRTP. */
   readonly isRelayed: boolean;
   readonly subjects: readonly Subject[];
-  /** Those that need it. */
+  /** Those that take figures from it. */
   readonly rows: readonly number[];
 }
 
-/** Calls of an ordinary gateway, of a busy one, and of one in the evening. */
+/** One after the other, each by all of its subjects in turn. */
 const PLANS = {
   ordinary: { bots: 'echo', calls: 100, isRelayed: false, subjects: SUBJECTS, rows: [2, 3, 4] },
   busy: { bots: 'echo', calls: 200, isRelayed: false, subjects: SUBJECTS, rows: [3, 8] },
@@ -67,7 +67,7 @@ function line(row: number, title: string, digits: number, plan: PlanName, of: (o
   return { row, title, digits, of: (round, subject) => round.figure(plan, subject, of) };
 }
 
-/** CPU time a call, to that of another subject in the same plan or in one more. */
+/** CPU time a call, to that of another subject in the same plan or in another one. */
 function ratio(row: number, title: string, plan: PlanName, base: Subject, basePlan: PlanName = plan): Line {
   return {
     row,
