@@ -94,6 +94,7 @@ has() { # PACKAGE
   case $1 in
     rtpengine-daemon) has_program rtpengine ;;
     libsrtp2-dev) pkg-config --exists libsrtp2 2>/dev/null || [ -e /usr/include/srtp2/srtp.h ] || [ -e /usr/local/include/srtp2/srtp.h ] ;;
+    libspeexdsp-dev) pkg-config --exists speexdsp 2>/dev/null || [ -e /usr/include/speex/speex_jitter.h ] || [ -e /usr/local/include/speex/speex_jitter.h ] ;;
     g++) has_program g++ || has_program c++ ;;
     pkg-config) has_program pkg-config || has_program pkgconf ;;
     sip-tester) has_program sipp ;;
@@ -126,6 +127,7 @@ meaning_of() { # PACKAGE
   case $1 in
     rtpengine-daemon) echo 'rtpengine (the program)' ;;
     libsrtp2-dev) echo 'libsrtp 2 with its headers (srtp2/srtp.h)' ;;
+    libspeexdsp-dev) echo 'libspeexdsp with its headers (speex/speex_jitter.h)' ;;
     g++) echo 'a C++ compiler (g++ or c++)' ;;
     sip-tester) echo 'SIPp (sipp), with TLS' ;;
     kamailio-*-modules) echo "Kamailio's modules of Debian's package $1" ;;
@@ -264,4 +266,4 @@ RUNTIME_PACKAGES=("${BUILD_PACKAGES[@]}" redis-server rtpengine-daemon espeak-ng
 LOAD_PACKAGES=(sip-tester)
 BALANCER_PACKAGES=(kamailio kamailio-tls-modules)
 SYSTEM_TEST_PACKAGES=("${LOAD_PACKAGES[@]}" "${BALANCER_PACKAGES[@]}" baresip chromium prometheus logrotate sngrep)
-BENCH_PACKAGES=("${BALANCER_PACKAGES[@]}" kamailio-redis-modules)
+BENCH_PACKAGES=("${BALANCER_PACKAGES[@]}" kamailio-redis-modules libspeexdsp-dev)

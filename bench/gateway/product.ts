@@ -25,7 +25,8 @@ export async function productSubject(
   const firstMediaPort = share === 'second' ? 20_200 : 20_000;
   const defaults = loadConfig({ environment: {} });
   const environment = {
-    // What the tests' gateways have otherwise.
+    // What the tests' gateways have otherwise. A checkout of November 2026 knows no start timeout.
+    TRUNKLINE_START_TIMEOUT_MS: undefined,
     TRUNKLINE_GATEWAY_WORKERS: 'null',
     TRUNKLINE_SPARE_PROCESSES: String(defaults.spare_processes),
     TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: String(defaults.admission.max_event_loop_delay_ms),

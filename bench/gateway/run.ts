@@ -7,6 +7,8 @@ import type { LoadOrder, LoadResult } from '../sip-server/generator.js';
 import { ask, started, type Child } from '../support/child.js';
 import { cpuMs, spread } from '../support/process-figures.js';
 import { kamailioSubject } from '../kamailio/start.js';
+import { NativePrograms } from '../media/native.js';
+import { numberOf } from '../media/traffic.js';
 import type { PlacingOrder } from './carrier.js';
 import { placingSettings, productSubject } from './product.js';
 import type { Share, Subject } from './subject.js';
@@ -33,6 +35,10 @@ const { values } = parseArgs({
     against: { type: 'string' },
     /** Trunkline alone: calls that it places to those that come in */
     outbound: { type: 'boolean', default: false },
+    /** INVITE to 200 of calls whose agent is a WebSocket bot; with `against` of both checkouts */
+    bots: { type: 'boolean', default: false },
+    /** calls a second with bots */
+    rate: { type: 'string', default: '100' },
     /** Trunkline alone: so many cells to one */
     cells: { type: 'string', default: '1' },
     profile: { type: 'boolean', default: false },
@@ -376,6 +382,43 @@ async function compareCells(): Promise<void> {
   if (values.cells === '2') ratios('CPU a call at the same rate for each (goal 1) ', both(own, 'quarter', 'eighth'), all);
 }
 
+/** INVITE to 200 of calls that a bot answers, the row of bench/media/run.ts that needs signalling. */
+async function compareBots(): Promise<void> {
+  const programs = await NativePrograms.compiled();
+  const bots = await programs.started('bot', 'echo');
+  const contenders: Contender[] = [];
+  try {
+    const own = { TRUNKLINE_AGENTS_URL: `ws://127.0.0.1:${bots.ready[0] ?? ''}/`, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' };
+    const start = (name: string, share: Share, checkout: string): Promise<Contender> =>
+      Contender.started(name, () => productSubject({ ...settings(), ...own }, { share, checkout }));
+    contenders.push(await start('Trunkline', 'first', '.'));
+    if (values.against !== undefined) contenders.push(await start(values.against, 'second', values.against));
+    for (const one of contenders) await warmUp(one);
+    const found = new Map<Contender, LoadResult[]>(contenders.map((one) => [one, []]));
+    for (let round = 1; round <= Number(values.rounds); round += 1) {
+      console.log(`\nRound ${String(round)}`);
+      for (const one of round % 2 === 1 ? contenders : contenders.toReversed()) {
+        const title = `${values.rate} calls a second, each with a bot`;
+        const opened = async (): Promise<number> => numberOf(await bots.ask('figures'), 'opened');
+        const before = await opened();
+        const { result } = await slice(one, title, (subject) => openOrder(subject, Number(values.rate)));
+        const withBot = (await opened()) - before;
+        if (withBot < result.completed) throw new Error(`${String(result.completed - withBot)} calls had no bot`);
+        found.get(one)?.push(result);
+      }
+    }
+    console.log(`\n(6) INVITE to 200 with a bot at ${values.rate} calls a second, ms: the median of the rounds, and each of them`);
+    for (const [{ name }, results] of found) {
+      console.log(`  ${name}: p50 ${spread(results.map(({ latencyMs }) => latencyMs.p50))}`);
+      console.log(`  ${name}: p99 ${spread(results.map(({ latencyMs }) => latencyMs.p99))}`);
+    }
+  } finally {
+    await Promise.all(contenders.map((one) => one.close()));
+    bots.kill();
+    await programs.remove();
+  }
+}
+
 function compare(all: readonly Round[]): void {
   if (isOfBoth) console.log(`\nTrunkline to ${values.against ?? 'Kamailio'}: the median of the rounds, and each of them`);
   const both = (name: Load, of: (figures: Figures) => number) => (ours: Outcome, theirs: Outcome) => {
@@ -402,6 +445,10 @@ function compare(all: readonly Round[]): void {
 console.log(`${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; ${values.connections} TLS connections`);
 if (values.outbound) {
   await compareWays();
+  process.exit();
+}
+if (values.bots) {
+  await compareBots();
   process.exit();
 }
 if (isOfCells) {

@@ -8,6 +8,7 @@ import { productSubject } from '../gateway/product.js';
 import type { LoadOrder, LoadResult } from '../sip-server/generator.js';
 import { ask, started } from '../support/child.js';
 import { loadStage } from '../support/load-stage.js';
+import { NativePrograms } from './native.js';
 
 // More calls with SRTP than the machine bears, the whole product with its default limits: those in progress go on as before, new ones get
 // 503 at once. The baseline is the same calls alone, half as many.
@@ -49,9 +50,10 @@ function yieldToGenerator(pid: number): void {
 console.log(
   `${String(cpus().length)} cores, ${cpus()[0]?.model ?? ''}, Node ${process.version}; SRTP calls to ${values.bots ? 'WebSocket bots' : 'the test line'}`,
 );
-const bots = values.bots ? await started('bench/media/bot.ts') : null;
+const programs = values.bots ? await NativePrograms.compiled() : null;
+const bots = await programs?.started('bot', 'echo');
 const subject = await productSubject(
-  bots === null ? {} : { TRUNKLINE_AGENTS_URL: `ws://127.0.0.1:${String(bots.ready.port)}/`, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' },
+  bots === undefined ? {} : { TRUNKLINE_AGENTS_URL: `ws://127.0.0.1:${bots.ready[0] ?? ''}/`, TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true' },
 );
 for (const { pid } of subject.processes()) yieldToGenerator(pid);
 const directory = await mkdtemp(join(tmpdir(), 'trunkline-overload-'));
@@ -74,7 +76,8 @@ try {
   );
 } finally {
   generator.child.kill();
-  bots?.child.kill();
+  bots?.kill();
+  await programs?.remove();
   await subject.close();
   await rm(directory, { recursive: true, force: true });
 }

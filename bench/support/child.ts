@@ -9,11 +9,25 @@ export interface Child {
   readonly ready: { readonly port?: number };
 }
 
-/** @param niceness of all its threads: 19 leaves it what the others do not use */
-export async function started(file: string, options: readonly string[] = [], args: readonly string[] = [], niceness = 0): Promise<Child> {
+/**
+ * @param niceness of all its threads: 19 leaves it what the others do not use
+ * @param checkout a directory whose file, sources and packages are run
+ */
+export async function started(
+  file: string,
+  options: readonly string[] = [],
+  args: readonly string[] = [],
+  niceness = 0,
+  checkout = '.',
+): Promise<Child> {
   const execArgv = ['-n', String(niceness), process.execPath, '--import', 'tsx', ...options];
   // What it logs goes nowhere, at the level that it has in the product.
-  const child = fork(resolve(file), args, { execPath: 'nice', execArgv, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const child = fork(resolve(checkout, file), args, {
+    cwd: checkout,
+    execPath: 'nice',
+    execArgv,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
   const ready = await new Promise<Child['ready']>((done, reject) => {
     child.once('message', (message: Child['ready']) => done(message));
     child.once('exit', (code) => reject(new Error(`${file} ended with ${String(code)}`)));

@@ -97,11 +97,15 @@ export class RunningGateway implements Product {
     private readonly main: string,
   ) {}
 
-  /** @param main of another build, unless this one is meant */
-  static async start(settings: Readonly<Record<string, string>> = {}, main = MAIN): Promise<RunningGateway> {
+  /**
+   * @param settings in place of `testEnvironment`'s; `undefined`: the product's default
+   * @param main of another build, unless this one is meant
+   */
+  static async start(settings: Readonly<Record<string, string | undefined>> = {}, main = MAIN): Promise<RunningGateway> {
     const directory = mkdtempSync(join(tmpdir(), 'trunkline-test-'));
     const { environment, lock } = await testEnvironment(directory);
-    const gateway = new RunningGateway(directory, lock, { ...environment, ...settings }, main);
+    const given = Object.entries({ ...environment, ...settings }).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const gateway = new RunningGateway(directory, lock, Object.fromEntries(given), main);
     try {
       await gateway.up();
     } catch (error) {
