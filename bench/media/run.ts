@@ -5,7 +5,7 @@ import { PROVIDERS, type BridgeKind } from './bridges.js';
 import { measured, ownCpu, type MeasurementSettings, type Outcome } from './measurement.js';
 import { NativePrograms } from './native.js';
 import { compareRows } from './rows.js';
-import type { DelayFigures } from './traffic.js';
+import type { DelayFigures, ReceiverFigures } from './traffic.js';
 
 // Calls in progress: callers → media endpoint → WebSocket bots that say back what they hear → back again, by SRTP and rtpengine where the
 // path is relayed. Callers, bots, bridge and rtpengine are a process each; callers and bots are C (native/*.c).
@@ -28,6 +28,7 @@ const { values } = parseArgs({
   options: {
     calls: { type: 'string', default: '250' },
     seconds: { type: 'string', default: '20' },
+    /** The words can be followed where each sample passes as it is: not in 16 kHz. */
     format: { type: 'string', default: 'twilio' },
     workers: { type: 'string', default: '1' },
     /** `bare`, `floor`, `endpoint`, `relayed`, `relayed-srtp`, or a provider, which is held against `endpoint`; several with commas. */
@@ -65,6 +66,10 @@ function delay({ p50, p99, p999, max }: DelayFigures): string {
   return `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, p99.9 ${p999.toFixed(1)}, at most ${max.toFixed(1)} ms`;
 }
 
+function playedBy({ meanMs, late }: ReceiverFigures): string {
+  return Number.isNaN(meanMs) ? 'not known' : `after ${meanMs.toFixed(1)} ms, ${String(late)} packets late`;
+}
+
 function list(figures: Readonly<Partial<Record<string, number>>>, digits: number, unit: string): string {
   return Object.entries(figures)
     .map(([name, figure = Number.NaN]) => `${name} ${figure.toFixed(digits)} ${unit}`)
@@ -83,9 +88,7 @@ function show(title: string, outcome: Outcome, bare: Outcome | undefined): void 
     `  bot to caller     ${delay(down)} (goal: the same); ${String(sentLate)} sent late, ${String(silenced)} replaced by silence`,
   );
   if (!values.paced) console.log(`  there and back    ${delay(total)}`);
-  console.log(
-    `  played            after ${fixed.meanMs.toFixed(1)} ms, ${String(fixed.late)} packets late with a fixed 40 ms; after ${adaptive.meanMs.toFixed(1)} ms, ${String(adaptive.late)} late with an adaptive buffer`,
-  );
+  console.log(`  played            ${playedBy(fixed)} with a fixed 40 ms; ${playedBy(adaptive)} with an adaptive buffer`);
   console.log(
     `  lateness          generator ${generatorLateMs.toFixed(1)} ms at worst${maxLateMs === undefined ? '' : `, endpoint ${maxLateMs.toFixed(1)} ms`}`,
   );
