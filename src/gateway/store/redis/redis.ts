@@ -26,7 +26,8 @@ export interface RedisOptions extends RedisAddress {
 }
 
 const COMMAND_TIMEOUT_MS = 500;
-/** A connection is given up when an answer is overdue for this many times the longest wait of a command. */
+/** A connection is given up when an answer is overdue for four times the longest wait of a command, and never sooner than this. */
+const DEAD_AFTER_MS = 2_000;
 const COMMANDS_UNTIL_DEAD = 4;
 
 /** Records that are read in one round trip: Redis serves others between two. */
@@ -90,7 +91,7 @@ export class RedisConnection {
     this.#log = options.log;
     this.#timeoutMs = options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS;
     this.#inTime = options.inTime ?? ((script) => script);
-    const deadAfterMs = COMMANDS_UNTIL_DEAD * this.#timeoutMs;
+    const deadAfterMs = Math.max(DEAD_AFTER_MS, COMMANDS_UNTIL_DEAD * this.#timeoutMs);
     this.client = options.cluster === true ? clusterClient(options, deadAfterMs) : singleClient(options, deadAfterMs);
     this.isCluster = options.cluster === true;
     this.client.on('error', (error: Error) => this.#reportDown(error));
