@@ -149,7 +149,7 @@ module.exports = {
       name: 'build-needs-no-test',
       comment: 'The image is built without test/, bench/ and docs/ (.dockerignore).',
       severity: 'error',
-      from: { path: '^(src/|scripts/(bundle|client-types)\\.ts)' },
+      from: { path: '^(src/|scripts/(bundle|client-types|api-documents)\\.ts)' },
       to: { path: '^(test|bench|docs)/' },
     },
     {

@@ -102,6 +102,9 @@ has() { # PACKAGE
     kamailio-redis-modules) has_kamailio_module ndb_redis ;;
     chromium) has_program chromium || has_program chromium-browser || has_program google-chrome ;;
     prometheus) has_program promtool ;;
+    python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
+    default-jdk-headless) has_program javac ;;
+    maven) has_program mvn ;;
     *) has_program "$1" ;;
   esac
 }
@@ -132,6 +135,8 @@ meaning_of() { # PACKAGE
     sip-tester) echo 'SIPp (sipp), with TLS' ;;
     kamailio-*-modules) echo "Kamailio's modules of Debian's package $1" ;;
     prometheus) echo 'promtool, of Prometheus' ;;
+    python3-venv) echo "Python's modules venv and ensurepip" ;;
+    default-jdk-headless) echo 'a JDK (javac), 11 or newer' ;;
     *) echo "$1" ;;
   esac
 }
@@ -231,7 +236,7 @@ build_native() {
 # The types of the API's client are made from the API's own document, before anything is compiled or checked.
 ensure_client_types() {
   [ -f "$ROOT/src/client/types.ts" ] || rm -f "$ROOT/dist/.client-types"
-  once "types of the API's client" "$ROOT/dist/.client-types" "" src/gateway src/lib src/rtp src/agent-protocol scripts/client-types.ts \
+  once "types of the API's client" "$ROOT/dist/.client-types" "" src/gateway src/lib src/rtp src/agent-protocol scripts/client-types.ts scripts/api-documents.ts \
     package-lock.json -- make_client_types
 }
 
@@ -266,4 +271,5 @@ RUNTIME_PACKAGES=("${BUILD_PACKAGES[@]}" redis-server rtpengine-daemon espeak-ng
 LOAD_PACKAGES=(sip-tester)
 BALANCER_PACKAGES=(kamailio kamailio-tls-modules)
 SYSTEM_TEST_PACKAGES=("${LOAD_PACKAGES[@]}" "${BALANCER_PACKAGES[@]}" baresip chromium prometheus logrotate sngrep)
+CLIENT_TEST_PACKAGES=(python3-venv default-jdk-headless maven)
 BENCH_PACKAGES=("${BALANCER_PACKAGES[@]}" kamailio-redis-modules libspeexdsp-dev)
