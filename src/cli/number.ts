@@ -87,7 +87,7 @@ export function numberCommand(io: ApiIo): Command {
     .option('--outbound', 'the outbound direction');
   const list = number.command('list').description('list the numbers, sorted');
   overApi(list, io, async (api, flags: ApiFlags & { readonly take: string; readonly skip: string }) => {
-    const { data } = await api.GET('/sip', { params: { query: queryOf({ take: Number(flags.take), skip: Number(flags.skip) }) } });
+    const { data } = await api.GET('/sip', { params: { query: { take: Number(flags.take), skip: Number(flags.skip) } } });
     const records = Array.isArray(data) ? (data as readonly SipRecord[]) : [];
     const rows = records.map((one) => [
       one.phone_number,

@@ -55,3 +55,8 @@ export function splitHostPort(text: string): { readonly host: string; readonly p
   if (match === null || port < 1 || port > 65_535) throw new Error(`${JSON.stringify(text)} is not host:port`);
   return { host: match[1] ?? match[2] ?? '', port };
 }
+
+/** Whether a host name is one that a machine has for itself (RFC 6761 §6.3). */
+export function isLocalName(host: string): boolean {
+  return /^(?:.*\.)?localhost\.?$/i.test(host);
+}

@@ -1,5 +1,5 @@
 import { isIP, type LookupFunction } from 'node:net';
-import { bareHost } from '../../lib/address.js';
+import { bareHost, isLocalName } from '../../lib/address.js';
 import { isPublicAddress } from '../../lib/address-scope.js';
 import { NameAddresses } from '../../lib/resolve-names.js';
 
@@ -39,7 +39,7 @@ export function assertAllowedHost(host: string, allowPrivate: boolean): void {
 export function isAllowedHost(host: string, allowPrivate: boolean): boolean {
   if (allowPrivate) return true;
   const address = bareHost(host);
-  return isIP(address) === 0 ? !/^(?:.*\.)?localhost\.?$/i.test(host) : isPublicAddress(address);
+  return isIP(address) === 0 ? !isLocalName(host) : isPublicAddress(address);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { bareHost } from '../../../lib/address.js';
+import { bareHost, isLocalName } from '../../../lib/address.js';
 import { E164_FORM } from '../../model/e164.js';
 import { doubtfulNumbers } from '../../model/transfer-list.js';
 import type { AgentSettings } from '../../model/agent-record.js';
@@ -64,7 +64,7 @@ function largestOf(settings: AgentSettings): string {
 
 /** Only its look-up will tell whether the gateway may connect to it without TLS. */
 function needsPrivateName({ protocol, hostname }: URL): boolean {
-  return protocol === 'ws:' && isIP(bareHost(hostname)) === 0 && !/^(?:.*\.)?localhost\.?$/i.test(hostname);
+  return protocol === 'ws:' && isIP(bareHost(hostname)) === 0 && !isLocalName(hostname);
 }
 
 /** What works otherwise than its owner may think. */
