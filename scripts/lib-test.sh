@@ -34,7 +34,7 @@ run_checks() {
   check "types" node "$tsc" --noEmit
   check "types of the console" node "$tsc" -p web --noEmit
   check "lint" "$bin/oxlint"
-  check "format" "$bin/prettier" --check .
+  check "format" "$bin/oxfmt" --check
   check "dependency rules" "$bin/depcruise" src scripts/bundle.ts scripts/client-types.ts --config .dependency-cruiser.cjs
   check "dead code" "$bin/knip"
 }

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { format, resolveConfig } from 'prettier';
+import { execFileSync } from 'node:child_process';
 
 // Makes src/gateway/model/number-zones-data.ts of libphonenumber's resources/timezones/map_data.txt (`<prefix>|<zone>&<zone>…`):
 //   npx tsx scripts/number-zones.ts map_data.txt
@@ -47,4 +47,5 @@ export const NUMBER_ZONES = \`
 ${lines.join('\n')}
 \`;
 `;
-writeFileSync(OUT, await format(source, { ...(await resolveConfig(OUT)), parser: 'typescript' }));
+writeFileSync(OUT, source);
+execFileSync('npx', ['oxfmt', OUT], { stdio: 'inherit' });

@@ -12,7 +12,15 @@ export const SRTCP_TRAILER_BYTES = 14;
 export const MAX_SRTP_PACKET_BYTES = 2_048;
 
 export type SrtpErrorCode =
-  'out-of-bounds' | 'too-short' | 'too-long' | 'no-trailer-room' | 'malformed' | 'auth-failed' | 'replayed' | 'key-expired' | 'failed';
+  | 'out-of-bounds'
+  | 'too-short'
+  | 'too-long'
+  | 'no-trailer-room'
+  | 'malformed'
+  | 'auth-failed'
+  | 'replayed'
+  | 'key-expired'
+  | 'failed';
 
 /** A packet that could not be protected or unprotected. A wrong key shows as `auth-failed`. */
 export class SrtpError extends Error {

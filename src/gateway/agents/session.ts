@@ -31,7 +31,9 @@ export type SessionEvent =
   | { readonly type: 'phrase-finished' };
 
 export type SessionEffect =
-  { readonly type: 'say'; readonly phrase: Phrase } | { readonly type: 'stop-speaking' } | { readonly type: 'hang-up' };
+  | { readonly type: 'say'; readonly phrase: Phrase }
+  | { readonly type: 'stop-speaking' }
+  | { readonly type: 'hang-up' };
 
 export interface Step {
   readonly state: SessionState;

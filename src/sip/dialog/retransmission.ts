@@ -13,7 +13,9 @@ interface RetransmitState {
 type RetransmitTimer = 'retransmit' | 'give-up';
 
 export type RetransmitEvent =
-  { readonly type: 'sent' } | { readonly type: 'acknowledged' } | { readonly type: 'timer'; readonly timer: RetransmitTimer };
+  | { readonly type: 'sent' }
+  | { readonly type: 'acknowledged' }
+  | { readonly type: 'timer'; readonly timer: RetransmitTimer };
 
 type RetransmitEffect =
   | { readonly do: 'resend' }

@@ -4,7 +4,18 @@ import { formatDouble } from './number-text.js';
 
 /** What a command answers: a text is a bulk string, a number an integer, an array an array, and null the null of the protocol. */
 export type Reply =
-  string | number | null | readonly Reply[] | Status | RedisError | Double | Text | Members | Pairs | Push | typeof NULL_ARRAY;
+  | string
+  | number
+  | null
+  | readonly Reply[]
+  | Status
+  | RedisError
+  | Double
+  | Text
+  | Members
+  | Pairs
+  | Push
+  | typeof NULL_ARRAY;
 
 /** What RESP2 has words for, and so a script. */
 export type PlainReply = string | number | null | readonly PlainReply[] | Status | RedisError;
