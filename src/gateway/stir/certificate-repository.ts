@@ -1,5 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { recentlyUsed } from '../../lib/recently-used.js';
 import type { Clock } from '../../lib/clock.js';
 import { err, type Result } from '../../lib/result.js';
 import { GuardedClient, type Reach } from '../net/guarded-client.js';
@@ -32,7 +32,7 @@ interface Kept {
 /** Fetches signers' certificates, each once while it is fresh. */
 export class CertificateRepository {
   readonly #client: GuardedClient;
-  readonly #kept = new LRUCache<string, Kept>({ max: MAX_CERTIFICATES });
+  readonly #kept = recentlyUsed<string, Kept>(MAX_CERTIFICATES);
   readonly #fetching = new Map<string, Promise<Kept>>();
 
   constructor(private readonly options: CertificateRepositoryOptions) {

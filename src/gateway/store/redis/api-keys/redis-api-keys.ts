@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { recentlyUsed } from '../../../../lib/recently-used.js';
 import { isoNow, type Clock } from '../../../../lib/clock.js';
 import { apiKeyIdKey, apiKeyKey, OPERATOR_KEYS_KEY, orgKeysKey } from '../keys.js';
 import { apiKeyDigest, newApiKey, newApiKeyRecord, sameDigest, TOUCH_INTERVAL_MS } from '../../new-records.js';
@@ -12,7 +12,7 @@ const TOUCHED_KEYS = 10_000;
 type Fields = Record<string, string>;
 
 export class RedisApiKeyStore implements ApiKeyStore {
-  readonly #touchedAtMs = new LRUCache<string, number>({ max: TOUCHED_KEYS });
+  readonly #touchedAtMs = recentlyUsed<string, number>(TOUCHED_KEYS);
 
   constructor(
     private readonly redis: RedisConnection,

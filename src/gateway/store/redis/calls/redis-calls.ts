@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { recentlyUsed } from '../../../../lib/recently-used.js';
 import { isRefusedInbound, type CallRecord } from '../../../model/call-record.js';
 import type { TraceEntry } from '../../../model/call-trace.js';
 import type { EndedCall } from '../../../ports/ports.js';
@@ -39,7 +39,7 @@ const TIDIED_ORGS = 10_000;
 export class RedisCallLog implements CallLog {
   readonly #tidyEach: number;
   /** Calls written since the oldest ones of an organization went the last time. */
-  readonly #untidied = new LRUCache<string, number>({ max: TIDIED_ORGS });
+  readonly #untidied = recentlyUsed<string, number>(TIDIED_ORGS);
 
   readonly #stored: StoredCalls;
 

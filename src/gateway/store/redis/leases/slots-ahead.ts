@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recentlyUsed } from '../../../../lib/recently-used.js';
 
 /** How long Redis keeps a slot that is leased ahead. A call takes it in the first half, so that Redis hears of that call in the second. */
 export const LEASED_AHEAD_MS = 500;
@@ -38,7 +39,7 @@ export class SlotsAhead {
 
   /** @param maxKeys numbers and organizations under limits */
   constructor(maxKeys: number) {
-    this.#known = new LRUCache({ max: maxKeys });
+    this.#known = recentlyUsed(maxKeys);
   }
 
   /** Whether a call may be admitted at once under the limits of this key. */

@@ -1,5 +1,6 @@
 import { decodeRecord, type RecordTypes, type RedisConnection } from '../redis.js';
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { recentlyUsed } from '../../../../lib/recently-used.js';
 import type { E164 } from '../../../model/e164.js';
 import type { Route } from '../../../model/records.js';
 import { agentKey, numberKey, numberOfKey, orgKey } from '../keys.js';
@@ -37,7 +38,7 @@ export class RouteCache {
   #subscription = 0;
 
   constructor(maxNumbers: number) {
-    this.#byNumber = new LRUCache({ max: maxNumbers });
+    this.#byNumber = recentlyUsed(maxNumbers);
   }
 
   get(number: E164): Readonly<Remembered> | undefined {
@@ -120,9 +121,9 @@ export class RecordCache {
   /** @param maxRecords of each kind */
   constructor(maxRecords: number) {
     this.#byText = {
-      number: new LRUCache({ max: maxRecords }),
-      org: new LRUCache({ max: maxRecords }),
-      agent: new LRUCache({ max: maxRecords }),
+      number: recentlyUsed(maxRecords),
+      org: recentlyUsed(maxRecords),
+      agent: recentlyUsed(maxRecords),
     };
   }
 
