@@ -8,7 +8,7 @@ const MAX_HEADER = 1_024;
 const name = z
   .string()
   .max(MAX_NAME)
-  .regex(/^[\w.!%*+`'~-]+$/, 'must be the name of a header (RFC 3261 §25.1)');
+  .regex(/^[A-Za-z0-9_.!%*+`'~-]+$/, 'must be the name of a header (RFC 3261 §25.1)');
 const value = z.string().regex(/^[\x20-\x7e]+$/, 'must be printable ASCII characters, without line breaks');
 
 /** Headers for SIP requests of ours, by name. The number's `headers_from_agent` says which may be set. */

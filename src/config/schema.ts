@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { STREAM_FORMATS } from '../agent-protocol/stream-format.js';
-import { agentUrl } from '../agent-protocol/agent-url.js';
+import { agentUrl, providerUrl } from '../agent-protocol/agent-url.js';
 import { bareHost, isSourceAddress } from '../lib/address.js';
 import { isPublicAddress } from '../lib/address-scope.js';
 
@@ -31,7 +31,6 @@ const numberPrefix = z.preprocess(
 const hostPort = z.string().regex(/^([a-z]+:\/\/)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, 'must be host:port');
 /** Providers' names in URLs and headers. */
 const plainText = z.string().regex(/^[\x21-\x7e]{1,200}$/, 'must be printable characters without a space');
-const providerUrl = agentUrl.refine((text) => !text.includes('?'), 'must have no query');
 const speechUrl = z
   .url({ protocol: /^https?$/, message: 'must be an http:// or https:// URL' })
   .refine((text) => !text.includes('?'), 'must have no query');
@@ -283,7 +282,7 @@ export const configSchema = z
       }),
     openai: z.strictObject({
       api_key: plainText.nullable(),
-      url: providerUrl,
+      url: providerUrl(),
       model: plainText,
       turbo_model: plainText,
       transcription_model: plainText,
@@ -293,18 +292,18 @@ export const configSchema = z
     }),
     deepgram: z.strictObject({
       api_key: plainText.nullable(),
-      url: providerUrl,
+      url: providerUrl(),
       model: plainText,
       turbo_model: plainText,
       transcription_model: plainText,
       voice: plainText,
-      listen_url: providerUrl,
+      listen_url: providerUrl(),
       speech_url: speechUrl,
     }),
-    gemini: z.strictObject({ api_key: plainText.nullable(), url: providerUrl, model: plainText, turbo_model: plainText }),
+    gemini: z.strictObject({ api_key: plainText.nullable(), url: providerUrl(), model: plainText, turbo_model: plainText }),
     elevenlabs: z.strictObject({
       api_key: plainText.nullable(),
-      url: providerUrl,
+      url: providerUrl(),
       agent_id: plainText.nullable(),
       speech_url: speechUrl,
       speech_model: plainText,

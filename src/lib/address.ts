@@ -8,6 +8,12 @@ export function ipFamily(text: string): 0 | 4 | 6 {
   return family === 4 || family === 6 ? family : 0;
 }
 
+/** Characters of an IPv4 or IPv6 address: what every address has, as a pattern. */
+const ADDRESS = '[0-9A-Fa-f.:]{2,45}';
+export const ADDRESS_PATTERN = `^${ADDRESS}$`;
+/** The same of what `isSourceAddress` takes. */
+export const SOURCE_PATTERN = `^${ADDRESS}(?:/(?:0|[1-9][0-9]{0,2}))?$`;
+
 /** Whether an address is in a list of addresses and CIDR blocks. Entries and addresses that are none match nothing. */
 export function isInBlocks(entries: readonly string[], address: string): boolean {
   const family = ipFamily(address);

@@ -2,13 +2,20 @@ import { ipFamily } from './address.js';
 
 /** Of SIP over TLS (RFC 3261 §19.1.2). */
 export const DEFAULT_SIPS_PORT = 5061;
-const MAX_LENGTH = 256;
 const SCHEME = /^sips?:/i;
 // RFC 3261 §25.1 `user`: unreserved, escaped, user-unreserved. A password (`user:secret@`) is not accepted.
-const USER = /^(?:[A-Za-z0-9\-_.!~*'()&=+$,;?/]|%[0-9A-Fa-f]{2}){1,64}$/;
+const USER = String.raw`(?:[A-Za-z0-9_.!~*'()&=+$,;?/-]|%[0-9A-Fa-f]{2}){1,64}`;
 // RFC 3261 §25.1 `uri-parameters`.
-const PARAMETERS = /^(?:;(?:[A-Za-z0-9\-_.!~*'()[\]/:&+$]|%[0-9A-Fa-f]{2})+(?:=(?:[A-Za-z0-9\-_.!~*'()[\]/:&+$]|%[0-9A-Fa-f]{2})+)?)*$/;
-const HOST_PORT = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/;
+const PARAMETER_TEXT = String.raw`(?:[A-Za-z0-9_.!~*'()\[\]/:&+$-]|%[0-9A-Fa-f]{2})+`;
+const PARAMETERS = `(?:;${PARAMETER_TEXT}(?:=${PARAMETER_TEXT})?)*`;
+const HOST_PORT = String.raw`(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::([0-9]{1,5}))?`;
+const ONLY_USER = new RegExp(`^${USER}$`);
+const ONLY_PARAMETERS = new RegExp(`^${PARAMETERS}$`);
+const ONLY_HOST_PORT = new RegExp(`^${HOST_PORT}$`);
+
+/** What every endpoint has, as a pattern. Which hosts and ports there can be is not in it. */
+export const SIP_ENDPOINT_PATTERN = `^(?:[Ss][Ii][Pp][Ss]?:(?:${USER}@)?${HOST_PORT}${PARAMETERS}|${HOST_PORT})$`;
+export const MAX_SIP_ENDPOINT = 256;
 const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 
 /**
@@ -17,7 +24,7 @@ const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
  */
 export function sipEndpointProblem(text: string): string | null {
   if (text.length === 0) return 'must not be empty';
-  if (text.length > MAX_LENGTH) return `must be at most ${MAX_LENGTH} characters`;
+  if (text.length > MAX_SIP_ENDPOINT) return `must be at most ${String(MAX_SIP_ENDPOINT)} characters`;
   if (!/^[\x21-\x7e]+$/.test(text)) return 'must be printable ASCII without spaces or line breaks';
   const scheme = SCHEME.exec(text);
   const problem = scheme === null ? hostPortProblem(text) : uriProblem(text.slice(scheme[0].length));
@@ -32,17 +39,17 @@ export function sipEndpointParts(endpoint: string): { readonly isSips: boolean; 
 
 function uriProblem(rest: string): string | null {
   const at = rest.lastIndexOf('@');
-  if (at >= 0 && !USER.test(rest.slice(0, at))) return 'the part before @ is not a user name (a password is not accepted)';
+  if (at >= 0 && !ONLY_USER.test(rest.slice(0, at))) return 'the part before @ is not a user name (a password is not accepted)';
   const target = rest.slice(at + 1);
   if (target.includes('?')) return 'headers after ? are not accepted';
   const semicolon = target.indexOf(';');
   const parameters = semicolon < 0 ? '' : target.slice(semicolon);
-  if (!PARAMETERS.test(parameters)) return 'its parameters are malformed';
+  if (!ONLY_PARAMETERS.test(parameters)) return 'its parameters are malformed';
   return hostPortProblem(semicolon < 0 ? target : target.slice(0, semicolon));
 }
 
 function hostPortProblem(text: string): string | null {
-  const parts = HOST_PORT.exec(text);
+  const parts = ONLY_HOST_PORT.exec(text);
   if (parts?.[1] === undefined) return 'the host is not a name or an address';
   if (parts[2] !== undefined && !isPort(parts[2])) return 'the port must be 1 to 65535';
   return isHost(parts[1]) ? null : 'the host is not a name or an address';

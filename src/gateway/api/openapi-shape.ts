@@ -2,6 +2,8 @@
 
 /** Any object of the document. */
 export type Json = Readonly<Record<string, unknown>>;
+/** The media type of a body whose schema is a text. */
+export const CSV_TYPE = 'text/csv';
 type Content = Readonly<Record<string, { readonly schema: Json }>>;
 type Headers = Readonly<Record<string, Json>>;
 
@@ -29,7 +31,7 @@ export interface Shape {
 }
 
 /**
- * Moves what has a name to `components`: bodies (`AttachNumberBody`), answers (`AttachNumberAnswer`), schemas with a `title`, headers, and
+ * Moves what has a name to `components`: bodies (`AttachNumberBody`, or `CreateBatchCsv`), answers (`AttachNumberAnswer`), schemas with a `title`, headers, and
  * the answers that any operation may give. Answers allow further fields, which a later version may add.
  * Throws when two different schemas have the same name.
  */
@@ -55,7 +57,8 @@ export function shapeDocument(document: OpenapiDocument, { optionalBodies, every
     const shared = Object.entries(everywhere).map(([name, { status }]) => [status, { $ref: `#/components/responses/${name}` }] as const);
     const shaped = { ...operation, responses: { ...answers, ...Object.fromEntries(shared) } };
     if (requestBody === undefined) return shaped;
-    const body = withSchemas(requestBody, (schema) => nameTitled({ ...plainSchema(schema), title: `${title}Body` }, schemas));
+    const nameOf = (type: string): string => `${title}${type === CSV_TYPE ? 'Csv' : 'Body'}`;
+    const body = withSchemas(requestBody, (schema, type) => nameTitled({ ...plainSchema(schema), title: nameOf(type) }, schemas));
     return { ...shaped, requestBody: { ...body, required: !optionalBodies.has(operationId) } };
   };
 
@@ -156,9 +159,9 @@ function mapSchemas(schema: Json, change: (schema: Json) => Json): Json {
   });
 }
 
-function withSchemas<T extends { readonly content?: Content }>(part: T, change: (schema: Json) => Json): T {
+function withSchemas<T extends { readonly content?: Content }>(part: T, change: (schema: Json, type: string) => Json): T {
   if (part.content === undefined) return part;
-  return { ...part, content: mapValues(part.content, (media) => ({ ...media, schema: change(media.schema) })) };
+  return { ...part, content: mapValues(part.content, (media, type) => ({ ...media, schema: change(media.schema, type) })) };
 }
 
 function mapValues<T, U>(record: Readonly<Record<string, T>>, change: (value: T, key: string) => U): Record<string, U> {

@@ -8,7 +8,7 @@ import { jsonSchemaTransformObject, jsonSchemaTransform } from 'fastify-type-pro
 import { z } from 'zod';
 import { API_ERRORS } from './schemas/api-error.js';
 import { failureAnswers, successAnswer } from './answers.js';
-import { shapeDocument, type Json, type OpenapiDocument, type Shape } from './openapi-shape.js';
+import { CSV_TYPE, shapeDocument, type Json, type OpenapiDocument, type Shape } from './openapi-shape.js';
 import { isTwilioUrl } from './twilio-failure.js';
 import { CONTENT_SECURITY_POLICY, PAGE_HEADERS } from './routes/console.js';
 
@@ -58,6 +58,9 @@ function describeRoute(kind: Kind, optionalBodies: Set<string>): typeof jsonSche
     if (isTwilioUrl(url) !== (kind === 'twilio')) return { schema: { ...schema, hide: true }, url };
     const { body } = document.schema;
     if (body instanceof z.ZodType && body.safeParse(undefined).success) optionalBodies.add(String(schema.operationId));
+    const csv = document.route.config?.csv;
+    if (csv !== undefined)
+      schema.body = { content: { 'application/json': { schema: schema.body }, [CSV_TYPE]: { schema: { type: 'string', ...csv } } } };
     if (schema.response === undefined) return { schema, url };
     const given = document.schema.response as Answers;
     const response = Object.entries(schema.response as Answers).map(([status, answer]) => {
@@ -172,6 +175,10 @@ const TWILIOS = {
 declare module 'fastify' {
   interface FastifyInstance {
     twilioDocument: () => object;
+  }
+  interface FastifyContextConfig {
+    /** The route takes CSV in place of JSON: what the document says of it. */
+    readonly csv?: { readonly description: string; readonly examples: readonly string[] };
   }
 }
 

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { moment } from './described.js';
+import { moment, uuid } from './described.js';
 
 export const auditEntrySchema = z
   .object({
     id: z.string(),
-    org_id: z.string(),
+    org_id: uuid(),
     at: moment(),
     by: z.object({
-      key_id: z.string().nullable().describe('The id of an API key; null: the command line'),
+      key_id: uuid('The id of an API key; null: the command line').nullable(),
       name: z.string().describe("The key's name, or `cli:` and the user"),
     }),
     action: z.string().describe('Such as `number.attach` or `agent.update`'),

@@ -1,20 +1,20 @@
 import { z } from 'zod';
-import { moment } from './described.js';
+import { moment, uuid } from './described.js';
 
 // Batches of calls and their logs (§2.2, §4.6 of the interface).
 
 export const batchSchema = z.object({
-  batch_id: z.string().describe('UUID'),
-  org_id: z.string(),
+  batch_id: uuid(),
+  org_id: uuid(),
   name: z.string(),
   created_at: moment(),
 });
 
 export const batchLogEntrySchema = z
   .object({
-    id: z.string().describe('UUID'),
-    batch_id: z.string(),
-    org_id: z.string(),
+    id: uuid(),
+    batch_id: uuid(),
+    org_id: uuid(),
     event_type: z.string().describe('`lifecycle`, `complete`, or another one'),
     timestamp: moment(),
     payload: z

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { BatchEvent } from './batch-log.js';
-import { whole } from './described.js';
+import { whole, uuid } from './described.js';
 import { callingHoursSchema } from './calling-hours.js';
 import type { CallRecord } from './call-record.js';
 import type { E164 } from './e164.js';
@@ -26,7 +26,7 @@ const retrySchema = z.strictObject({
 export const batchPlanSchema = z
   .object({
     from: z.string().describe('E.164'),
-    agent_id: z.string().nullable(),
+    agent_id: uuid().nullable(),
     calls_per_second: z.int().min(1).max(100),
     max_concurrent_calls: z.int().min(1).max(1_000),
     hours: callingHoursSchema.describe('When people are called, in their own time zone'),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { QualitySample } from '../../rtp/quality.js';
-import { large, moment, whole } from './described.js';
+import { large, moment, whole, uuid } from './described.js';
 import { identitySchema } from './verified-identity.js';
 
 // What is kept of a call: the same words for the store and for the control API.
@@ -137,8 +137,8 @@ export type CallLeg = Readonly<z.output<typeof legSchema>>;
 /** An ended or refused call. */
 export const callRecordSchema = z.object({
   call_id: z.uuid(),
-  org_id: text.describe('null: the number was not known'),
-  agent_id: text.describe("null: the operator's default agent, or no agent (yet)"),
+  org_id: uuid('null: the number was not known').nullable(),
+  agent_id: uuid("null: the operator's default agent, or no agent (yet)").nullable(),
   direction: z.enum(['inbound', 'outbound']).describe('`outbound`: placed by POST /v1/calls'),
   parent_call_id: z.uuid().nullable().describe('The call whose caller this one was dialled for; null: none'),
   sip_call_id: z.string().describe("The carrier's Call-ID; ours in a call that we placed"),

@@ -8,12 +8,13 @@ const time = (pattern: RegExp, message: string) => z.string().regex(pattern, mes
 
 export const callingHoursSchema = z
   .strictObject({
-    from: time(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time of day, 00:00 to 23:59'),
-    to: time(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, 'must be a time of day, 00:01 to 24:00'),
+    from: time(/^([01][0-9]|2[0-3]):[0-5][0-9]$/, 'must be a time of day, 00:00 to 23:59'),
+    to: time(/^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$/, 'must be a time of day, 00:01 to 24:00'),
     days: z
       .array(z.enum(WEEKDAYS))
       .min(1)
       .refine((days) => new Set(days).size === days.length, 'must not name a day twice')
+      .meta({ uniqueItems: true })
       .readonly(),
   })
   .refine(({ from, to }) => from < to, { path: ['to'], message: 'must be later than from' });

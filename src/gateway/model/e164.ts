@@ -4,14 +4,22 @@ export type E164 = string & { readonly __brand: 'E164' };
 /** What a message says of a text that is none. */
 export const E164_FORM = 'a phone number in E.164 form, such as +15551234567: country code and number, without (0)';
 
-/** What every text has that `parseE164` takes, as a pattern: which numbers of a country begin with 0 is not in it. */
-export const E164_PATTERN = String.raw`^\s*\+?\(?[1-9](?:[-.()]*[0-9]){6,14}[-.()]*\s*$`;
+/** Visual separators (RFC 3966 §5.1.1). */
+const SEPARATORS = '[-.()]*';
+/** Before the plus or the first digit no separator but a parenthesis has a meaning. */
+const START = String.raw`(?:\((?:${SEPARATORS}\+)?${SEPARATORS}|\+${SEPARATORS})?`;
+/** A zero in parentheses is dialled within the country only. */
+const DIGIT = `(?:${SEPARATORS}[1-9]|(?:${SEPARATORS}[-.)])?0)`;
+/** Behind a point, it would be of a number that a spreadsheet kept as one with decimals. */
+const LAST_DIGIT = `(?:(?:${SEPARATORS}[-()])?[1-9]|(?:${SEPARATORS}[-)])?0)`;
 
-const DIGITS = /^[1-9]\d{6,14}$/;
-/** A zero in parentheses is dialled within the country only; before the plus or the first digit no separator has a meaning. */
-const IN_DOUBT = /\(0|^[-.)]/;
-/** A number that a spreadsheet kept as one with decimals. */
-const DECIMAL = /^\+?\d+\.\d$/;
+/**
+ * What every text has that `parseE164` takes, for programs of others too: no lookahead, and no backtracking that grows faster than the text.
+ * Which countries have numbers that begin with 0 is not in it.
+ */
+export const E164_PATTERN = String.raw`^\s*${START}[1-9]${DIGIT}{5,13}(?:${LAST_DIGIT}|${DIGIT}[-.()]+)\s*$`;
+
+const FORM = new RegExp(E164_PATTERN);
 
 /** Country codes of two digits (ITU-T E.164, list of assigned country codes); +1 and +7 have one digit, all others three. */
 const TWO_DIGITS = new Set([
@@ -30,10 +38,9 @@ const ZERO_BEHIND = new Set([
  * prefix for a digit of the number: `+49(0)30…` would dial another one.
  */
 export function parseE164(text: string): E164 | undefined {
-  const given = text.trim();
-  if (IN_DOUBT.test(given) || DECIMAL.test(given)) return undefined;
-  const digits = given.replace(/[-().]/g, '').replace(/^\+/, '');
-  return DIGITS.test(digits) && !hasTrunkPrefix(digits) ? (`+${digits}` as E164) : undefined;
+  if (!FORM.test(text)) return undefined;
+  const digits = text.replace(/\D/g, '');
+  return hasTrunkPrefix(digits) ? undefined : (`+${digits}` as E164);
 }
 
 function hasTrunkPrefix(digits: string): boolean {

@@ -1,5 +1,4 @@
 import { sipHeaders, type SipHeaders } from '../../agent-protocol/sip-headers.js';
-import { SIP_TOKEN } from '../../lib/sip-token.js';
 import type { CallerIdentity } from './call-record.js';
 import type { NumberRecord } from './records.js';
 
@@ -11,10 +10,13 @@ export { sipHeaders, type SipHeaders };
 export const DEFAULT_HEADERS_TO_AGENT: readonly string[] = ['User-to-User', 'X-*', 'Call-Info'];
 export const DEFAULT_HEADERS_FROM_AGENT: readonly string[] = ['User-to-User', 'X-*'];
 export const MAX_LISTED_HEADERS = 32;
-export const MAX_LISTED_NAME = 64;
+/** A name (RFC 3261 §25.1 `token`) in its long form, or `X-*`. */
+export const LISTED_HEADER = /^(?:[Xx]-\*|[A-Za-z0-9_.!%+`'~-]{2,64})$/;
 /** A longer value is left out: truncated, it could change its meaning. */
 const MAX_VALUE = 512;
 
+/** RFC 3261 §7.3.3: the compact forms are of headers that the stack owns. */
+const COMPACT = /^[a-z]$/;
 const EVERY_X = 'x-*';
 const USER_TO_USER = 'user-to-user';
 /** What the gateway and its SIP server say to each other, secrets among it. */
@@ -35,10 +37,8 @@ const STACK_PREFIXES = ['content-', 'accept-', 'security-', 'sip-', OWN_PREFIX];
 /** Why a list may not have this entry, for a person; `null`: it may. */
 export function listedHeaderProblem(entry: string): string | null {
   const name = entry.toLowerCase();
-  if (name === EVERY_X) return null;
-  if (entry.length > MAX_LISTED_NAME || !SIP_TOKEN.test(entry) || entry.includes('*')) return 'must be the name of a header, or X-*';
-  // RFC 3261 §7.3.3: the compact forms are of headers that the stack owns.
-  return isOfStack(name) || name.length === 1 ? 'is a header that the SIP stack sets and reads itself' : null;
+  if (isOfStack(name) || COMPACT.test(name)) return 'is a header that the SIP stack sets and reads itself';
+  return LISTED_HEADER.test(entry) ? null : 'must be the name of a header, or X-*';
 }
 
 /** The first header that the list does not have; `null`: it has them all. */

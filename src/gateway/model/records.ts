@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { AgentRecord } from './agent-record.js';
-import { moment, whole } from './described.js';
+import { moment, whole, uuid } from './described.js';
 import type { Dialling } from './dialling.js';
 import type { E164 } from './e164.js';
 import type { ProviderKeys } from './provider.js';
@@ -107,9 +107,9 @@ export const sipConfigurationSchema = z
   .object({
     inbound_id: z.string().describe('IN- and a UUID'),
     phone_number: z.string().describe('E.164 with the plus'),
-    org_id: z.string(),
+    org_id: uuid(),
     inbound: z
-      .object({ agent_id: z.string().nullable(), options: optionsSchema })
+      .object({ agent_id: uuid().nullable(), options: optionsSchema })
       .meta({ title: 'InboundDirection' })
       .nullable()
       .describe('null: not attached inbound'),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { whole } from './described.js';
+import { httpUrl, HTTP_URL_TEMPLATE } from './http-url.js';
 import { parseResultPath } from './result-path.js';
 
 const TOOL_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -16,35 +17,29 @@ const isShort = (value: object): boolean => Object.keys(value).length <= MAX_NAM
 const TOO_LARGE = `must have at most ${String(MAX_JSON_BYTES)} bytes as JSON`;
 const TOO_MANY = `must have at most ${String(MAX_NAMES)} names`;
 
-/** Placeholders may stand in the path and the query, never in what decides where the request goes. */
-function isToolUrl(text: string): boolean {
-  if (/\s/.test(text) || !/^https?:\/\/[^/?#{}]+(?:[/?#]|$)/i.test(text) || !URL.canParse(text)) return false;
-  const { username, password } = new URL(text);
-  return username === '' && password === '';
-}
-
 /** Whatever JSON held. */
 const json = z.unknown();
 
 /** A custom tool as its owner gives it (§2.3 of the interface). */
 export const toolDefinition = z
   .strictObject({
-    name: z.string().regex(/^[\w .-]{1,64}$/, 'must be 1 to 64 letters, digits, spaces, dots, dashes or underscores'),
+    name: z.string().regex(/^[A-Za-z0-9_ .-]{1,64}$/, 'must be 1 to 64 letters, digits, spaces, dots, dashes or underscores'),
     description: z.string().max(4_000),
     // What the agent says meanwhile.
     speech: z.string().max(500).nullable().default(null),
     method: z.enum(TOOL_METHODS).default('POST'),
     // `{{input.name}}` may stand in path and query.
-    url: z.string().max(MAX_URL).refine(isToolUrl, 'must be an http:// or https:// URL without a user'),
+    url: httpUrl(HTTP_URL_TEMPLATE, MAX_URL, 'must be an http:// or https:// URL without a user'),
     headers: z
       .record(
         z
           .string()
-          .regex(/^[!#$%&'*+.^_`|~\w-]{1,100}$/, 'must be the name of a header')
+          .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'must be the name of a header')
           .refine((name) => !OWN_HEADERS.includes(name.toLowerCase()), 'is not yours to set'),
         z.string().regex(/^[\t\x20-\x7e]{0,4096}$/, 'must be printable'),
       )
       .refine(isShort, TOO_MANY)
+      .meta({ maxProperties: MAX_NAMES })
       .default({}),
     // A template: `{{input}}` and `{{input.name}}` stand for what the agent gives. Empty, or null: what the agent gives is the body. A GET has none.
     body: z.record(z.string().max(256), json).refine(isSmall, TOO_LARGE).nullable().default(null),
@@ -54,7 +49,11 @@ export const toolDefinition = z
         example: z.record(z.string().max(256), json).nullable().default(null),
         required: z.array(z.string().min(1).max(64)).max(MAX_NAMES).default([]),
         // Each field with a description for the agent.
-        properties: z.record(z.string().min(1).max(64), z.string().max(1_000)).refine(isShort, TOO_MANY).default({}),
+        properties: z
+          .record(z.string().min(1).max(64), z.string().max(1_000))
+          .refine(isShort, TOO_MANY)
+          .meta({ maxProperties: MAX_NAMES })
+          .default({}),
       })
       .meta({ title: 'ToolInput' })
       .default({ type: 'object', example: null, required: [], properties: {} }),
@@ -65,9 +64,11 @@ export const toolDefinition = z
         z
           .string()
           .max(500)
-          .refine((text) => parseResultPath(text) !== undefined, 'must be a JSONPath of names, indexes and wildcards, such as $.data.id'),
+          .refine((text) => parseResultPath(text) !== undefined, 'must be a JSONPath of names, indexes and wildcards, such as $.data.id')
+          .meta({ pattern: '^[$]' }),
       )
       .refine(isShort, TOO_MANY)
+      .meta({ maxProperties: MAX_NAMES })
       .default({}),
     // Milliseconds.
     timeout: z.int().min(1).max(MAX_TIMEOUT_MS).default(10_000),

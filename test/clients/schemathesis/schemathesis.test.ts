@@ -4,7 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { E164_PATTERN } from '../../../src/gateway/model/e164.js';
 import { accountSidOf, callSidOf } from '../../../src/gateway/model/twilio-ids.js';
+import { SIP_ENDPOINT_PATTERN } from '../../../src/lib/sip-endpoint.js';
+import { testCertificates } from '../../support/certificates.js';
 import { FROM, OutboundSite, TO } from '../../support/outbound-site.js';
 import { offerSdp } from '../../support/sdp.js';
 
@@ -13,6 +16,7 @@ import { offerSdp } from '../../support/sdp.js';
 const MANY = '1000000';
 const SETTINGS = {
   TRUNKLINE_AGENTS_ALLOW_PRIVATE: 'true',
+  TRUNKLINE_MEDIA_ALLOW_PLAIN: 'true',
   TRUNKLINE_TOOLS_ALLOW_PRIVATE: 'true',
   TRUNKLINE_WEBHOOKS_ALLOW_PRIVATE: 'true',
   TRUNKLINE_HTTP_MAX_REQUESTS_PER_MINUTE: MANY,
@@ -31,8 +35,9 @@ const receiver = createServer((request, response) => {
   request.resume();
   response.setHeader('content-type', 'application/json').end('{}');
 });
-/** The call that the hooks name. */
+/** The call and the tool that the hooks name. */
 let callId: string;
+let toolId: string;
 let isAnswering = false;
 
 beforeAll(async () => {
@@ -47,6 +52,9 @@ beforeAll(async () => {
   });
   callId = await placedCall();
   await site.ended(callId);
+  const tool = { name: 'Book', description: 'Books a table.', url: receiverUrl() };
+  const made = await site.gateway.api('POST', '/v1/tools', { tool });
+  toolId = (made.json['tool'] as { readonly tool_id: string }).tool_id;
 });
 afterAll(async () => {
   await site.destroy();
@@ -55,14 +63,22 @@ afterAll(async () => {
 
 const placedCall = async (): Promise<string> => String((await site.place()).json['call_id']);
 
+const receiverUrl = (): string => `http://127.0.0.1:${String((receiver.address() as AddressInfo).port)}/`;
+
 /** The hooks' values, which exist. */
-function values(): Readonly<Record<string, string>> {
+async function values(): Promise<Readonly<Record<string, string>>> {
+  const { cert, key } = await testCertificates();
   const { org_id: orgId, agent_id: agentId } = site.gateway.ready;
   return {
     CALLER: FROM,
     CALLEE: TO,
     TRUNK: site.trunk.endpoint,
-    RECEIVER: `http://127.0.0.1:${String((receiver.address() as AddressInfo).port)}/`,
+    RECEIVER: receiverUrl(),
+    PHONE_NUMBER: E164_PATTERN,
+    ENDPOINT: SIP_ENDPOINT_PATTERN,
+    CERTIFICATE: cert,
+    KEY: key,
+    TOOL_ID: toolId,
     ORG_ID: orgId,
     AGENT_ID: agentId,
     CALL_ID: callId,
@@ -78,7 +94,7 @@ async function run(document: string, credentials: readonly string[]): Promise<{ 
   const folder = 'test/clients/schemathesis';
   const { http } = site.gateway.ready;
   const args = ['--config-file', join(folder, 'schemathesis.toml'), 'run', `${http}${document}`, '--max-examples', String(EXAMPLES)];
-  const env = { ...process.env, ...values(), SCHEMATHESIS_HOOKS: 'hooks', PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' };
+  const env = { ...process.env, ...(await values()), SCHEMATHESIS_HOOKS: 'hooks', PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' };
   const program = join(dirname(python), 'schemathesis');
   const { printed, code } = await new Promise<{ printed: string; code: number }>((resolve) => {
     const child = execFile(program, [...args, ...credentials], { env, maxBuffer: OUTPUT_BYTES }, (_error, stdout, stderr) => {

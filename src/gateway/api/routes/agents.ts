@@ -11,7 +11,7 @@ import {
   shownAgentSchema,
   type AgentBody,
 } from '../schemas/agents-api.js';
-import { idParam, DEFAULT_PAGE_LIMIT, nextCursor, orgQuery, pageQueryOf } from '../schemas/page-query.js';
+import { uuidParam, DEFAULT_PAGE_LIMIT, nextCursor, orgQuery, pageQueryOf } from '../schemas/page-query.js';
 import { isoNow } from '../../../lib/clock.js';
 import { newUuid } from '../../../lib/ids.js';
 import { changedFields, type RecordRefusal } from '../../model/agent-update.js';
@@ -36,7 +36,7 @@ import { changeHeaders, ifMatchOf, preconditionFailed, setEtag } from '../revisi
 const DEFAULT_NAME = 'Agent';
 const tags = ['Agents'];
 const params = z.object({
-  agent_id: idParam('UUID', '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11'),
+  agent_id: uuidParam('The id of the agent', '4a7c3c52-6a53-4c53-9f5b-0f0d8a2d1c11'),
 });
 
 /** POST, GET and DELETE /v1/agents. Registered behind authentication. */

@@ -6,6 +6,7 @@ import { makeBatch, refusedRows } from '../new-batch.js';
 import {
   BATCH_BODY_BYTES,
   createdBatchSchema,
+  CSV_COLUMNS,
   newBatchBody,
   shownBatchSchema,
   type CreatedBatch,
@@ -24,11 +25,12 @@ import { z } from 'zod';
 import { batchLogEntrySchema, type BatchRecord } from '../../model/batch-log.js';
 import { stopBodySchema } from '../schemas/calls-api.js';
 import { wholeNumber } from '../schemas/sip-api.js';
-import { idParam, orgQuery } from '../schemas/page-query.js';
+import { uuidParam, orgQuery } from '../schemas/page-query.js';
 import { dataAnswer, exampleOf, success } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import { bodyProblem } from '../body-problem.js';
 import { ApiFailure, validationFailure } from '../failure.js';
+import { CSV_TYPE } from '../openapi-shape.js';
 
 const MAX_PAYLOAD_BYTES = 16_384;
 
@@ -79,7 +81,7 @@ const logQuery = z.strictObject({
 });
 
 const params = z.object({
-  batch_id: idParam('UUID', '7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11'),
+  batch_id: uuidParam('The id of the batch', '7f9d7a3e-6a53-4c53-9f5b-0f0d8a2d1c11'),
 });
 /** UUIDs are the same in either case. */
 const batchIdOf = ({ batch_id: id }: z.output<typeof params>): string => id.toLowerCase();
@@ -114,7 +116,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
   // Apart, so that no other route takes CSV, or so much JSON.
   void app.register((dialling: ZodApp, _options, done) => {
     dialling.addContentTypeParser(
-      'text/csv',
+      CSV_TYPE,
       { parseAs: 'buffer', bodyLimit: BATCH_BODY_BYTES },
       async (request: FastifyRequest, bytes: Buffer) => {
         read.set(request, await readBatchBody(request, { type: 'csv', text: textOf(request, bytes) }));
@@ -140,7 +142,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
     );
     dialling.post('/v2/batches', {
       bodyLimit: BATCH_BODY_BYTES,
-      config: { failures: ['DIAL_NOT_ALLOWED', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_REACHED', 'NOT_READY'], queryIsBody: true },
+      config: { failures: ['DIAL_NOT_ALLOWED', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_REACHED', 'NOT_READY'], queryIsBody: true, csv: CSV_BODY },
       preValidation: refuseQueryOfJson,
       schema: {
         operationId: 'createBatch',
@@ -149,7 +151,7 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
         description:
           'With `numbers` or `csv` the answer shows what would be dialled: counts, hours, cost, and every refused row. Nothing is dialled before ' +
           '`POST /v2/batches/{batch_id}/start`, or with `"start": true` when no row is refused (docs/batches.md). Without numbers it is a log that you write. The gateway keeps the batch and its log ' +
-          'for `batches.retention_days`. The body may have 8 MiB. With the content type `text/csv` it is the CSV, and the other fields are in the query, as text or JSON.',
+          'for `batches.retention_days`. The body may have 8 MiB. With the content type `text/csv` it is the CSV, and the other fields of a JSON body are in the query, as text or JSON.',
         headers: IDEMPOTENCY_HEADERS,
         body: newBatchBody(agentPolicy),
         response: { 200: dataAnswer('The batch', createdBatchSchema, exampleOf(createdBatchSchema)) },
@@ -305,6 +307,10 @@ export function batchRoutes(app: ZodApp, context: RouteContext): void {
   }
 }
 
+const CSV_BODY = {
+  description: `${CSV_COLUMNS}. The first line names the columns; a list of numbers alone needs none`,
+  examples: ['phone_number,time_zone,name\n+4930123456,Europe/Berlin,Ada\n'],
+};
 const LOG_ONLY = { state: null, plan: null, counts: null, preview: null } as const;
 /** Batches of one organization that dial, or wait, at a time. */
 const MAX_RUNNING = 50;

@@ -14,7 +14,7 @@ import {
   liveCall,
 } from '../schemas/calls-api.js';
 import { parseE164 } from '../../model/e164.js';
-import { idParam, DEFAULT_PAGE_LIMIT, orgQuery } from '../schemas/page-query.js';
+import { uuidParam, DEFAULT_PAGE_LIMIT, orgQuery } from '../schemas/page-query.js';
 import type { CallPage, CallQuery, Scope } from '../../ports/stores.js';
 import { messageAnswer, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
@@ -26,7 +26,7 @@ type AnsweredPage = CallPage<CallAnswerBody>;
 const tags = ['Calls'];
 
 const params = z.object({
-  call_id: idParam('UUID', '153ee546-05b9-4d95-bd6d-f899f082d48b'),
+  call_id: uuidParam('The id of the call', '153ee546-05b9-4d95-bd6d-f899f082d48b'),
 });
 
 /** The routes of calls: list, read, stop. Registered behind authentication. */

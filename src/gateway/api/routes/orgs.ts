@@ -1,10 +1,11 @@
 import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
+import { uuid } from '../../model/described.js';
 import { orgQuery } from '../schemas/page-query.js';
 import { exampleOf, successAnswer } from '../answers.js';
 import { isOperator, scopeOf } from '../auth.js';
 
-const orgSchema = z.object({ org_id: z.string(), name: z.string(), sip_enabled: z.boolean(), disabled: z.boolean() }).meta({
+const orgSchema = z.object({ org_id: uuid(), name: z.string(), sip_enabled: z.boolean(), disabled: z.boolean() }).meta({
   id: 'Organization',
   examples: [{ org_id: '0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52', name: 'acme', sip_enabled: true, disabled: false }],
 });

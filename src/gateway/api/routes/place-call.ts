@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { uuid } from '../../model/described.js';
 import { newUuid } from '../../../lib/ids.js';
 import type { AgentRecord } from '../../model/agent-record.js';
 import { agentOfCall, agentOfNoStore } from '../../model/call-agent-settings.js';
@@ -35,7 +36,7 @@ export function placeCallRoutes(app: ZodApp, { stores, agentPolicy: policy, plac
       response: {
         200: fieldsAnswer(
           'The call is being placed',
-          { message: z.string(), call_id: z.string().describe('UUID') },
+          { message: z.string(), call_id: uuid() },
           { message: 'Calling +15550100999', call_id: '153ee546-05b9-4d95-bd6d-f899f082d48b' },
         ),
       },

@@ -261,8 +261,8 @@ function numberOf(body: { readonly phone_number: string }): E164 {
 }
 
 function attachChange(body: AttachBody): AttachChange {
-  const directions = body.directions.map((member) => (typeof member === 'string' ? { type: member } : member));
-  const outbound = directions.find(({ type }) => type === 'outbound');
+  const directions = body.directions.map((member) => (typeof member === 'string' ? { type: member, sip_endpoint: undefined } : member));
+  const [outbound] = directions.flatMap((one) => (one.type === 'outbound' ? [one] : []));
   // The endpoint in the direction's own object is the closer one.
   const endpoint = outbound?.sip_endpoint ?? body.sip_endpoint;
   return {

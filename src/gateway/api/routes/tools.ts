@@ -7,7 +7,7 @@ import { toolIdOf } from '../schemas/agent-settings.js';
 import type { ApiErrorEntry } from '../schemas/api-error.js';
 import { invokeAnswerSchema, invokeBody, newToolBody, shownToolRecord, toolRecordSchema } from '../schemas/tools-api.js';
 import type { ToolOutcome } from '../../ports/ports.js';
-import { idParam, nextCursor, pageQueryOf } from '../schemas/page-query.js';
+import { toolIdParam, nextCursor, pageQueryOf } from '../schemas/page-query.js';
 import { isoNow } from '../../../lib/clock.js';
 import { newUuid } from '../../../lib/ids.js';
 import type { RecordRefusal } from '../../model/agent-update.js';
@@ -24,7 +24,7 @@ const MAX_RUNNING = 8;
 const WRITTEN_AT_ONCE = 2;
 const tags = ['Tools'];
 const params = z.object({
-  tool_id: idParam('TL- and a UUID', 'TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11'),
+  tool_id: toolIdParam('TL-3b0c1f3e-6a53-4c53-9f5b-0f0d8a2d1c11'),
 });
 const status = z.literal('success');
 

@@ -8,7 +8,7 @@ import { successAnswer } from '../answers.js';
 import { identityOf } from '../auth.js';
 import type { RouteContext, ZodApp } from '../context.js';
 import { RING_TIMEOUT_S } from '../schemas/place-call.js';
-import { accountParamsSchema, callResourceSchema, placeFormSchema, type PlaceForm } from '../schemas/twilio-api.js';
+import { accountParamsSchema, callResourceSchema, FORM_URL, placeFormSchema, type PlaceForm } from '../schemas/twilio-api.js';
 import { checkDocument, common, failure, FORM, orgOf, refused, TWILIO_CODES, TwilioFailure } from '../twilio-failure.js';
 
 const NOT_PLACED_CODES = [
@@ -94,7 +94,7 @@ function numbersOf({ To, From }: PlaceForm): { readonly to: E164; readonly from:
 function voiceOf(form: PlaceForm, token: string, isWebhookHost: (host: string) => boolean): VoiceApplication {
   const callback = (name: string, url: string | undefined, method: CallbackUrl['method'] | undefined, code: number): CallbackUrl | null => {
     if (url === undefined || url === '') return null;
-    if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new TwilioFailure(400, code, `${name} must be an http:// or https:// URL`);
+    if (!FORM_URL.test(url) || !URL.canParse(url)) throw new TwilioFailure(400, code, `${name} must be an http:// or https:// URL`);
     if (isWebhookHost(new URL(url).hostname)) return { url, method: method ?? 'POST' };
     throw new TwilioFailure(400, code, `${name} is at a private, loopback or reserved address, which this service does not call`);
   };

@@ -16,6 +16,7 @@ import {
   callListSchema,
   callParamsSchema,
   callResourceSchema,
+  DAY_OR_TIME,
   listQuerySchema,
   updateFormSchema,
   type ListQuery,
@@ -245,14 +246,11 @@ function stretchOf(query: ListQuery, name: 'StartTime' | 'EndTime'): { readonly 
   return { since: sinces.length === 0 ? null : Math.max(...sinces), until: untils.length === 0 ? null : Math.min(...untils) };
 }
 
-const DAY_OR_TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2}))?$/;
-
 /** Milliseconds of the epoch; `null`: it is not given. */
 function timeOf(query: ListQuery, name: keyof ListQuery): number | null {
-  // A plus may arrive as a space.
-  const text = query[name]?.replace(' ', '+');
+  const text = query[name];
   if (text === undefined) return null;
-  const ms = DAY_OR_TIME.test(text) ? Date.parse(text) : NaN;
+  const ms = DAY_OR_TIME.test(text) ? Date.parse(text.replace(' ', '+')) : NaN;
   if (!Number.isNaN(ms)) return ms;
   const said = `${name.replace(/[<>]/, '$&=')} must be a day, such as 2026-01-31, or a time, such as 2026-01-31T12:00:00Z`;
   throw new TwilioFailure(400, TWILIO_CODES.badRequest, said);

@@ -1,8 +1,8 @@
 import type { RouteContext, ZodApp } from '../context.js';
 import { z } from 'zod';
-import { moment, whole } from '../../model/described.js';
+import { moment, whole, uuid } from '../../model/described.js';
 import type { DeadLetter } from '../../model/delivery.js';
-import { idParam, DEFAULT_PAGE_LIMIT, nextCursor, pageQueryOf } from '../schemas/page-query.js';
+import { uuidParam, DEFAULT_PAGE_LIMIT, nextCursor, pageQueryOf } from '../schemas/page-query.js';
 import { messageAnswer, successAnswer } from '../answers.js';
 import { identityOf, scopeOf } from '../auth.js';
 import { beforeOf, nextOf } from '../cursor.js';
@@ -24,9 +24,9 @@ const deadLettersQuerySchema = z.strictObject(pageQueryOf('dead-letters'));
 
 const deadLetterSchema = z
   .object({
-    delivery_id: z.string().describe('As in `webhook-id`'),
-    org_id: z.string(),
-    call_id: z.string().describe('The call that the webhook reports'),
+    delivery_id: uuid('As in `webhook-id`'),
+    org_id: uuid(),
+    call_id: uuid('The call that the webhook reports'),
     url: z.string(),
     attempts: whole('How often it was sent'),
     error: z.string().nullable().describe('Why the last attempt failed'),
@@ -73,7 +73,7 @@ export function webhookRoutes(app: ZodApp, { stores: { outbox }, reads, note }: 
       summary: 'Redeliver a webhook',
       description: 'Due at once, with the same body and `webhook-id`, and with the retries of a new one.',
       params: z.object({
-        delivery_id: idParam("The given-up webhook's `delivery_id`", '153ee546-05b9-4d95-bd6d-f899f082d48b'),
+        delivery_id: uuidParam("The given-up webhook's `delivery_id`", '153ee546-05b9-4d95-bd6d-f899f082d48b'),
       }),
       response: { 200: messageAnswer('It is sent again', 'Delivery 153ee546-05b9-4d95-bd6d-f899f082d48b is sent again') },
     },

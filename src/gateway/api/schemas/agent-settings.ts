@@ -1,14 +1,16 @@
 import { z } from 'zod';
 import { STREAM_FORMATS } from '../../../agent-protocol/stream-format.js';
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type AgentStream, type PronunciationEntry } from '../../model/agent-record.js';
-import { writtenAs } from '../../model/described.js';
-import { agentUrl } from '../../../agent-protocol/agent-url.js';
+import { discriminator, writtenAs } from '../../model/described.js';
+import { httpUrl, HTTP_URL } from '../../model/http-url.js';
+import { agentUrl, providerUrl } from '../../../agent-protocol/agent-url.js';
 import {
   agentProvider,
   AGENT_PROVIDERS,
   CONVERSATION_RELAY,
   PROVIDERS,
   type AgentProvider,
+  type AgentProviderName,
   type ProviderName,
 } from '../../model/provider.js';
 import { toolDefinition } from '../../model/tool-definition.js';
@@ -27,7 +29,7 @@ const MAX_TOOLS = 50;
 const MAX_GUIDE = 500;
 const MAX_DATA_POINTS = 100;
 
-export const TOOL_ID = /^TL-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+export const TOOL_ID = /^[Tt][Ll]-[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/;
 
 /** The length as people count it. */
 export const codePoints = (text: string): number => Array.from(text).length;
@@ -40,30 +42,21 @@ const json = z.unknown();
 const jsonObject = z.record(z.string().max(256), json).refine(isSmallJson, TOO_LARGE);
 const jsonObjectOrArray = z.union([jsonObject, z.array(json).refine(isSmallJson, TOO_LARGE)], 'must be an object or an array');
 
-/** A user and password in it would be stored, and shown. */
-function url(schemes: readonly string[], message: string) {
-  return z
-    .string()
-    .max(MAX_URL)
-    .refine((text) => {
-      if (!URL.canParse(text) || /\s/.test(text)) return false;
-      const { protocol, username, password } = new URL(text);
-      return schemes.includes(protocol) && username === '' && password === '';
-    }, message);
-}
-
 const emptyText = z.literal('');
-
-/** An http:// or https:// URL, or an empty text. */
-const WEBHOOK_PATTERN = String.raw`^([Hh][Tt][Tt][Pp][Ss]?:\S+)?$`;
 
 /** No generator of Java can read a union of an object and an array. */
 const OBJECT_OR_ARRAY = writtenAs({ not: { anyOf: [{ type: 'boolean' }, { type: 'number' }, { type: 'string', minLength: 1 }] } });
 
+const NOT_A_NAME = 'must be 1 to 100 printable characters';
+const CONTROLS = String.raw`\x00-\x1f\x7f-\x9f`;
+/** At least one character is no space. Which ones print besides controls is not in it: that changes with Unicode. */
+const NAME = new RegExp(String.raw`^[^\S${CONTROLS}]*[^\s${CONTROLS}][^${CONTROLS}]*$`);
+
 export const agentName = z
   .string()
   .max(100)
-  .refine((name) => name.trim() !== '' && !/\p{C}/u.test(name), 'must be 1 to 100 printable characters');
+  .regex(NAME, NOT_A_NAME)
+  .refine((name) => !/\p{C}/u.test(name), NOT_A_NAME);
 
 const stream = z
   .strictObject({
@@ -77,41 +70,68 @@ const stream = z
   })
   .meta({ title: 'StreamSettings' });
 
+/** null: what the operator set, here and below. */
+const providerModel = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,200}$/, 'must be printable and have no space')
+  .nullable()
+  .default(null);
+
+const voiceModel = {
+  model: providerModel.describe("null: what the operator set for the agent's `model`"),
+  url: providerUrl().nullable().default(null).describe("null: the operator's"),
+  audio: agentProvider.shape.audio.default('g711'),
+  api_key: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
+    .nullable()
+    .optional(),
+};
+
+const { noise_reduction, semantic_vad, reasoning_effort } = agentProvider.shape;
+const openaiOnly = z
+  .null('must be left out: only openai-realtime has it')
+  .default(null)
+  .meta({ type: ['string', 'null'], not: { type: 'string' }, description: 'Of openai-realtime only: null, or left out' });
+const noTuning = { noise_reduction: openaiOnly, semantic_vad: openaiOnly, reasoning_effort: openaiOnly };
+
+const PROVIDER_VARIANTS = {
+  'openai-realtime': 'OpenaiSettings',
+  deepgram: 'VoiceModelSettings',
+  'gemini-live': 'VoiceModelSettings',
+  elevenlabs: 'VoiceModelSettings',
+  'conversation-relay': 'ConversationRelaySettings',
+} as const satisfies Record<AgentProviderName, string>;
+const NO_PROVIDER = `must be ${PROVIDERS.join(' or ')}, or an object with that name, or with ${CONVERSATION_RELAY} and a url`;
+
 const provider = z
-  .strictObject({
-    name: z.enum(AGENT_PROVIDERS),
-    // null: what the operator set for the agent's `model`.
-    model: z
-      .string()
-      .regex(/^[\x21-\x7e]{1,200}$/, 'must be printable and have no space')
-      .nullable()
-      .default(null),
-    // null: the operator's.
-    url: agentUrl
-      .refine((text) => !text.includes('?'), 'must have no query')
-      .nullable()
-      .default(null),
-    audio: agentProvider.shape.audio.default('g711'),
-    noise_reduction: agentProvider.shape.noise_reduction.default(null),
-    semantic_vad: agentProvider.shape.semantic_vad.default(null),
-    reasoning_effort: agentProvider.shape.reasoning_effort.default(null),
-    api_key: z
-      .string()
-      .regex(/^[\x21-\x7e]{1,4096}$/, 'must be printable and have no space')
-      .nullable()
-      .optional(),
-  })
-  .refine(({ name, url }) => name !== CONVERSATION_RELAY || url !== null, {
-    path: ['url'],
-    message: 'must be the application of conversation-relay',
-  })
-  .superRefine((given, context) => {
-    if (given.name === 'openai-realtime') return;
-    for (const field of ['noise_reduction', 'semantic_vad', 'reasoning_effort'] as const)
-      if (given[field] !== null)
-        context.addIssue({ code: 'custom', path: [field], message: 'must be left out: only openai-realtime has it' });
-  })
-  .meta({ title: 'ProviderSettings' });
+  .discriminatedUnion(
+    'name',
+    [
+      z
+        .strictObject({
+          name: z.literal('openai-realtime'),
+          ...voiceModel,
+          noise_reduction: noise_reduction.default(null),
+          semantic_vad: semantic_vad.default(null),
+          reasoning_effort: reasoning_effort.default(null),
+        })
+        .meta({ title: PROVIDER_VARIANTS['openai-realtime'] }),
+      z
+        .strictObject({ name: z.enum(['deepgram', 'gemini-live', 'elevenlabs']), ...voiceModel, ...noTuning })
+        .meta({ title: PROVIDER_VARIANTS.deepgram }),
+      z
+        .strictObject({
+          name: z.literal(CONVERSATION_RELAY),
+          ...voiceModel,
+          url: providerUrl('must be the application of conversation-relay').describe('The application of conversation-relay'),
+          ...noTuning,
+        })
+        .meta({ title: PROVIDER_VARIANTS[CONVERSATION_RELAY] }),
+    ],
+    { error: ({ input }) => (typeof input === 'object' && input !== null ? `must be ${AGENT_PROVIDERS.join(' or ')}` : NO_PROVIDER) },
+  )
+  .meta({ title: 'ProviderSettings', ...discriminator('name', PROVIDER_VARIANTS) });
 
 const flag = z.union([z.boolean(), z.enum(['true', 'false'])], 'must be true or false');
 
@@ -124,6 +144,10 @@ const pronunciationEntry = z
   })
   .meta({ title: 'PronunciationSettings' });
 
+const SET = { type: ['string', 'object'] };
+/** For the document: one of these two at most, as `settingProblems` says of the agent with the change. */
+export const ONE_AGENT = { not: { required: ['provider', 'stream'], properties: { provider: SET, stream: SET } } };
+
 /** Changes to an agent: what is left out stays, `null` (and an empty text) sets back. @param languages codes that this service can speak */
 export function agentSettingsSchema(languages: readonly string[]) {
   return z
@@ -132,18 +156,16 @@ export function agentSettingsSchema(languages: readonly string[]) {
         .string()
         .max(2 * MAX_PROMPT)
         .refine((text) => codePoints(text) <= MAX_PROMPT, `must have at most ${String(MAX_PROMPT)} characters`)
+        .meta({ maxLength: MAX_PROMPT })
         .nullable()
         .optional(),
       // Which voices there are depends on whose program speaks: `settingProblems` looks.
       voice: z.string().max(64).nullable().optional(),
-      webhook: z
-        .union([url(['https:', 'http:'], 'must be an http:// or https:// URL without a user'), emptyText])
-        .nullable()
-        .optional()
-        .meta(writtenAs({ type: ['string', 'null'], maxLength: MAX_URL, pattern: WEBHOOK_PATTERN })),
+      webhook: httpUrl(`^$|${HTTP_URL}`, MAX_URL, 'must be an http:// or https:// URL without a user').nullable().optional(),
       analysis_schema: z
         .record(z.string().min(1).max(64), z.string().min(1).max(500))
         .refine((schema) => Object.keys(schema).length <= MAX_DATA_POINTS, `must name at most ${String(MAX_DATA_POINTS)} data points`)
+        .meta({ maxProperties: MAX_DATA_POINTS })
         .nullable()
         .optional(),
       metadata: jsonObject.nullable().optional(),
@@ -160,6 +182,7 @@ export function agentSettingsSchema(languages: readonly string[]) {
         .string()
         .max(4 * MAX_FIRST_SENTENCE)
         .refine((text) => codePoints(text) <= MAX_FIRST_SENTENCE, 'must have under 200 characters')
+        .meta({ maxLength: MAX_FIRST_SENTENCE })
         .nullable()
         .optional(),
       tools: z
@@ -184,15 +207,12 @@ export function agentSettingsSchema(languages: readonly string[]) {
         .nullable()
         .optional(),
       provider: z
-        .union(
-          [z.enum(PROVIDERS), provider],
-          `must be ${PROVIDERS.join(' or ')}, or an object with that name, or with conversation-relay and a url`,
-        )
+        .union([z.enum(PROVIDERS), provider], NO_PROVIDER)
         .nullable()
         .optional(),
       wait_for_greeting: z.boolean().nullable().optional(),
     })
-    .meta({ title: 'AgentSettings' });
+    .meta({ title: 'AgentSettings', ...ONE_AGENT });
 }
 
 export type AgentSettingsBody = z.infer<ReturnType<typeof agentSettingsSchema>>;

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { agentSettings, DEFAULT_AGENT_SETTINGS, type AgentRecord } from '../../model/agent-record.js';
 import { shownDynamicData } from '../../model/dynamic-data.js';
-import { moment } from '../../model/described.js';
+import { moment, uuid } from '../../model/described.js';
 import { agentProvider } from '../../model/provider.js';
 import type { AgentPolicy } from './agent-rules.js';
-import { agentName, agentSettingsSchema } from './agent-settings.js';
+import { agentName, agentSettingsSchema, ONE_AGENT } from './agent-settings.js';
 import { errorEnvelopeSchema } from './api-error.js';
 import { shownTool } from './tools-api.js';
 
@@ -23,8 +23,8 @@ const EXAMPLE_SETTINGS = {
 export function agentBodySchemas({ languages }: AgentPolicy) {
   const settings = agentSettingsSchema(languages).extend({ name: agentName.optional().describe("The agent's name") });
   return {
-    create: settings.meta({ examples: [{ name: 'Front desk', ...EXAMPLE_SETTINGS }] }),
-    update: settings.meta({ examples: [EXAMPLE_SETTINGS, { webhook: null, max_duration: null }] }),
+    create: settings.meta({ ...ONE_AGENT, examples: [{ name: 'Front desk', ...EXAMPLE_SETTINGS }] }),
+    update: settings.meta({ ...ONE_AGENT, examples: [EXAMPLE_SETTINGS, { webhook: null, max_duration: null }] }),
   };
 }
 
@@ -44,8 +44,8 @@ const EXAMPLE_AGENT = {
 
 export const shownAgentSchema = z
   .object({
-    agent_id: z.string().describe('UUID'),
-    org_id: z.string(),
+    agent_id: uuid(),
+    org_id: uuid(),
     name: z.string(),
     ...agentSettings,
     created_at: moment(),

@@ -78,6 +78,19 @@ export const createdBatchSchema = shownBatchSchema
     examples: [{ ...exampleOf(shownBatchSchema), state: 'ready' as const, refused_rows: [exampleOf(refusedRowSchema)] }],
   });
 
+export const CSV_COLUMNS =
+  'a column `phone_number` (or `phone`, `telephone`, `number`), if wanted `time_zone` (or `timezone`, `tz`), in any letters, and others as metadata; commas, semicolons or tabs between them';
+
+/** Which fields need or exclude each other, for the document: as the check of the body says. */
+const DIALLING = {
+  not: { required: ['csv', 'numbers'] },
+  dependentRequired: { csv: ['from'], numbers: ['from'] },
+  dependentSchemas: {
+    from: { anyOf: [{ required: ['csv'] }, { required: ['numbers'] }] },
+    start: { anyOf: [{ required: ['from'] }, { properties: { start: { enum: [false] } } }] },
+  },
+};
+
 /** Fields without which nothing is dialled. */
 export function newBatchBody({ languages }: AgentPolicy) {
   const { max_duration, webhook, metadata: forAll } = agentSettingsSchema(languages).shape;
@@ -90,13 +103,7 @@ export function newBatchBody({ languages }: AgentPolicy) {
         .default(false)
         .describe('Dials at once when no row is refused. false: nothing is dialled before POST /v2/batches/{batch_id}/start'),
       numbers: batchNumbers.optional(),
-      csv: z
-        .string()
-        .max(BATCH_BODY_BYTES)
-        .optional()
-        .describe(
-          'In place of `numbers`: a column `phone_number` (or `phone`, in any letters), if wanted `time_zone`, and others as metadata; commas, semicolons or tabs',
-        ),
+      csv: z.string().max(BATCH_BODY_BYTES).optional().describe(`In place of \`numbers\`: ${CSV_COLUMNS}`),
       from: phoneNumber.optional().describe('A number of yours that is attached for outbound calls'),
       agent_id: z.uuid('must be the id of an agent of yours, or null').nullable().optional().describe("null: the operator's default agent"),
       calls_per_second: plan.calls_per_second.default(1).describe('On all gateways together'),
@@ -120,6 +127,7 @@ export function newBatchBody({ languages }: AgentPolicy) {
       if (!isDialling && (from !== undefined || start)) tell('numbers', 'or csv is needed to dial');
     })
     .meta({
+      ...DIALLING,
       examples: [
         { name: 'Reminders' },
         { name: 'Reminders', from: '+15551234567', numbers: ['+15550100999', { phone_number: '+4930123456', time_zone: 'Europe/Berlin' }] },

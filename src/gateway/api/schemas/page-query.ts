@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { cursorOf, type PagedList } from '../cursor.js';
+import { TOOL_ID } from './agent-settings.js';
 
 export const exampleCursor = (list: PagedList): string => cursorOf(list, '001767225600000:153ee546-05b9-4d95-bd6d-f899f082d48b');
 
@@ -7,12 +8,15 @@ export const DEFAULT_PAGE_LIMIT = 50;
 
 const LIMIT = /^[1-9]\d{0,2}$/;
 
-/** The id of a record in a path; what is no id finds nothing. */
-export const idParam = (description: string, example: string) =>
+/** The id of a record in a path. What is none finds nothing: this is for the document alone. */
+const idParam = (form: object, description: string, example: string) =>
   z
     .string()
     .max(100)
-    .meta({ description, examples: [example] });
+    .meta({ ...form, description, examples: [example] });
+
+export const uuidParam = (description: string, example: string) => idParam({ format: 'uuid' }, description, example);
+export const toolIdParam = (example: string) => idParam({ pattern: TOOL_ID.source }, 'TL- and a UUID', example);
 
 /** Whose records are read: for operator keys. */
 export const orgQuery = {
@@ -22,6 +26,7 @@ export const orgQuery = {
     .optional()
     .meta({
       description: 'For an operator key: the organization; default: all. `none`: calls without an organization',
+      pattern: '^(?:none|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$',
       examples: ['0b0e7e0c-6f3f-4b0e-9a44-0a2f7a0f4b52'],
     }),
 };

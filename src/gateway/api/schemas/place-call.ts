@@ -37,6 +37,7 @@ export function placeCallSchema({ languages }: AgentPolicy) {
       message: 'cannot be set together with agent_id',
     })
     .meta({
+      not: { required: ['agent', 'agent_id'] },
       examples: [
         {
           phone_number: '+15550100999',

@@ -6,13 +6,14 @@ import { CALLER_ID_HEADERS, DEFAULT_INBOUND_OPTIONS, EXAMPLE_OPTIONS, STATUS_CAL
 import {
   DEFAULT_HEADERS_FROM_AGENT,
   DEFAULT_HEADERS_TO_AGENT,
+  LISTED_HEADER,
   listedHeaderProblem,
   MAX_LISTED_HEADERS,
-  MAX_LISTED_NAME,
 } from '../../model/passed-headers.js';
-import { writtenAs } from '../../model/described.js';
-import { sipEndpointProblem } from '../../../lib/sip-endpoint.js';
-import { isSourceAddress } from '../../../lib/address.js';
+import { discriminator, writtenAs } from '../../model/described.js';
+import { httpUrl, HTTP_URL_WITH_USER } from '../../model/http-url.js';
+import { MAX_SIP_ENDPOINT, SIP_ENDPOINT_PATTERN, sipEndpointProblem } from '../../../lib/sip-endpoint.js';
+import { isSourceAddress, SOURCE_PATTERN } from '../../../lib/address.js';
 
 // Nothing here transforms: zod stops at the first failed transform, and every bad field is to be named at once.
 // routes/sip.ts turns a body that passed into what the store takes.
@@ -53,16 +54,25 @@ const sipEndpoint = z
   .meta({
     description: 'A sip: or sips: URI, or host[:port]',
     minLength: 1,
-    maxLength: 256,
-    pattern: '^[!-~]+$',
+    maxLength: MAX_SIP_ENDPOINT,
+    pattern: SIP_ENDPOINT_PATTERN,
     examples: ['sips:pbx.example.com:5061'],
   });
 
 const credential = z.string().regex(/^[\x20-\x7e]{1,128}$/, 'must be 1 to 128 printable ASCII characters');
 
-const pem = (most: number) => z.string().max(most);
+const NOT_CERTIFICATES = 'must be certificates in PEM';
+const certificates = z
+  .string()
+  .max(MAX_PEM)
+  .regex(/^\s*-----BEGIN CERTIFICATE-----[\s\S]*-----END CERTIFICATE-----\s*$/, NOT_CERTIFICATES)
+  .refine(areCertificates, NOT_CERTIFICATES);
 
-const certificates = pem(MAX_PEM).refine(areCertificates, 'must be certificates in PEM');
+const NOT_KEY = "must be the certificate's private key in PEM, without a passphrase";
+const privateKey = z
+  .string()
+  .max(MAX_KEY_PEM)
+  .regex(/-----BEGIN [A-Z ]*PRIVATE KEY-----/, NOT_KEY);
 
 const noReinvite = (peer: string): string =>
   `true: this ${peer} gets no re-INVITE, UPDATE or session timer of ours; a call whose media has to move ends, and its record says why. Default: false`;
@@ -70,11 +80,11 @@ const noReinvite = (peer: string): string =>
 function headerList(meaning: string, byDefault: readonly string[]) {
   const entry = z
     .string()
-    .max(MAX_LISTED_NAME)
     .check((ctx) => {
       const problem = listedHeaderProblem(ctx.value);
       if (problem !== null) ctx.issues.push({ code: 'custom', message: problem, input: ctx.value });
-    });
+    })
+    .meta({ pattern: LISTED_HEADER.source });
   return z
     .array(entry)
     .max(MAX_LISTED_HEADERS)
@@ -95,9 +105,9 @@ const trunkOptions = {
     .optional()
     .describe("Names of which the trunk's certificate must have one; null: the host of sip_endpoint"),
   client_certificate: z
-    .strictObject({ certificate: certificates, key: pem(MAX_KEY_PEM).describe('Write-only') })
+    .strictObject({ certificate: certificates, key: privateKey.describe('Write-only') })
     .meta({ title: 'ClientCertificate' })
-    .refine(isKeyOf, { path: ['key'], message: "must be the certificate's private key in PEM, without a passphrase" })
+    .refine(isKeyOf, { path: ['key'], message: NOT_KEY })
     .nullable()
     .optional()
     .describe('Shown to the trunk; the certificate, then every intermediate'),
@@ -142,26 +152,25 @@ function limit(most: number, meaning: string): z.ZodNullable<z.ZodNumber> {
 }
 
 function webhookUrl({ isWebhookHost }: SipApiPolicy) {
-  return z
-    .string()
-    .max(2_000)
-    .check((ctx) => {
-      const problem = webhookProblem(ctx.value, isWebhookHost);
-      if (problem !== null) ctx.issues.push({ code: 'custom', message: problem, input: ctx.value });
-    })
+  return httpUrl(HTTP_URL_WITH_USER, 2_000, 'must be an http:// or https:// URL')
+    .refine(
+      (text) => !URL.canParse(text) || isWebhookHost(new URL(text).hostname),
+      'is at a private, loopback or reserved address, which this service does not call',
+    )
     .optional();
-}
-
-function webhookProblem(text: string, isWebhookHost: SipApiPolicy['isWebhookHost']): string | null {
-  if (!URL.canParse(text) || /\s/.test(text) || !/^https?:$/.test(new URL(text).protocol)) return 'must be an http:// or https:// URL';
-  return isWebhookHost(new URL(text).hostname) ? null : 'is at a private, loopback or reserved address, which this service does not call';
 }
 
 function inboundOptions(policy: SipApiPolicy) {
   return z
     .strictObject({
       allowed_sources: z
-        .array(z.string().max(64).refine(isSourceAddress, 'must be an IP address or a CIDR block, such as 203.0.113.0/24'))
+        .array(
+          z
+            .string()
+            .max(64)
+            .refine(isSourceAddress, 'must be an IP address or a CIDR block, such as 203.0.113.0/24')
+            .meta({ pattern: SOURCE_PATTERN }),
+        )
         .max(MAX_ALLOWED_SOURCES)
         .default([...DEFAULT_INBOUND_OPTIONS.allowed_sources])
         .describe('Accepted sources of INVITEs; empty: any'),
@@ -213,17 +222,25 @@ function rejectDuplicates(ctx: RawIssueSink): void {
   });
 }
 
+/** A direction as an object; what a trunk needs is of the outbound one. */
+const directionSettings = z
+  .discriminatedUnion(
+    'type',
+    [
+      z.strictObject({ type: z.literal('inbound'), sip_endpoint: sipEndpoint.optional() }).meta({ title: 'InboundDirectionSettings' }),
+      z
+        .strictObject({ type: z.literal('outbound'), sip_endpoint: sipEndpoint.optional(), ...trunkOptions })
+        .meta({ title: 'OutboundDirectionSettings' }),
+    ],
+    { error: unknownType },
+  )
+  .meta({
+    title: 'DirectionSettings',
+    ...discriminator('type', { inbound: 'InboundDirectionSettings', outbound: 'OutboundDirectionSettings' }),
+  });
+
 function attachSchema(policy: SipApiPolicy) {
-  const object = z
-    .strictObject({ type: direction, sip_endpoint: sipEndpoint.optional(), ...trunkOptions })
-    .check((ctx) => {
-      const { type, sip_endpoint: _endpoint, ...options } = ctx.value;
-      const given = Object.entries(options).find(([, value]) => value != null);
-      if (type === 'outbound' || given === undefined) return;
-      ctx.issues.push({ code: 'custom', message: 'is for a direction of type outbound', input: given[1], path: [given[0]] });
-    })
-    .meta({ title: 'DirectionSettings' });
-  const member = z.union([direction, object]);
+  const member = z.union([direction, directionSettings]);
   return z
     .strictObject({
       phone_number: phoneNumber,
@@ -284,14 +301,9 @@ function updateSchema(policy: SipApiPolicy) {
               })
               .meta({ title: 'InboundUpdate' }),
           ],
-          { error: ({ input }) => (isObject(input) ? 'must be "inbound" or "outbound"' : 'must be an object') },
+          { error: unknownType },
         )
-        .meta({
-          discriminator: {
-            propertyName: 'type',
-            mapping: { inbound: '#/components/schemas/InboundUpdate', outbound: '#/components/schemas/OutboundUpdate' },
-          },
-        }),
+        .meta(discriminator('type', { inbound: 'InboundUpdate', outbound: 'OutboundUpdate' })),
     })
     .meta({
       examples: [
@@ -299,6 +311,10 @@ function updateSchema(policy: SipApiPolicy) {
         { phone_number: '+15551234567', updates: { type: 'inbound', agent_id: null } },
       ],
     });
+}
+
+function unknownType({ input }: { readonly input: unknown }): string {
+  return isObject(input) ? 'must be "inbound" or "outbound"' : 'must be an object';
 }
 
 function isObject(value: unknown): boolean {

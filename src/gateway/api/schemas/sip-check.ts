@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ipFamily } from '../../../lib/address.js';
+import { ADDRESS_PATTERN, ipFamily } from '../../../lib/address.js';
 import { whole } from '../../model/described.js';
 import { phoneNumber } from './sip-api.js';
 import type { E164 } from '../../model/e164.js';
@@ -15,7 +15,7 @@ export const checkBodySchema = z
       .max(64)
       .refine((value) => ipFamily(value) !== 0, 'must be an IPv4 or IPv6 address')
       .optional()
-      .describe("The INVITE's source; default: not checked"),
+      .meta({ description: "The INVITE's source; default: not checked", pattern: ADDRESS_PATTERN }),
     sdp: z.string().min(1).max(MAX_SDP).optional().describe("The INVITE's SDP offer; default: not checked"),
   })
   .meta({

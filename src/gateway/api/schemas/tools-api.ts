@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ToolRecord } from '../../model/agent-record.js';
-import { whole } from '../../model/described.js';
+import { whole, uuid } from '../../model/described.js';
 import { flatTool, newTool, shownToolSchema, type ToolDefinition } from '../../model/tool-definition.js';
 
 // Tools over HTTP (§2.3, §4.7 of the interface).
@@ -11,7 +11,7 @@ export const toolRecordSchema = z
     label: z.string().nullable(),
     tool: shownToolSchema,
     public: z.boolean(),
-    org_id: z.string().optional().describe('Only with an operator key'),
+    org_id: uuid('Only with an operator key').optional(),
   })
   .meta({
     id: 'ToolRecord',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { E164_PATTERN } from '../../model/e164.js';
 
 // The part of Twilio's REST API that applications use for calls: https://www.twilio.com/docs/voice/api/call-resource
 
@@ -38,19 +39,31 @@ export const updateFormSchema = z
   .meta({ description: 'One of Status, Url and Twiml. Other fields are ignored', examples: [{ Status: 'completed' }] });
 export type UpdateForm = z.output<typeof updateFormSchema>;
 
-const url = z.string().max(MAX_URL).optional();
+/** Of URLs that the route takes: Twilio's answer has a code for each field. */
+export const FORM_URL = /^[Hh][Tt][Tt][Pp][Ss]?:\/\//;
+const url = z
+  .string()
+  .max(MAX_URL)
+  .meta({ pattern: `^$|${FORM_URL.source}` })
+  .optional();
+/** What the document has in place of a value that the route refuses with a reason. */
+const neverTrue = { enum: ['false'] };
 const method = z.enum(['GET', 'POST'], 'must be GET or POST').optional();
 /** What Twilio allows at most. */
 const seconds = z
   .string()
-  .regex(/^\d{1,6}$/, 'must be seconds')
+  .regex(/^[0-9]{1,6}$/, 'must be seconds')
   .optional();
 
 /** The form of a call to be placed. Wrong values of what has a code of its own are refused by the route. */
 export const placeFormSchema = z
   .object({
-    To: z.string().max(200).optional().describe('The number to call, E.164'),
-    From: z.string().max(200).optional().describe('A number of yours that is attached for outbound calls'),
+    To: z.string().max(200).optional().meta({ description: 'The number to call, E.164', pattern: E164_PATTERN }),
+    From: z
+      .string()
+      .max(200)
+      .optional()
+      .meta({ description: 'A number of yours that is attached for outbound calls', pattern: E164_PATTERN }),
     Url: url.describe('Answers with TwiML once the call is answered'),
     Method: method,
     Twiml: z.string().max(MAX_TWIML).optional().describe('A document in place of Url'),
@@ -70,44 +83,60 @@ export const placeFormSchema = z
       .describe("`Url` or `Twiml` waits until it is known who answered, or until the end of a machine's greeting"),
     MachineDetectionTimeout: z
       .string()
-      .refine((value) => /^\d{1,2}$/.test(value) && Number(value) >= 3 && Number(value) <= 59, 'must be from 3 to 59')
+      .regex(/^(?:0?[3-9]|[1-5][0-9])$/, 'must be from 3 to 59')
       .optional()
       .describe('Seconds after the answer until `Url` or `Twiml` begins all the same: 30'),
     AsyncAmd: z
       .enum(['true', 'false'], 'must be true or false')
       .optional()
-      .describe('true is refused: detection is never asynchronous here'),
-    Record: z.enum(['true', 'false'], 'must be true or false').optional().describe('true is refused: calls are not recorded here'),
-    ApplicationSid: z.string().max(200).optional().describe('Refused: there are no applications here'),
+      .meta({ ...neverTrue, description: 'true is refused: detection is never asynchronous here' }),
+    Record: z
+      .enum(['true', 'false'], 'must be true or false')
+      .optional()
+      .meta({ ...neverTrue, description: 'true is refused: calls are not recorded here' }),
+    ApplicationSid: z
+      .string()
+      .max(200)
+      .optional()
+      .meta({ not: { type: 'string' }, description: 'Refused: there are no applications here' }),
     SendDigits: z
       .string()
       .regex(/^[0-9*#A-Dw]{1,32}$/i, 'must be 1 to 32 of 0-9, *, #, A-D, w')
       .optional(),
   })
   .meta({
+    // The route has Twilio's answer to a form without them.
+    required: ['To', 'From'],
     description: 'Other fields are ignored',
     examples: [{ To: '+15550100999', From: '+15551234567', Url: 'https://app.example.com/voice', StatusCallbackEvent: 'answered' }],
   });
 export type PlaceForm = z.output<typeof placeFormSchema>;
 
-/** A text of the query. */
-function text(description: string, example: string) {
+/** Of a day (its midnight, UTC), or a time; a plus may arrive as a space. */
+export const DAY_OR_TIME =
+  /^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[ +-][0-9]{2}:?[0-9]{2}))?$/;
+const CALL_SID = '^CA[0-9A-Fa-f]{32}$';
+
+/** A text of the query. @param pattern for the document: what has another form has Twilio's answer */
+function text(description: string, example: string, pattern?: string) {
   return z
     .string()
     .max(200)
     .optional()
-    .meta({ description, examples: [example] });
+    .meta({ description, examples: [example], ...(pattern === undefined ? {} : { pattern }) });
 }
 
-function count(least: number, most: number, description: string, example: string) {
+const moment = (description: string, example: string) => text(description, example, DAY_OR_TIME.source);
+
+function count(least: number, most: number, description: string, example: number) {
   return z
     .string()
     .refine(
-      (value) => /^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most,
+      (value) => /^[0-9]{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most,
       `must be from ${String(least)} to ${String(most)}`,
     )
     .optional()
-    .meta({ description, examples: [example] });
+    .meta({ type: 'integer', minimum: least, maximum: most, description, examples: [example] });
 }
 
 export const listQuerySchema = z.strictObject({
@@ -117,15 +146,15 @@ export const listQuerySchema = z.strictObject({
     .enum(statuses)
     .optional()
     .meta({ description: 'The state of the calls', examples: ['completed'] }),
-  ParentCallSid: text('Calls that were dialled for the caller of this one', EXAMPLE_CALL_SID),
-  StartTime: text('Calls that began on this day (UTC)', '2026-01-01'),
-  'StartTime>': text('Calls that began at this time or after it: a day (its midnight, UTC) or an ISO 8601 time', '2026-01-01'),
-  'StartTime<': text('Calls that began before this time, or just then', '2036-01-01T12:00:00Z'),
-  EndTime: text('Calls that ended on this day (UTC)', '2026-01-01'),
-  'EndTime>': text('Calls that ended at this time or after it', '2026-01-01'),
-  'EndTime<': text('Calls that ended before this time, or just then', '2036-01-01'),
-  PageSize: count(1, MAX_PAGE, `1 to ${String(MAX_PAGE)}. Default: 50`, '50'),
-  Page: count(0, 999_999_999, 'As in next_page_uri', '0'),
+  ParentCallSid: text('Calls that were dialled for the caller of this one', EXAMPLE_CALL_SID, CALL_SID),
+  StartTime: moment('Calls that began on this day (UTC)', '2026-01-01'),
+  'StartTime>': moment('Calls that began at this time or after it: a day (its midnight, UTC) or an ISO 8601 time', '2026-01-01'),
+  'StartTime<': moment('Calls that began before this time, or just then', '2036-01-01T12:00:00Z'),
+  EndTime: moment('Calls that ended on this day (UTC)', '2026-01-01'),
+  'EndTime>': moment('Calls that ended at this time or after it', '2026-01-01'),
+  'EndTime<': moment('Calls that ended before this time, or just then', '2036-01-01'),
+  PageSize: count(1, MAX_PAGE, `1 to ${String(MAX_PAGE)}. Default: 50`, 50),
+  Page: count(0, 999_999_999, 'As in next_page_uri', 0),
   PageToken: text('As in next_page_uri', 'E'),
 });
 export type ListQuery = z.output<typeof listQuerySchema>;

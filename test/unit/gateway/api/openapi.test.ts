@@ -296,8 +296,10 @@ describe('/openapi.json', () => {
       for (const [path, methods] of Object.entries(one.paths))
         for (const [method, { operationId = '', requestBody, responses }] of Object.entries(methods)) {
           const title = `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}`;
-          for (const { schema } of Object.values(requestBody?.content ?? {}))
-            expect(schema, `${method} ${path}`).toEqual({ $ref: `#/components/schemas/${title}Body` });
+          for (const [type, { schema }] of Object.entries(requestBody?.content ?? {})) {
+            const name = type === 'text/csv' ? 'Csv' : 'Body';
+            expect(schema, `${method} ${path}`).toEqual({ $ref: `#/components/schemas/${title}${name}` });
+          }
           const success = String(successOf({ responses }));
           const [content] = Object.values(responses[success]?.content ?? {});
           expect(content?.schema, `${method} ${path}`).toEqual({ $ref: `#/components/schemas/${title}Answer` });
@@ -307,6 +309,49 @@ describe('/openapi.json', () => {
     for (const name of [...answers, 'Agent', 'Call', 'SipConfiguration', 'Tool', 'Error'])
       expect(JSON.stringify(document.components.schemas[name]), name).not.toContain('"additionalProperties":false');
     expect(document.components.schemas['AttachNumberBody']).toMatchObject({ additionalProperties: false });
+  });
+
+  it('tells the variants of a union of objects apart by a field, and no path or answer has an id without its form', () => {
+    const { schemas } = document.components;
+    const mapping = (names: Readonly<Record<string, string>>) =>
+      Object.fromEntries(Object.entries(names).map(([value, name]) => [value, `#/components/schemas/${name}`]));
+    expect(schemas['DirectionSettings']).toMatchObject({
+      discriminator: {
+        propertyName: 'type',
+        mapping: mapping({ inbound: 'InboundDirectionSettings', outbound: 'OutboundDirectionSettings' }),
+      },
+    });
+    const voice = { deepgram: 'VoiceModelSettings', 'gemini-live': 'VoiceModelSettings', elevenlabs: 'VoiceModelSettings' };
+    expect(schemas['ProviderSettings']).toMatchObject({
+      discriminator: {
+        propertyName: 'name',
+        mapping: mapping({ 'openai-realtime': 'OpenaiSettings', ...voice, 'conversation-relay': 'ConversationRelaySettings' }),
+      },
+    });
+    expect(schemas['Agent']).toMatchObject({ properties: { agent_id: { format: 'uuid' }, org_id: { format: 'uuid' } } });
+    const ids = operationsOf(document).flatMap(({ parameters = [] }) =>
+      parameters.filter(({ name }) => /^(?:agent|call|batch|delivery)_id$/.test(name)),
+    );
+    expect(ids.length).toBeGreaterThan(12);
+    for (const id of ids) expect(id).toMatchObject({ schema: { format: 'uuid' } });
+  });
+
+  it('says which fields of a body need or exclude each other', () => {
+    const { PlaceCallBody, CreateBatchBody, CreateAgentBody, UpdateAgentBody, AgentSettings } = document.components.schemas;
+    expect(PlaceCallBody).toMatchObject({ not: { required: ['agent', 'agent_id'] } });
+    expect(CreateBatchBody).toMatchObject({
+      not: { required: ['csv', 'numbers'] },
+      dependentRequired: { csv: ['from'], numbers: ['from'] },
+    });
+    for (const settings of [CreateAgentBody, UpdateAgentBody, AgentSettings])
+      expect(settings).toMatchObject({ not: { required: ['provider', 'stream'] } });
+  });
+
+  it('has the CSV that a batch may be made of', () => {
+    const operation = operationsOf(document).find(({ operationId }) => operationId === 'createBatch');
+    expect(Object.keys(operation?.requestBody?.content ?? {})).toEqual(['application/json', 'text/csv']);
+    const { CreateBatchCsv } = document.components.schemas;
+    expect(CreateBatchCsv).toMatchObject({ type: 'string', description: expect.stringContaining('`phone_number`') as string });
   });
 
   it('says which bodies may be left out', () => {
