@@ -97,7 +97,7 @@ function sentence(issue: Issue): string {
 }
 
 function article(type: string): string {
-  const noun = type === 'int' ? 'integer' : type;
+  const noun = { int: 'integer', record: 'object' }[type] ?? type;
   return /^[aeio]/.test(noun) ? `an ${noun}` : `a ${noun}`;
 }
 

@@ -76,7 +76,7 @@ func (s story) attach() {
 	fmt.Println("update", *answerOf(updated.JSON200, updated.Status(), updated.Body).Data.Inbound.Options.MaxConcurrentCalls)
 }
 
-func (s story) createAgent() string {
+func (s story) createAgent() uuid.UUID {
 	created := must(s.client.CreateAgentWithResponse(s.ctx, trunkline.CreateAgentBody{Name: new("Desk of go"), Prompt: new("Be brief.")}))
 	agent := answerOf(created.JSON200, created.Status(), created.Body).Agent
 	language := trunkline.UpdateAgentBodyLanguageDEU
@@ -94,12 +94,11 @@ func (s story) createTool() {
 	fmt.Println("tool", answerOf(created.JSON200, created.Status(), created.Body).Tool.ToolId)
 }
 
-func (s story) placeCall(agentId string) {
-	id := must(uuid.Parse(agentId))
+func (s story) placeCall(agentId uuid.UUID) {
 	placed := must(s.client.PlaceCallWithResponse(s.ctx, nil, trunkline.PlaceCallBody{
 		From:        s.caller,
 		PhoneNumber: s.callee,
-		AgentId:     &id,
+		AgentId:     &agentId,
 		Metadata:    &map[string]any{"client": "go"},
 	}))
 	callId := answerOf(placed.JSON200, placed.Status(), placed.Body).CallId

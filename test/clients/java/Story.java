@@ -64,7 +64,7 @@ public final class Story {
     System.out.println("update " + updated.getData().getInbound().getOptions().getMaxConcurrentCalls());
   }
 
-  private String createAgent(AgentsApi agents) throws ApiException {
+  private UUID createAgent(AgentsApi agents) throws ApiException {
     Agent agent = agents.createAgent(new CreateAgentBody().name("Desk of java").prompt("Be brief.")).getAgent();
     UpdateAgentBody body = new UpdateAgentBody().maxDuration(5).language(UpdateAgentBody.LanguageEnum.DEU);
     Object minutes = agents.updateAgent(agent.getAgentId(), body, null).getUpdates().get("max_duration");
@@ -79,14 +79,14 @@ public final class Story {
     System.out.println("tool " + created.getTool().getToolId());
   }
 
-  private void placeCall(CallsApi calls, String agentId) throws ApiException, InterruptedException {
+  private void placeCall(CallsApi calls, UUID agentId) throws ApiException, InterruptedException {
     PlaceCallBody body =
         new PlaceCallBody()
             .from(caller)
             .phoneNumber(callee)
-            .agentId(UUID.fromString(agentId))
+            .agentId(agentId)
             .metadata(Map.of("client", "java"));
-    String callId = calls.placeCall(body, null).getCallId();
+    UUID callId = calls.placeCall(body, null).getCallId();
     until(() -> calls.getCall(callId, null).getCall(), call -> call.getState() == CallDetail.StateEnum.IN_PROGRESS);
     calls.stopCall(callId, null);
     CallDetail ended =
@@ -97,7 +97,7 @@ public final class Story {
   private void createBatch(BatchesApi batches) throws ApiException, InterruptedException {
     CreateBatchBody body =
         new CreateBatchBody().name("java").from(caller).numbers(List.of(new CreateBatchBodyNumbersInner(callee)));
-    String id = batches.createBatch(body, null).getData().getBatchId();
+    UUID id = batches.createBatch(body, null).getData().getBatchId();
     until(() -> batches.getBatch(id, null).getData(), batch -> batch.getState() == Batch.StateEnum.READY);
     System.out.println("batch " + id + " " + batches.stopBatch(id, null).getData().getState());
   }
@@ -116,7 +116,7 @@ public final class Story {
   private void play() throws ApiException, InterruptedException {
     SipApi sip = new SipApi(client);
     attach(sip);
-    String agentId = createAgent(new AgentsApi(client));
+    UUID agentId = createAgent(new AgentsApi(client));
     createTool(new ToolsApi(client));
     placeCall(new CallsApi(client), agentId);
     createBatch(new BatchesApi(client));

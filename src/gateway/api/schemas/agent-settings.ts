@@ -45,7 +45,8 @@ const jsonObjectOrArray = z.union([jsonObject, z.array(json).refine(isSmallJson,
 const emptyText = z.literal('');
 
 /** No generator of Java can read a union of an object and an array. */
-const OBJECT_OR_ARRAY = writtenAs({ not: { anyOf: [{ type: 'boolean' }, { type: 'number' }, { type: 'string', minLength: 1 }] } });
+const objectOrArray = (refusedText: object) =>
+  writtenAs({ not: { anyOf: [{ type: 'boolean' }, { type: 'number' }, { type: 'string', ...refusedText }] } });
 
 const NOT_A_NAME = 'must be 1 to 100 printable characters';
 const CONTROLS = String.raw`\x00-\x1f\x7f-\x9f`;
@@ -144,9 +145,11 @@ const pronunciationEntry = z
   })
   .meta({ title: 'PronunciationSettings' });
 
-const SET = { type: ['string', 'object'] };
-/** For the document: one of these two at most, as `settingProblems` says of the agent with the change. */
-export const ONE_AGENT = { not: { required: ['provider', 'stream'], properties: { provider: SET, stream: SET } } };
+const UNSET = { enum: [null] };
+/** For the document: a provider or a stream, as `settingProblems` says of the agent with the change. */
+export const ONE_AGENT = {
+  dependentSchemas: { provider: { anyOf: [{ properties: { provider: UNSET } }, { properties: { stream: UNSET } }] } },
+};
 
 /** Changes to an agent: what is left out stays, `null` (and an empty text) sets back. @param languages codes that this service can speak */
 export function agentSettingsSchema(languages: readonly string[]) {
@@ -194,14 +197,14 @@ export function agentSettingsSchema(languages: readonly string[]) {
         .union([jsonObjectOrArray, emptyText])
         .nullable()
         .optional()
-        .meta({ ...OBJECT_OR_ARRAY, description: 'An object or an array; null or an empty text clears it' }),
+        .meta({ ...objectOrArray({ minLength: 1 }), description: 'An object or an array; null or an empty text clears it' }),
       interruption_threshold: z.number().min(0).max(MAX_INTERRUPTION_THRESHOLD).nullable().optional(),
       max_duration: z.int().min(1).max(MAX_MINUTES).nullable().optional(),
       pronunciation_guide: z.array(pronunciationEntry).max(MAX_GUIDE).nullable().optional(),
       transfer_list: jsonObjectOrArray
         .nullable()
         .optional()
-        .meta({ ...OBJECT_OR_ARRAY, description: 'An object or an array; null clears it' }),
+        .meta({ ...objectOrArray({}), description: 'An object or an array; null clears it' }),
       stream: z
         .union([z.literal('test-line'), stream], 'must be "test-line", or an object with the url of the agent')
         .nullable()

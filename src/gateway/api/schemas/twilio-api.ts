@@ -112,9 +112,12 @@ export const placeFormSchema = z
   });
 export type PlaceForm = z.output<typeof placeFormSchema>;
 
+const TIME_OF_DAY = '(?:[01][0-9]|2[0-3]):[0-5][0-9]';
 /** Of a day (its midnight, UTC), or a time; a plus may arrive as a space. */
-export const DAY_OR_TIME =
-  /^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[ +-][0-9]{2}:?[0-9]{2}))?$/;
+export const DAY_OR_TIME = new RegExp(
+  '^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])' +
+    String.raw`(?:T${TIME_OF_DAY}(?::[0-5][0-9](?:\.[0-9]{1,6})?)?(?:Z|[ +-](?:[01][0-9]|2[0-3]):?[0-5][0-9]))?$`,
+);
 const CALL_SID = '^CA[0-9A-Fa-f]{32}$';
 
 /** A text of the query. @param pattern for the document: what has another form has Twilio's answer */

@@ -343,8 +343,12 @@ describe('/openapi.json', () => {
       not: { required: ['csv', 'numbers'] },
       dependentRequired: { csv: ['from'], numbers: ['from'] },
     });
-    for (const settings of [CreateAgentBody, UpdateAgentBody, AgentSettings])
-      expect(settings).toMatchObject({ not: { required: ['provider', 'stream'] } });
+    const noText = { not: { anyOf: [{ type: 'boolean' }, { type: 'number' }, { type: 'string' }] } };
+    const emptyText = { not: { anyOf: [{ type: 'boolean' }, { type: 'number' }, { type: 'string', minLength: 1 }] } };
+    expect(AgentSettings).toMatchObject({ properties: { transfer_list: noText, dynamic_data: emptyText } });
+    const unset = { enum: [null] };
+    const one = { provider: { anyOf: [{ properties: { provider: unset } }, { properties: { stream: unset } }] } };
+    for (const settings of [CreateAgentBody, UpdateAgentBody, AgentSettings]) expect(settings).toMatchObject({ dependentSchemas: one });
   });
 
   it('has the CSV that a batch may be made of', () => {

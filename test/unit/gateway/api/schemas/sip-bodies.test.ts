@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { agentSettingsSchema } from '../../../../../src/gateway/api/schemas/agent-settings.js';
 import { entriesOf, pathText } from '../../../../../src/gateway/api/validation.js';
 import { sipRequestSchemas } from '../../../../../src/gateway/api/schemas/sip-api.js';
 
@@ -100,6 +101,14 @@ describe('the entries of an error', () => {
   it('have a path of dots and brackets, and a long key is cut', () => {
     expect(pathText(['options', 'allowed_sources', 1])).toBe('options.allowed_sources[1]');
     expect(pathText(['x'.repeat(1000)])).toHaveLength(64);
+  });
+
+  it('call a record an object', () => {
+    const { error } = agentSettingsSchema(['ENG']).safeParse({ metadata: 1, transfer_list: '' });
+    expect(entriesOf(error?.issues ?? []).map(({ path, message }) => [path, message])).toEqual([
+      ['metadata', 'must be an object'],
+      ['transfer_list', 'must be an object'],
+    ]);
   });
 
   it('are 100 at most', () => {
