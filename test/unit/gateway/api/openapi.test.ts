@@ -336,6 +336,20 @@ describe('/openapi.json', () => {
     for (const id of ids) expect(id).toMatchObject({ schema: { format: 'uuid' } });
   });
 
+  it('shows how Twilio’s list of calls reads times and numbers', () => {
+    const list = operationsOf(twilios).find(({ operationId }) => operationId === 'listAccountCalls')?.parameters ?? [];
+    const schemaOf = (wanted: string) =>
+      (list.find(({ name }) => name === wanted) as { readonly schema?: { readonly pattern: string } })?.schema;
+    const time = new RegExp(schemaOf('EndTime<')?.pattern ?? '', 'u');
+    expect(
+      ['2026-01-31', '2026-01-31T12:00:00Z', '2026-01-31T12:00:00.5 02:00', '2026-01-31T12:00-0130'].filter((text) => !time.test(text)),
+    ).toEqual([]);
+    expect(
+      ['2026-13-01', '2026-01-32', '2026-01-31T24:00Z', '2026-01-31T12:00+76:48', '2026-01-31T12:00', ''].filter((text) => time.test(text)),
+    ).toEqual([]);
+    expect(schemaOf('PageSize')).toMatchObject({ type: 'integer', minimum: 1, maximum: 1000 });
+  });
+
   it('says which fields of a body need or exclude each other', () => {
     const { PlaceCallBody, CreateBatchBody, CreateAgentBody, UpdateAgentBody, AgentSettings } = document.components.schemas;
     expect(PlaceCallBody).toMatchObject({ not: { required: ['agent', 'agent_id'] } });
