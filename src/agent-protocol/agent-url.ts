@@ -5,7 +5,7 @@ const MAX_URL = 2_048;
 /** Where an agent's WebSocket is. A user and password in it would be stored, and shown; a fragment means nothing to a server. */
 export const agentUrl = webSocketUrl(String.raw`(?:[/?][^\s#]*)?`, 'without a user and without a fragment (#)');
 
-/** Where a provider is: the gateway writes the query. @param missing what is told of one that is no text */
+/** Where a provider is: the gateway writes the query. @param missing the message for a value that is no text */
 export const providerUrl = (missing?: string) =>
   webSocketUrl(String.raw`(?:/[^\s?#]*)?`, 'without a user, a query and a fragment (#)', missing);
 

@@ -113,7 +113,7 @@ export const placeFormSchema = z
 export type PlaceForm = z.output<typeof placeFormSchema>;
 
 const TIME_OF_DAY = '(?:[01][0-9]|2[0-3]):[0-5][0-9]';
-/** Of a day (its midnight, UTC), or a time; a plus may arrive as a space. */
+/** A day stands for its midnight (UTC); the plus of a time may arrive as a space. */
 export const DAY_OR_TIME = new RegExp(
   '^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])' +
     String.raw`(?:T${TIME_OF_DAY}(?::[0-5][0-9](?:\.[0-9]{1,6})?)?(?:Z|[ +-](?:[01][0-9]|2[0-3]):?[0-5][0-9]))?$`,
