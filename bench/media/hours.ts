@@ -113,7 +113,7 @@ async function talk(
             if (isSameWord) gaps += Math.max(0, (timestamp - lastTimestamp) / 160 - 1);
             [lastNumber, lastTimestamp] = [number, timestamp];
           }
-          const marker = buffer[1]! >> 7;
+          const marker = (buffer[1] ?? 0) >> 7;
           receiver.write(
             `${inReceiversUs(clock.nowMs())} ${timestamp} ${marker} ${number === null ? 0 : 1} ${said === undefined ? -1 : inReceiversUs(said)}\n`,
           );
