@@ -64,7 +64,7 @@ export default defineConfig({
           ...guarded,
           name: 'system',
           include: ['test/system/**/*.test.ts'],
-          setupFiles: ['test/support/seed.ts', 'test/support/carriers-closed.ts'],
+          setupFiles: ['test/support/seed.ts', 'test/support/carriers-closed.ts', 'test/support/failed-tests.ts'],
           // Each file starts servers of its own, and waits for them a part of its time: three at a time keep two cores busy, and a fourth
           // would make its neighbours' callers late.
           maxWorkers: 3,

@@ -45,7 +45,7 @@ function newLeg(isSecure: boolean) {
   let events: AgentSocketEvents | undefined;
   const agent = new StreamAgent(
     STREAM,
-    { emit: () => undefined, sendDtmf: () => false, view: () => null },
+    { emit: () => undefined, sendDtmf: () => false, speak: () => true, view: () => null },
     {
       clock,
       limits: AGENT_LIMITS,

@@ -1,9 +1,11 @@
 import { execFile, spawn, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 
 // The callers, the bots and the floor are C (`native/*.c`): their own jitter and CPU time would hide what is measured.
@@ -13,6 +15,7 @@ const PROGRAMS = {
   generator: { sources: ['generator', 'receivers', ...SHARED], libraries: ['srtp2', 'speexdsp'] },
   bot: { sources: ['bot', ...SHARED], libraries: [] },
   floor: { sources: ['floor', ...SHARED], libraries: [] },
+  listen: { sources: ['listen', 'receivers', 'stamp', 'orders'], libraries: ['speexdsp'] },
 } as const;
 
 export type ProgramName = keyof typeof PROGRAMS;
@@ -37,6 +40,11 @@ export class NativePrograms {
     return NativeProcess.started(join(this.directory, name), args);
   }
 
+  /** One that reads lines to the end of its stdin, and then prints one. */
+  piped(name: 'listen'): PipedProgram {
+    return new PipedProgram(spawn(join(this.directory, name), { stdio: ['pipe', 'pipe', 'inherit'] }));
+  }
+
   async remove(): Promise<void> {
     await rm(this.directory, { recursive: true, force: true });
   }
@@ -46,6 +54,24 @@ export class NativePrograms {
     const files = sources.map((source) => resolve('bench/media/native', `${source}.c`));
     const linked = libraries.map((library) => `-l${library}`);
     await promisify(execFile)('cc', ['-O2', '-Wall', '-Wextra', '-o', join(this.directory, name), ...files, ...linked]);
+  }
+}
+
+class PipedProgram {
+  constructor(private readonly child: ChildProcessByStdio<Writable, Readable, null>) {}
+
+  write(line: string): void {
+    this.child.stdin.write(line);
+  }
+
+  /** Resolves when it has read what was written. */
+  async drained(): Promise<void> {
+    if (this.child.stdin.writableNeedDrain) await once(this.child.stdin, 'drain');
+  }
+
+  async end(): Promise<string> {
+    this.child.stdin.end();
+    return (await text(this.child.stdout)).trim();
   }
 }
 

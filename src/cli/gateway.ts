@@ -1,3 +1,4 @@
+import { ensureDataDir } from '../config/data-dir.js';
 import type { Config } from '../config/schema.js';
 import { workerConfig, workerName, type GatewayWorker } from '../config/gateway-worker.js';
 import { AHEAD_QUESTION, RETIRE_QUESTION } from '../config/process-socket.js';
@@ -25,6 +26,8 @@ export async function runGateway(config: Config, worker: GatewayWorker | null, a
   process.on('unhandledRejection', (error) =>
     log.error({ error: error instanceof Error ? error.stack : String(error) }, 'process.unhandled_rejection'),
   );
+  // Refuses one that cannot be used before anything is opened.
+  ensureDataDir(config);
   const settings = worker === null ? config : workerConfig(config, worker);
   const own = worker ?? { index: 1, count: 1 };
   const loading = import('../gateway/main.js');

@@ -1,3 +1,4 @@
+import { isFailing, keepLogs } from './left-logs.js';
 import { spawn } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { mkdtempSync } from 'node:fs';
@@ -145,13 +146,29 @@ export class RunningGateway implements Product {
 
   /** Stops it and removes its directory. */
   async destroy(): Promise<void> {
+    const traces = isFailing() ? await this.#traces() : {};
     await this.stop();
+    await keepLogs(this.dataDir, { 'up.log': this.output, ...traces });
     // What a killed supervisor left.
     signalAll(this.dataDir, 'SIGKILL');
     // A killed process has its ports until it is gone: the next one to get the range would find them taken.
     await until(() => processesOf(this.dataDir).length === 0, 'a killed process is still there');
     await new Promise((resolve_) => this.lock.close(resolve_));
     await rm(this.directory, { recursive: true, force: true });
+  }
+
+  /** Of its last calls, by file name; none where it answers no more. */
+  async #traces(): Promise<Record<string, string>> {
+    const { code, stdout } = await this.cli('calls', 'list', '--json', '--limit', '20');
+    if (code !== 0) return { 'calls.json': stdout };
+    const { calls } = JSON.parse(stdout) as {
+      readonly calls: readonly { readonly call_id: string; readonly sip_call_id: string | null }[];
+    };
+    const traces = calls.map(async ({ call_id: id, sip_call_id: sipCallId }) => [
+      `trace-${id}.txt`,
+      (await this.cli('trace', sipCallId ?? id)).stdout,
+    ]);
+    return { 'calls.json': stdout, ...(Object.fromEntries(await Promise.all(traces)) as Record<string, string>) };
   }
 
   /** A command of the CLI with this instance's settings. */

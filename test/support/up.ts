@@ -1,3 +1,4 @@
+import { keepLogs } from './left-logs.js';
 import { execFile } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
@@ -57,6 +58,7 @@ export class Instance {
 
   async remove(): Promise<void> {
     await new Promise((done) => this.lock.close(done));
+    await keepLogs(this.dataDir);
     await rm(this.directory, { recursive: true, force: true });
   }
 }

@@ -187,6 +187,7 @@ export class RtpEndpoint {
       // An agent that was released only notes what was heard of it.
       emit: (event) => (this.#agents.get(callId) === agent || isNote(event)) && onEvent(event),
       sendDtmf: (event, durationMs) => this.#legs.get(callId)?.media.sendDigit(event, durationMs) ?? false,
+      speak: () => this.#speak(callId),
       view: () => this.#legs.get(callId)?.media.view() ?? null,
     };
     const agent = this.#newAgent(callId, description, host);
@@ -283,7 +284,7 @@ export class RtpEndpoint {
             },
           }),
     });
-    const ticking = { tick: (skip: number, send: number) => this.#tick(leg, skip, send) };
+    const ticking = { tick: (skip: number, send: number) => this.#tick(leg, skip, send), again: () => this.#tickAgain(leg) };
     const leg: OpenLeg = { callId, media, portPair, remote, rtpPeer: -1, rtcpPeer: -1, ssrc: undefined, shunned: [], ticking, onEvent };
     this.#enter(leg);
     this.#legs.set(callId, leg);
@@ -465,10 +466,22 @@ export class RtpEndpoint {
     return leg.shunned.some((source) => source.ssrc === ssrc);
   }
 
-  #tick(leg: OpenLeg, skip: number, send: number): number {
-    let laterMs = 0;
-    this.#run(leg, (media) => (laterMs = media.tick(skip, send)));
-    return laterMs;
+  #tick(leg: OpenLeg, skip: number, send: number): boolean {
+    let isWaiting = false;
+    this.#run(leg, (media) => (isWaiting = media.tick(skip, send)));
+    return isWaiting;
+  }
+
+  #tickAgain(leg: OpenLeg): boolean {
+    let isWaiting = false;
+    this.#run(leg, (media) => (isWaiting = media.again()));
+    return isWaiting;
+  }
+
+  #speak(callId: string): boolean {
+    let isDue = true;
+    this.with(callId, (media) => (isDue = media.speak()));
+    return isDue;
   }
 
   #receiveRtcp(leg: OpenLeg | undefined, datagram: Uint8Array): void {

@@ -25,6 +25,8 @@ export interface AgentHost {
   ): void;
   /** Queues a digit for the caller; false without a leg or negotiated telephone-events, or if too many wait. */
   sendDtmf(event: number, durationMs: number): boolean;
+  /** Speech has come, of which a frame leaves at once if one is due. False: none is, and it waits. */
+  speak(): boolean;
   /** The leg's current state; `null` before it opens. */
   view(): LegView | null;
 }
@@ -36,6 +38,12 @@ export interface LegView {
   /** The caller's audio in the agent's buffer, in milliseconds. */
   readonly bufferedMs: number;
 }
+
+/**
+ * `ready`: a frame of speech waits. `expected`: the last frame was speech, and the rest is probably on its way. `none`: the next frame is
+ * silence, unless the agent begins to speak.
+ */
+export type Speech = 'ready' | 'expected' | 'none';
 
 /**
  * An agent on a leg, in terms of packets: behind a WebSocket, or one that works on samples behind `SampleLegAgent`.
@@ -61,11 +69,8 @@ export interface LegAgent {
   hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number, nowMs: number): void;
   /** The next frame of 20 ms is due: fill `payload`, 160 bytes of the leg's codec. */
   fill(payload: Uint8Array, nowMs: number): void;
-  /**
-   * By how many milliseconds the frame that is due, and all after it, should leave later, for what the agent says to wait less and not be
-   * late; below 0 it leaves now, and those after it earlier. Asked before each frame. Left out: it does not matter.
-   */
-  shiftMs?(): number;
+  /** What there is for the next frame. Left out: each frame leaves as its time comes. */
+  readonly speech?: Speech;
   /**
    * The time of `frames` frames passed without sending: the leg is held, or a stall skipped them. A held leg calls this with each packet of
    * the caller, and about once a second.

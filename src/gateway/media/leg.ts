@@ -1,7 +1,7 @@
 import type { LegDescription, LegEvent, LegFigures, LegFormat, MediaDirection, SrtpKeys } from '../model/media.js';
 import { type AudioCodec, FRAME_MS, G711_CLOCK_RATE_HZ, silenceByte, transcodeG711 } from '../../rtp/codec/g711.js';
 import type { Clock } from '../../lib/clock.js';
-import type { LegAgent, LegFork, LegView } from './leg-agent.js';
+import type { LegAgent, LegFork, LegView, Speech } from './leg-agent.js';
 import { type DtmfDigit, DtmfDeduplicator, type DtmfSource } from '../../rtp/dtmf/telephone-event-receiver.js';
 import { QualityLog, type ReceptionFigures } from '../../rtp/quality.js';
 import { ClaimedPackets } from '../../rtp/claimed-packets.js';
@@ -39,6 +39,8 @@ export interface LegContext {
 /** The part of `LegDescription` that packets need. */
 export type LegMedia = LegFormat & Pick<LegDescription, 'srtp' | 'carrierSuite'>;
 
+/** So much later than 20 ms after the one before it a frame of speech may leave; then silence takes its place. */
+const MOST_LATE_MS = 15;
 /** Without a look at the packets, which come 50 a second. */
 const STOOD_STILL_MS = 1_000;
 
@@ -69,8 +71,15 @@ export class MediaLeg implements ConferenceHost {
   #lookedMs = -Infinity;
   /** The peer's. */
   #direction: MediaDirection = 'sendrecv';
-  /** Until here each frame was sent or passed. */
+  /** When the last frame became due: each one before it was sent or passed. */
   #passedMs = 0;
+  /** Frames that are due and have not left: one while the agent may still begin to speak, two while the rest of its speech is late. */
+  #unsent = 0;
+  #sentMs = -Infinity;
+  /** The agent fills a frame: it may have more to say, which comes after it. */
+  #isFilling = false;
+  /** The next frame leaves when it is due, whatever is in it: it is the first one, or the first after a hold. */
+  #isFirst = true;
   #lastReportMs = -Infinity;
   #isTimedOut = false;
   readonly #claimed = new ClaimedPackets();
@@ -175,6 +184,10 @@ export class MediaLeg implements ConferenceHost {
     this.#passHeldFrames(nowMs);
     this.#direction = direction;
     this.#watchedFromMs = nowMs;
+    if (!this.isHeld) return;
+    this.#passFrames(nowMs, this.#unsent);
+    this.#unsent = 0;
+    this.#isFirst = true;
   }
 
   /** The peer hears that somebody else's phone rings, wherever the agent says nothing. */
@@ -265,30 +278,79 @@ export class MediaLeg implements ConferenceHost {
     this.#emit({ type: 'media-dead' });
   }
 
-  /** `skip` frames passed unsent and `send` frames are due. A held leg counts its frames itself, by the clock. */
-  tick(skip: number, send: number): number {
+  /**
+   * `skip` frames passed unsent and `send` frames are due. A held leg counts its frames itself, by the clock.
+   *
+   * A frame of speech leaves when it is there, from the time on at which it is due; silence leaves only when the next frame is due, so that
+   * an agent that begins to speak is not behind a silence that has just left. Timestamps are those of the time at which a frame is due.
+   * True: a frame is late, and `again` is to be called.
+   */
+  tick(skip: number, send: number): boolean {
     const nowMs = this.context.clock.nowMs();
     const digit = this.#receiver.pollDtmf(nowMs);
     if (digit !== undefined) this.#digit(digit, 'media');
-    if (this.#startedMs === undefined || this.#isClosed) return 0;
+    if (this.#startedMs === undefined || this.#isClosed) return false;
     if (this.isHeld) {
       this.#passHeldFrames(nowMs);
-      return 0;
+      return false;
     }
-    // After a stall each frame leaves at once, and a conference has audio of others too.
-    const isAgents = skip === 0 && send === 1 && this.#conference === null;
-    const laterMs = isAgents ? (this.#agent?.shiftMs?.() ?? 0) : 0;
-    if (laterMs <= 0) this.#sendDue(skip, send, nowMs);
-    return laterMs;
-  }
-
-  #sendDue(skip: number, send: number, nowMs: number): void {
-    this.#passedMs = nowMs;
     this.#framesLate += Math.max(0, skip + send - 1);
-    if (skip > 0) this.#passFrames(nowMs, skip);
-    for (let i = 0; i < send; i += 1) this.#frame(nowMs);
+    if (skip > 0) {
+      this.#sendUnsent(nowMs);
+      this.#passFrames(nowMs, skip);
+    }
+    this.#passedMs = nowMs;
+    this.#unsent += send;
+    // After a stall each frame leaves at once.
+    if (skip + send > 1 || this.#isFirst) this.#sendUnsent(nowMs);
+    else this.#sendReady(nowMs);
     if (this.#rtcpSchedule.take(nowMs)) this.#sendReport(false);
     if (this.#direction === 'sendrecv') this.#watch(nowMs);
+    return this.#unsent > 1;
+  }
+
+  /** Between two ticks. True: a frame is still late. */
+  again(): boolean {
+    if (this.#isClosed) return false;
+    this.#sendReady(this.context.clock.nowMs());
+    return this.#unsent > 1;
+  }
+
+  /** The agent has something to say. False: it waits for a frame to be due. */
+  speak(): boolean {
+    if (this.#startedMs === undefined || this.isHeld || this.#conference !== null || this.#isFilling) return true;
+    if (this.#unsent === 0) return false;
+    if (this.#speech === 'ready') this.#sendReady(this.context.clock.nowMs());
+    return true;
+  }
+
+  /** In a conference, and without an agent, there is always a frame. */
+  get #speech(): Speech {
+    return this.#conference !== null || this.#agent === undefined ? 'ready' : (this.#agent.speech ?? 'ready');
+  }
+
+  /** Speech, and silence that can become speech no more. */
+  #sendReady(nowMs: number): void {
+    while (this.#unsent > 0 && !this.#mayWait(nowMs)) this.#sendOne(nowMs);
+  }
+
+  #mayWait(nowMs: number): boolean {
+    const speech = this.#speech;
+    if (speech === 'ready') return false;
+    return this.#unsent === 1 || (speech === 'expected' && nowMs - this.#sentMs < FRAME_MS + MOST_LATE_MS);
+  }
+
+  #sendUnsent(nowMs: number): void {
+    while (this.#unsent > 0) this.#sendOne(nowMs);
+  }
+
+  #sendOne(nowMs: number): void {
+    this.#unsent -= 1;
+    this.#isFirst = false;
+    this.#sentMs = nowMs;
+    this.#isFilling = true;
+    this.#frame(nowMs);
+    this.#isFilling = false;
   }
 
   /** Sends an RTCP BYE, frees keys and agent; a second call returns the same figures. */
@@ -430,7 +492,10 @@ export class MediaLeg implements ConferenceHost {
     const wallMs = clock.wallMs();
     const received = this.#receiver.takeReport();
     this.#sample(received?.figures ?? null);
-    const plainBytes = this.#rtcp.write(REPORT, this.#sender.figures, received, clock.nowMs(), wallMs, isBye);
+    const nowMs = clock.nowMs();
+    // By the times at which frames are due, not by those at which they leave.
+    const sinceDueMs = this.#startedMs === undefined ? 0 : this.#unsent * FRAME_MS + nowMs - this.#passedMs;
+    const plainBytes = this.#rtcp.write(REPORT, this.#sender.figuresAt(sinceDueMs), received, nowMs, wallMs, isBye);
     onRtcp?.('out', REPORT.subarray(0, plainBytes), wallMs);
     const lengthBytes = this.#sendSrtp === null ? plainBytes : this.#sendSrtp.tryProtectRtcp(REPORT, plainBytes);
     if (lengthBytes > 0) transport.sendRtcp(REPORT, lengthBytes);

@@ -61,8 +61,10 @@ export class RtpSender {
     return this.#ssrc;
   }
 
-  get figures(): SentFigures {
-    return { ssrc: this.#ssrc, packets: this.#sent, octets: this.#octets, rtpTimestampNow: this.#rtpTimestamp };
+  /** @param sinceMs how far the stream's clock is behind the next frame's timestamp */
+  figuresAt(sinceMs: number): SentFigures {
+    const rtpTimestampNow = addTicks(this.#rtpTimestamp, Math.round((sinceMs * FRAME_SAMPLES) / FRAME_MS));
+    return { ssrc: this.#ssrc, packets: this.#sent, octets: this.#octets, rtpTimestampNow };
   }
 
   /** Queues a digit. False without negotiated telephone-events, or if too many wait. */

@@ -2,15 +2,16 @@ import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { FRAME_MS } from '../../rtp/codec/g711.js';
 
 export interface Ticking {
-  /**
-   * Called once per period, or with the periods that a stall skipped. Returns by how many milliseconds its ticks come later from this one on,
-   * which is then repeated; below 0, by how many the next ones come earlier. By whole phases, and less than a period.
-   */
-  tick(skip: number, send: number): number;
+  /** A period begins, or several after a stall. True: `again` is called at the next phase. */
+  tick(skip: number, send: number): boolean;
+  /** Between two ticks. True: at the next phase, too. Left out: `tick` never asks for it. */
+  again?(): boolean;
 }
 
 interface Slot {
   readonly members: Set<Ticking>;
+  /** Members of other slots that have something to do at this phase. */
+  readonly again: Set<Ticking>;
   pacer: FramePacer;
 }
 
@@ -33,7 +34,11 @@ export class SlotClock {
     private readonly onLate: (lateMs: number) => void = () => undefined,
     private readonly periodMs = FRAME_MS,
   ) {
-    this.#slots = Array.from({ length: SLOTS }, () => ({ members: new Set<Ticking>(), pacer: new FramePacer(0, periodMs) }));
+    this.#slots = Array.from({ length: SLOTS }, () => ({
+      members: new Set<Ticking>(),
+      again: new Set<Ticking>(),
+      pacer: new FramePacer(0, periodMs),
+    }));
   }
 
   get size(): number {
@@ -51,7 +56,10 @@ export class SlotClock {
   }
 
   remove(member: Ticking): void {
-    for (const slot of this.#slots) slot.members.delete(member);
+    for (const { members, again } of this.#slots) {
+      members.delete(member);
+      again.delete(member);
+    }
     if (this.size > 0) return;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
@@ -97,20 +105,17 @@ export class SlotClock {
 
   #tickSlot(place: number): void {
     const slot = this.#slotAt(place);
+    const next = this.#slotAt(place + 1);
     const { skip, send } = slot.pacer.take(this.clock.nowMs());
     if (skip + send === 0) return;
-    for (const member of slot.members) this.#tickMember(member, place, skip, send);
-  }
-
-  #tickMember(member: Ticking, place: number, skip: number, send: number): void {
-    const phases = Math.trunc((member.tick(skip, send) * SLOTS) / this.periodMs);
-    const slot = this.#slotAt(place);
-    // It may have left.
-    if (phases % SLOTS === 0 || !slot.members.delete(member)) return;
-    const next = this.#slotAt(place + phases);
-    next.members.add(member);
-    // After a stall that slot had its tick already.
-    if (next.pacer.nextDeadlineMs > slot.pacer.nextDeadlineMs) this.#tickMember(member, place + phases, 0, 1);
+    for (const member of slot.again) {
+      slot.again.delete(member);
+      if (member.again?.() === true) next.again.add(member);
+    }
+    for (const member of slot.members) {
+      // It may have left.
+      if (member.tick(skip, send) && slot.members.has(member)) next.again.add(member);
+    }
   }
 
   #slotAt(place: number): Slot {

@@ -38,6 +38,7 @@ export class BotLine implements CallerLine {
         this.#digits += digitOfEvent(event) ?? '';
         return true;
       },
+      speak: () => true,
       view: () => null,
     };
     const dial = countingDial(dependencies.dial, this.#counts);

@@ -104,6 +104,7 @@ export function openConversation(rules: Partial<ConversationRules> = {}, setting
         else events.push(event);
       },
       sendDtmf: (event) => pressed.push(event) > 0,
+      speak: () => true,
       view: () => null,
     },
     {

@@ -59,6 +59,7 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
         if (pressThrows) throw new Error('a bug');
         return pressed.length < 5 && pressed.push([event, durationMs]) > 0;
       },
+      speak: () => true,
       view: () => null,
     },
     {

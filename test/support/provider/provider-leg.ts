@@ -164,6 +164,7 @@ export function openProvider<Session extends PlayedSession>(
     {
       emit: (event) => (event.type === 'agent-note' ? notes.push(event.text) : events.push(event)),
       sendDtmf: (event) => pressed.push(event) > 0,
+      speak: () => true,
       view: () => null,
     },
     { clock, dial, newAdapter, textToSpeech: speech, counters: noAgentCounters(), limits: { ...AGENT_LIMITS, ...limits } },

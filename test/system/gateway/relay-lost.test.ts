@@ -69,12 +69,15 @@ describe('an rtpengine that dies while another one lives', () => {
     await start(2);
     const [first, other] = relays as [RunningRtpengine, RunningRtpengine];
     await other.kill();
+    await gateway.logged('gateway', 'rtpengine.node.lost');
     for (const rollovers of [1, 2, 3, 5]) {
       const call = await talking();
       call.audio.rollOver(rollovers);
     }
     await Promise.all(calls.map((call) => call.echoedAfter(performance.now())));
     await other.startAgain();
+    // A call whose only other rtpengine is still held for lost ends.
+    await gateway.logged('gateway', 'rtpengine.node.back');
     await first.kill();
     await Promise.all(calls.map((call) => call.theirs('INVITE')));
     await Promise.all(calls.map((call) => call.echoedAfter(performance.now())));
@@ -97,9 +100,9 @@ describe('an rtpengine that dies while another one lives', () => {
       await start(2, { NODE_OPTIONS: `--require ${resolve('test/support/end-media-threads.cjs')}` });
       const call = await talking();
       const { indices } = call.audio;
-      /** Enough of both sorts that whoever began anew would meet an index that is used. */
+      /** Whoever began anew would meet an index that is used with the first of either sort. */
       const sent = async (): Promise<void> => {
-        const [rtp, rtcp] = [indices.count('rtp') + 100, indices.count('rtcp') + 2];
+        const [rtp, rtcp] = [indices.count('rtp') + 100, indices.count('rtcp') + 1];
         await until(() => indices.count('rtp') >= rtp && indices.count('rtcp') >= rtcp, 'no RTP and RTCP');
       };
       const endThread = async (): Promise<void> => {

@@ -53,7 +53,8 @@ export class WorldDatagrams {
       this.#toLose -= 1;
       return;
     }
-    bound.waiting.push({ bytes: bytes.slice(), from });
+    // A copy, which `slice` of a Buffer is not.
+    bound.waiting.push({ bytes: new Uint8Array(bytes), from });
     if (bound.waiting.length > 1) return;
     later(() => {
       const datagrams = bound.waiting.splice(0);

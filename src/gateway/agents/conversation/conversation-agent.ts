@@ -7,7 +7,7 @@ import type { Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
 import { assertNever, errorText } from '../../../lib/result.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
-import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
+import type { AgentCounters, AgentHost, LegAgent, Speech } from '../../media/leg-agent.js';
 import { MAX_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/voice-activity.js';
 import type { AudioUrls } from '../audio-url.js';
 import { APPLICATION_LIMITS, MessageBudget } from '../message-budget.js';
@@ -184,6 +184,10 @@ export class ConversationAgent implements LegAgent {
 
   hear(...packet: Parameters<LegAgent['hear']>): void {
     (this.#uplink ?? this.#earlyAudio).hear(...packet);
+  }
+
+  get speech(): Speech {
+    return this.#downlink?.queue.speech ?? 'none';
   }
 
   fill(payload: Uint8Array, nowMs: number): void {
@@ -398,6 +402,7 @@ export class ConversationAgent implements LegAgent {
     if (last?.item === item) last.until = until;
     else this.#audible.push({ item, until });
     if (lostMs > 0) this.dependencies.counters.droppedOutboundMs += lostMs;
+    if (this.host.speak()) downlink.queue.cameInTime();
   }
 
   #endItem(item: SpeechItem): void {

@@ -6,7 +6,7 @@ import type { CancelTimer, Clock } from '../../../lib/clock.js';
 import type { Log } from '../../../lib/log.js';
 import { AgentUnavailableError } from '../../ports/ports.js';
 import { assertNever } from '../../../lib/result.js';
-import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
+import type { AgentCounters, AgentHost, LegAgent, Speech } from '../../media/leg-agent.js';
 import { ConnectionRunner, type ConnectionWork } from '../stream/connection-runner.js';
 import { Downlink } from '../stream/downlink.js';
 import { EarlyAudio } from '../stream/early-audio.js';
@@ -191,6 +191,10 @@ export class ProviderAgent implements LegAgent {
     const [codec, , , buffer, offset, lengthBytes, nowMs] = packet;
     if (this.#callerTurns.heard(codec, buffer, offset, lengthBytes, nowMs)) this.#silence.loud(nowMs);
     (this.#uplink ?? this.#earlyAudio).hear(...packet);
+  }
+
+  get speech(): Speech {
+    return this.#downlink?.queue.speech ?? 'none';
   }
 
   fill(payload: Uint8Array, nowMs: number): void {
@@ -526,6 +530,7 @@ export class ProviderAgent implements LegAgent {
     const downlink = this.#downlink;
     if (downlink === null) return this.#earlySpeech.add({ utterance, bytes, format });
     this.#queue(downlink, utterance, this.#samples.of(format ?? this.#adapter.formats.output, bytes), format);
+    if (this.host.speak()) downlink.queue.cameInTime();
   }
 
   #queue(downlink: Downlink, utterance: string, bytes: Uint8Array, format?: WireFormat): void {

@@ -1,22 +1,24 @@
-import { BYTES_PER_MS } from '../../../rtp/codec/g711.js';
+import { BYTES_PER_MS, FRAME_SAMPLES } from '../../../rtp/codec/g711.js';
+import type { Speech } from '../../media/leg-agent.js';
 
 /** Marks that wait: more than one each 20 ms of two minutes; */
 const MAX_MARKS = 10_000;
 /** and characters of their names. */
 const MAX_NAMES = 1_024_000;
+/** Of G.711: a byte a sample. */
+const FRAME_BYTES = FRAME_SAMPLES;
 /** Pieces that are shorter together are put together. */
-const FEW_BYTES = 160;
+const FEW_BYTES = FRAME_BYTES;
 /** Frames that wait for the rest of their audio before silence fills it: 40 ms. */
 const MAX_STARVED_PULLS = 2;
 
 /** Two seconds of frames over which an agent's pace and what waits are looked at. */
 const WINDOW_PULLS = 100;
-/** An agent that speaks in real time has so much waiting without need: it stalled, and caught up. */
-const STALE_MS = 40;
-/** What is left of that: the agent's own jitter. */
-const LEFT_MS = 20;
 /** In real time: as much as is played in a window, or nearly. */
 const PACE_SLACK = 0.15;
+
+/** Each queue uses it within one call. */
+const SKIPPED = new Uint8Array(FRAME_BYTES);
 
 interface Mark {
   readonly name: string;
@@ -41,6 +43,9 @@ export class SpeechQueue {
   #windowPulls = 0;
   #windowLeastBytes = Infinity;
   #windowStartBytes = 0;
+  /** All that came in the window waited. */
+  #isBehind = true;
+  #wasSpeech = false;
   /** To be made up for in pauses. */
   #excessBytes = 0;
   #skippedBytes = 0;
@@ -80,13 +85,25 @@ export class SpeechQueue {
     return this.#playedBytes;
   }
 
+  /** What there is for the next frame. */
+  get speech(): Speech {
+    if (this.#hasFrame) return 'ready';
+    return this.#wasSpeech ? 'expected' : 'none';
+  }
+
   /** Queues audio, which then belongs to the queue; returns the bytes that there was no room for, the latest ones. */
   push(bytes: Uint8Array): number {
     const room = this.#maxBytes - (this.#pushedBytes - this.#playedBytes);
     const taken = bytes.length <= room ? bytes : bytes.subarray(0, room);
     if (taken.length > 0) this.#append(taken);
     this.#pushedBytes += taken.length;
+    this.#skipPauses();
     return bytes.length - taken.length;
+  }
+
+  /** What was pushed last had not to wait for a frame to be due. */
+  cameInTime(): void {
+    this.#isBehind = false;
   }
 
   /** Pieces of a byte each would be a million in a full queue. */
@@ -119,36 +136,52 @@ export class SpeechQueue {
   }
 
   /**
-   * Fills `target` with what comes next, else with silence. True when there was any speech. An agent that speaks in real time without
-   * end, and stalled once, would be heard so much later for good: its pauses are shortened until it is not.
+   * Fills `target`, a frame, with what comes next, else with silence. True when there was any speech. An agent that speaks in real time
+   * without end, and stalled once, would be heard so much later for good: its pauses are shortened until it is not.
    */
   pull(target: Uint8Array): boolean {
     const queued = this.#pushedBytes - this.#playedBytes;
-    this.#watch(queued, target.length);
-    if (queued === 0 || this.#isWorthWaiting(target.length)) {
-      target.fill(this.silence);
-      return false;
-    }
-    this.#starvedPulls = 0;
-    this.#take(target);
-    while (this.#excessBytes > 0 && this.#pushedBytes - this.#playedBytes >= target.length && target.every(this.isQuiet)) {
-      this.#excessBytes -= target.length;
-      this.#skippedBytes += target.length;
+    this.#watch(queued);
+    this.#wasSpeech = queued > 0 && !this.#isWorthWaiting();
+    if (this.#wasSpeech) {
+      this.#starvedPulls = 0;
       this.#take(target);
-    }
-    return true;
+    } else target.fill(this.silence);
+    return this.#wasSpeech;
   }
 
-  #watch(queued: number, frameBytes: number): void {
+  #watch(queued: number): void {
     this.#windowLeastBytes = Math.min(this.#windowLeastBytes, queued);
     this.#windowPulls += 1;
     if (this.#windowPulls < WINDOW_PULLS) return;
-    const pace = (this.#pushedBytes - this.#windowStartBytes) / (WINDOW_PULLS * frameBytes);
-    const isStale = this.#windowLeastBytes >= STALE_MS * BYTES_PER_MS && Math.abs(pace - 1) <= PACE_SLACK;
-    this.#excessBytes = isStale ? this.#windowLeastBytes - LEFT_MS * BYTES_PER_MS : 0;
+    const pace = (this.#pushedBytes - this.#windowStartBytes) / (WINDOW_PULLS * FRAME_BYTES);
+    const isStale = this.#isBehind && Math.abs(pace - 1) <= PACE_SLACK;
+    this.#excessBytes = isStale ? this.#windowLeastBytes : 0;
     this.#windowPulls = 0;
     this.#windowLeastBytes = Infinity;
     this.#windowStartBytes = this.#pushedBytes;
+    this.#isBehind = true;
+  }
+
+  #skipPauses(): void {
+    while (this.#excessBytes >= FRAME_BYTES && this.#pushedBytes - this.#playedBytes >= FRAME_BYTES) {
+      this.#copy(SKIPPED);
+      if (!SKIPPED.every(this.isQuiet)) return;
+      this.#take(SKIPPED);
+      this.#excessBytes -= FRAME_BYTES;
+      this.#skippedBytes += FRAME_BYTES;
+    }
+  }
+
+  /** The first bytes, which stay. */
+  #copy(target: Uint8Array): void {
+    let [filled, offset] = [0, this.#offset];
+    for (let index = 0; filled < target.length; index += 1, offset = 0) {
+      const part = this.#chunks[index]?.subarray(offset, offset + target.length - filled);
+      if (part === undefined) return;
+      target.set(part, filled);
+      filled += part.length;
+    }
   }
 
   #take(target: Uint8Array): void {
@@ -193,16 +226,17 @@ export class SpeechQueue {
     this.#playedBytes = this.#pushedBytes;
     this.#starvedPulls = 0;
     this.#excessBytes = 0;
+    this.#wasSpeech = false;
     return names;
   }
 
   /** What waits fills a frame, or the agent said that it is the end: else the rest is probably on its way. */
-  hasFrame(frameBytes: number): boolean {
-    return this.#pushedBytes - this.#playedBytes >= frameBytes || this.#marks.length > 0;
+  get #hasFrame(): boolean {
+    return this.#pushedBytes - this.#playedBytes >= FRAME_BYTES || this.#marks.length > 0;
   }
 
-  #isWorthWaiting(frameBytes: number): boolean {
-    if (this.hasFrame(frameBytes) || this.#starvedPulls >= MAX_STARVED_PULLS) return false;
+  #isWorthWaiting(): boolean {
+    if (this.#hasFrame || this.#starvedPulls >= MAX_STARVED_PULLS) return false;
     this.#starvedPulls += 1;
     return true;
   }

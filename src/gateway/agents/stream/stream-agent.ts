@@ -9,20 +9,19 @@ import {
 import type { AgentNote } from '../../model/media.js';
 import { headerRefusal, type SipHeaders, unlistedHeader } from '../../model/passed-headers.js';
 import type { FromAgentMessage } from '../../../agent-protocol/agent-messages.js';
-import { type AudioCodec, FRAME_BYTES, FRAME_MS } from '../../../rtp/codec/g711.js';
+import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
 import { assertNever } from '../../../lib/result.js';
 import type { Clock } from '../../../lib/clock.js';
 import type { Log, LogFields } from '../../../lib/log.js';
 import { MAX_END_OF_SPEECH_MS, MIN_END_OF_SPEECH_MS, VoiceActivity, type VoiceDetector } from '../../media/voice-activity.js';
 import { digitOfEvent, eventOfDigit } from '../../../rtp/dtmf/telephone-event.js';
-import type { AgentCounters, AgentHost, LegAgent } from '../../media/leg-agent.js';
+import type { AgentCounters, AgentHost, LegAgent, Speech } from '../../media/leg-agent.js';
 import { ConnectionRunner, type ConnectionWork } from './connection-runner.js';
 import { Downlink } from './downlink.js';
 import { EarlyAudio } from './early-audio.js';
 import { EarlyMessages } from './early-messages.js';
 import { APPLICATION_LIMITS, MessageBudget } from '../message-budget.js';
 import { DONE_CODES } from './frames.js';
-import { FrameAlignment } from './frame-alignment.js';
 import { MediaReader } from './media-message.js';
 import { beginsAsJson, isJson, MessageWriter, readMessage } from './messages.js';
 import type { AgentSocket, DialAgent } from './socket.js';
@@ -94,7 +93,6 @@ export class StreamAgent implements LegAgent {
   /** Notes that a call gets once. */
   readonly #noted = new Set<string>();
   readonly #media = new MediaReader();
-  readonly #alignment = new FrameAlignment();
   #warnings = 0;
   #ignored = 0;
   #dialledMs = 0;
@@ -173,20 +171,19 @@ export class StreamAgent implements LegAgent {
     const downlink = this.#downlink;
     if (downlink === null) return;
     const { queue } = downlink;
-    this.#alignment.left(queue.pull(payload), nowMs);
+    queue.pull(payload);
     this.#sendMarks(queue.takePlayedMarks());
     if (this.#farewellFrames !== null && queue.isEmpty) this.#takeLeave(this.#farewellFrames, 1);
     this.#tick(nowMs, 1);
   }
 
-  shiftMs(): number {
-    return this.#downlink === null ? 0 : this.#alignment.shiftMs(this.#downlink.queue.hasFrame(FRAME_BYTES));
+  get speech(): Speech {
+    return this.#downlink?.queue.speech ?? 'none';
   }
 
   pass(nowMs: number, frames: number): void {
     // A caller on hold hears no farewell.
     if (this.#farewellFrames !== null) this.#takeLeave(this.#farewellFrames, frames);
-    this.#alignment.left(false, nowMs);
     this.#tick(nowMs, frames);
   }
 
@@ -525,10 +522,8 @@ export class StreamAgent implements LegAgent {
   #play(queue: (downlink: Downlink) => number): void {
     const downlink = this.#downlink;
     if (downlink === null) return;
-    const { queuedMs } = downlink.queue;
     const lostMs = queue(downlink);
-    const audioMs = downlink.queue.queuedMs + lostMs - queuedMs;
-    if (audioMs > 0) this.#alignment.arrived(audioMs, queuedMs, this.dependencies.clock.nowMs());
+    if (this.host.speak()) downlink.queue.cameInTime();
     if (lostMs > 0) this.#onDropped('outbound', lostMs);
   }
 

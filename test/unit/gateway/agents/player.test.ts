@@ -21,7 +21,12 @@ function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gathe
   const sent: number[] = [];
   const asked: SpokenText[] = [];
   const accounts: (string | undefined)[] = [];
-  const host: AgentHost = { emit: (event) => events.push(event), sendDtmf: (event) => sent.push(event) > 0, view: () => null };
+  const host: AgentHost = {
+    emit: (event) => events.push(event),
+    sendDtmf: (event) => sent.push(event) > 0,
+    speak: () => true,
+    view: () => null,
+  };
   const speech = {
     synthesize: (spoken: SpokenText, _guide: unknown, accountSid?: string) => {
       asked.push(spoken);

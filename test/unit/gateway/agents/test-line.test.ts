@@ -54,7 +54,7 @@ function newLine(settings: Partial<TestLineSettings> = {}, view: LegView | null 
   const events: LegEvent[] = [];
   const warnings: { readonly fields: object; readonly event: string }[] = [];
   const log: Log = { ...silentLog, warn: (fields, event) => warnings.push({ fields, event }) };
-  const host: AgentHost = { emit: (event) => events.push(event), sendDtmf: () => false, view: () => view };
+  const host: AgentHost = { emit: (event) => events.push(event), sendDtmf: () => false, speak: () => true, view: () => view };
   const line = new TestLine({ ...SETTINGS, ...settings }, speech, host, log, clock);
   const spoken = new Int16Array(160);
   /** Frames in real order: one, then whatever promises were waiting for. */
@@ -175,7 +175,7 @@ describe('the test line on a leg', () => {
     const events: LegEvent[] = [];
     const sent: { readonly atMs: number; readonly value: number }[] = [];
     let isEcho = false;
-    const host: AgentHost = { emit: (event) => events.push(event), sendDtmf: () => false, view: () => leg.view() };
+    const host: AgentHost = { emit: (event) => events.push(event), sendDtmf: () => false, speak: () => true, view: () => leg.view() };
     const agent = new SampleLegAgent(new TestLine(SETTINGS, new StubSpeech(), host, silentLog, clock));
     const leg = new MediaLeg(
       { codec: 'PCMU', payloadType: 0, telephoneEventPayloadType: 101, srtp: null, carrierSuite: null },
@@ -231,7 +231,7 @@ describe('two test lines', () => {
     writeFileSync(command, `#!/bin/sh\necho x >> ${count}; exec espeak-ng "$@"\n`);
     chmodSync(command, 0o755);
     const speech = new EspeakSpeech({ command });
-    const host: AgentHost = { emit: () => undefined, sendDtmf: () => false, view: () => null };
+    const host: AgentHost = { emit: () => undefined, sendDtmf: () => false, speak: () => true, view: () => null };
     const synthesized = async (voice: string | null): Promise<number> => {
       const line = new TestLine({ ...SETTINGS, voice }, speech, host, silentLog, new VirtualClock());
       await line.connect();

@@ -419,7 +419,7 @@ describe('the slot clock', () => {
     const late: number[] = [];
     const slots = new SlotClock(clock, (lateMs) => late.push(lateMs));
     const ticks: number[][] = [[], [], [], []];
-    const members = ticks.map((times) => ({ tick: () => (times.push(clock.nowMs()), 0) }));
+    const members = ticks.map((times) => ({ tick: () => (times.push(clock.nowMs()), false) }));
     expect(clock.pendingTimers).toBe(0);
     for (const member of members) slots.add(member);
     clock.advance(100);
@@ -438,53 +438,20 @@ describe('the slot clock', () => {
     expect(ticks[0]!.slice(-2)).toEqual([1_100, 1_120]);
   });
 
-  it.each([
-    [5, [100, 105, 125]],
-    [15, [100, 115, 135]],
-    [-5, [100, 115, 135]],
-    [-15, [100, 105, 125]],
-    [4, [100, 120, 140]],
-  ])('shifts a member from this tick on, or from the next one, by whole phases: %i ms', (laterMs, around) => {
+  it('calls a member again at the phases after its tick as often as it asks for it, and once a period otherwise', () => {
     const clock = new VirtualClock();
     const slots = new SlotClock(clock);
-    // Each phase has a member of its own, which stays.
-    const ticks: number[][] = [[], [], [], []];
-    const others = ticks.map((times) => ({ tick: () => (times.push(clock.nowMs()), 0) }));
-    const times: number[] = [];
+    const [ticks, again]: [number[], number[]] = [[], []];
     const member = {
-      tick: (skip: number, send: number) => {
-        expect([skip, send]).toEqual([0, 1]);
-        times.push(clock.nowMs());
-        return clock.nowMs() === 100 ? laterMs : 0;
-      },
+      tick: () => (ticks.push(clock.nowMs()), clock.nowMs() === 40),
+      again: () => (again.push(clock.nowMs()), again.length < 2),
     };
-    for (const one of [...others, member]) slots.add(one);
-    clock.advance(159);
-    expect(times.slice(times.indexOf(100), times.indexOf(100) + 3)).toEqual(around);
-    expect(ticks.map((all) => all.length)).toEqual([8, 8, 8, 8]);
-    for (const one of [...others, member]) slots.remove(one);
-    expect(clock.pendingTimers).toBe(0);
-  });
-
-  it('ticks a member that comes later within the same wake-up when it is due then too, wherever the phases begin', () => {
-    for (const firstMs of [0, 5, 10, 15]) {
-      const clock = new VirtualClock();
-      const slots = new SlotClock(clock);
-      const fill = Array.from({ length: firstMs / 5 }, () => ({ tick: () => 0 }));
-      const times: number[] = [];
-      let laterMs = 0;
-      const member = { tick: () => (times.push(clock.nowMs()), clock.nowMs() >= 100 && laterMs > 0 ? 5 : 0) };
-      for (const one of [...fill, member]) slots.add(one);
-      clock.advance(99);
-      laterMs = 5;
-      // One wake-up, 12 ms after the member was due.
-      clock.standStill(firstMs + 13);
-      clock.advance(0);
-      laterMs = 0;
-      clock.advance(40);
-      const after = times.filter((atMs) => atMs >= 100);
-      expect(after.slice(0, 5)).toEqual([0, 0, 0, 3, 23].map((ms) => 112 + firstMs + ms));
-    }
+    slots.add(member);
+    clock.advance(99);
+    expect([ticks, again]).toEqual([
+      [0, 20, 40, 60, 80],
+      [45, 50],
+    ]);
   });
 
   it.each([
@@ -497,7 +464,7 @@ describe('the slot clock', () => {
     const setTimer = (delayMs: number, fire: () => void) => ((timer = { delayMs, fire }), () => undefined);
     const slots = new SlotClock({ nowMs: () => nowMs, wallMs: () => 0, setTimer });
     let frames = 0;
-    slots.add({ tick: (skip, send) => ((frames += skip + send), 0) });
+    slots.add({ tick: (skip, send) => ((frames += skip + send), false) });
     timer.fire();
     expect(frames).toBe(1);
     for (nowMs = 5; nowMs < 20; nowMs += 5) timer.fire();
@@ -511,30 +478,30 @@ describe('the slot clock', () => {
     expect(frames).toBe(2 + Math.floor(lateMs / 20));
   });
 
-  it('shifts no member that leaves in its tick', () => {
+  it('calls no member again that left in its tick', () => {
     const clock = new VirtualClock();
     const slots = new SlotClock(clock);
+    let calls = 0;
+    const other = { tick: () => false };
     const member = {
-      tick: () => {
-        slots.remove(member);
-        return 5;
-      },
+      tick: () => (slots.remove(member), true),
+      again: () => ((calls += 1), false),
     };
-    slots.add(member);
+    for (const one of [member, other]) slots.add(one);
     clock.advance(200);
-    expect([slots.size, clock.pendingTimers]).toEqual([0, 0]);
+    expect([calls, slots.size]).toEqual([0, 1]);
   });
 
   it('keeps one timer when the last member leaves and another comes within its own tick', () => {
     const clock = new VirtualClock();
     const slots = new SlotClock(clock);
     let ticks = 0;
-    const second = { tick: () => ((ticks += 1), 0) };
+    const second = { tick: () => ((ticks += 1), false) };
     const first = {
       tick: () => {
         slots.remove(first);
         slots.add(second);
-        return 0;
+        return false;
       },
     };
     slots.add(first);

@@ -8,7 +8,7 @@ function opened() {
   const asked: unknown[] = [];
   const given: unknown[] = [];
   const left: unknown[] = [];
-  const host: AgentHost = { emit: (event) => void asked.push(event), sendDtmf: () => true, view: () => null };
+  const host: AgentHost = { emit: (event) => void asked.push(event), sendDtmf: () => true, speak: () => true, view: () => null };
   const calls = new FunctionCalls({ mayTransfer: true, headersFromAgent: ['X-*', 'User-to-User'] }, host, new VirtualClock(), {
     give: (_callId, output) => void given.push(output),
     inform: () => undefined,

@@ -121,7 +121,11 @@ describe('a speech queue', () => {
     let said = 0;
     for (let i = 0; i < frames; i += 1) {
       const isStalled = i >= stall.from && i < stall.to;
-      for (; !isStalled && said <= i; said += 1) queue.push(new Uint8Array(160).fill(isPause(said) ? 0xf8 : said % 200));
+      for (; !isStalled && said <= i; said += 1) {
+        const isInTime = queue.isEmpty;
+        queue.push(new Uint8Array(160).fill(isPause(said) ? 0xf8 : said % 200));
+        if (isInTime) queue.cameInTime();
+      }
       if (queue.pull(frame)) played.push(frame[0]!);
     }
     return { queue, played };

@@ -98,22 +98,6 @@ describe('an agent on Twilio Media Streams', () => {
     expect(markNames(bot)).toEqual(['said', 'never played', 'nothing before']);
   });
 
-  it('lets a frame wait for audio that is a little late when it speaks in real time, but not after a hold', async () => {
-    const { agent, bot, clock, talk, frames } = openStream();
-    expect(agent.shiftMs()).toBe(0);
-    await talk();
-    const speak = (): void => {
-      bot.says(media(Buffer.alloc(160, 1)));
-      expect(agent.shiftMs()).toBe(0);
-      frames(1);
-    };
-    for (let piece = 0; piece < 110; piece += 1) speak();
-    expect([agent.shiftMs(), agent.shiftMs()]).toEqual([5, 5]);
-    speak();
-    agent.pass(clock.nowMs(), 1);
-    expect(agent.shiftMs()).toBe(0);
-  });
-
   it('gets each digit, including those pressed before the answer', async () => {
     const { agent, bot, clock } = openStream();
     const connected = agent.connect();

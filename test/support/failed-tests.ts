@@ -1,0 +1,3 @@
+import { watchTests } from './left-logs.js';
+
+watchTests();
