@@ -32,6 +32,7 @@ export interface Operation {
 export interface Parameter {
   readonly name: string;
   readonly in: 'query' | 'path' | 'header';
+  readonly schema?: { readonly pattern?: string };
   readonly example?: unknown;
 }
 export interface ApiResponse {

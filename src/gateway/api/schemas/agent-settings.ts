@@ -210,7 +210,7 @@ export function agentSettingsSchema(languages: readonly string[]) {
         .nullable()
         .optional(),
       provider: z
-        .union([z.enum(PROVIDERS), provider], NO_PROVIDER)
+        .union([z.enum(PROVIDERS, NO_PROVIDER), provider])
         .nullable()
         .optional(),
       wait_for_greeting: z.boolean().nullable().optional(),
