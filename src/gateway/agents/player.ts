@@ -79,6 +79,11 @@ export class Player implements SampleAgent {
     this.#startedMs = this.dependencies.clock.nowMs();
   }
 
+  /** For the audio of the clip that is next. */
+  get isWaiting(): boolean {
+    return this.#clips[0]?.audio === null && !this.#isDone;
+  }
+
   digit(event: number): void {
     const digit = digitOfEvent(event) ?? '';
     this.#transcribe('caller', digit);
@@ -130,7 +135,10 @@ export class Player implements SampleAgent {
 
   #ask(coming: ComingClip): void {
     this.#audioOf(coming.clip).then(
-      (audio) => (coming.audio = audio),
+      (audio) => {
+        coming.audio = audio;
+        if (coming === this.#clips[0]) this.host.speak();
+      },
       (error: unknown) => {
         if (this.#isDone) return;
         this.#failed(coming.clip, error, 'the call goes on without it');

@@ -1,6 +1,6 @@
 import type { AgentAnswer } from '../model/agent.js';
 import { type AudioCodec, FRAME_SAMPLES, decodeG711, encodeG711 } from '../../rtp/codec/g711.js';
-import type { LegAgent } from './leg-agent.js';
+import type { LegAgent, Speech } from './leg-agent.js';
 import { JitterBuffer } from '../../rtp/jitter-buffer.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../srtp/srtp.js';
 
@@ -25,6 +25,8 @@ export interface SampleAgent {
    * Not called before `start`, nor during hold.
    */
   frame(heard: Int16Array, spoken: Int16Array): void;
+  /** It has nothing to say yet, and will call `AgentHost.speak` when it has. Left out: each frame is made as it is due. */
+  readonly isWaiting?: boolean;
   notify(answer: AgentAnswer): void;
   close(): void;
 }
@@ -43,6 +45,10 @@ export class SampleLegAgent implements LegAgent {
 
   get latePackets(): number {
     return this.#jitterBuffer?.figures.latePackets ?? 0;
+  }
+
+  get speech(): Speech {
+    return this.agent.isWaiting === true ? 'none' : 'ready';
   }
 
   connect(): Promise<void> {

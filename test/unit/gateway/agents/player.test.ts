@@ -21,10 +21,12 @@ function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gathe
   const sent: number[] = [];
   const asked: SpokenText[] = [];
   const accounts: (string | undefined)[] = [];
+  /** Whether it was waiting, each time that it wanted to speak. */
+  const began: boolean[] = [];
   const host: AgentHost = {
     emit: (event) => events.push(event),
     sendDtmf: (event) => sent.push(event) > 0,
-    speak: () => true,
+    speak: () => began.push(player.isWaiting) > 0,
     view: () => null,
   };
   const speech = {
@@ -58,10 +60,21 @@ function newPlayer(clips: PlayerSettings['clips'], gather: PlayerSettings['gathe
       return spoken.filter((sample) => sample !== 0).length;
     });
   const finished = (): unknown[] => events.filter(({ type }) => type === 'agent-finished');
-  return { player, events, sent, asked, accounts, provided, frames, finished };
+  return { player, events, sent, asked, accounts, provided, began, frames, finished };
 }
 
 describe('a player', () => {
+  it('speaks as soon as the audio of its clip is there, and waits until then', async () => {
+    const { player, began, frames } = newPlayer([say('a'), say('bb')]);
+    expect(player.isWaiting).toBe(true);
+    await player.connect();
+    player.start();
+    await turn();
+    expect([began, player.isWaiting]).toEqual([[false], false]);
+    expect(frames(4)).toEqual([FRAME, FRAME, FRAME, 0]);
+    expect(player.isWaiting).toBe(false);
+  });
+
   it('plays clip after clip without a gap, and finishes once', async () => {
     const { player, frames, finished, events } = newPlayer([say('a'), say('bb'), { kind: 'pause', ms: 20 }]);
     await player.connect();
