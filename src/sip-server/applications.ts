@@ -129,7 +129,7 @@ const PING_EACH_MS = 25;
 const MIN_CALLS = 10;
 /** Pings at low load too, with the second call after this time, so that a hung application is noticed. */
 const IDLE_PING_MS = 1_000;
-/** An application that leaves a ping unanswered for this long is hung: it gets no calls until it answers, at any load. */
+/** An application that leaves a ping unanswered for this long, and longer than it may be behind, is hung: it gets no calls until it answers, at any load. */
 const SILENT_MS = 1_000;
 /** After this time an unanswered ping counts as lost. */
 const PING_LOST_MS = 10_000;
@@ -167,7 +167,7 @@ export class ApplicationPing {
       const isIdle = waitedMs >= IDLE_PING_MS && this.#calls > 1;
       if (!isLoaded && !isIdle) return this.#busy !== null;
     } else {
-      this.#isSilent ||= waitedMs >= SILENT_MS;
+      this.#isSilent ||= waitedMs >= Math.max(SILENT_MS, this.maxDelayMs);
       if (waitedMs < PING_LOST_MS)
         return this.#isSilent || this.#busy !== null || (this.#calls >= MIN_CALLS && this.#limit.isExceeded(waitedMs, nowMs));
     }

@@ -43,6 +43,14 @@ describe('an application that is behind', () => {
 });
 
 describe('an application that hangs', () => {
+  it('gets calls for as long as it may be behind, where that is more than a second', () => {
+    ping = new ApplicationPing(clock, 5_000, (transactionId) => void sent.push(transactionId));
+    behind(10, 200);
+    expect(sent).toHaveLength(1);
+    expect(behind(20, 200)).toBe(0);
+    expect(behind(5, 500)).toBeGreaterThan(2);
+  });
+
   it('gets a ping at low load too, no call two seconds later, and calls again once it answers', () => {
     expect(behind(10, 200)).toBe(0);
     expect(sent).toHaveLength(1);
