@@ -1,13 +1,9 @@
 import { parseArgs } from 'node:util';
 import { StreamAgent } from '../../src/gateway/agents/stream/stream-agent.js';
-import type { AgentSocketEvents } from '../../src/gateway/agents/stream/socket.js';
-import { silentLog } from '../../src/lib/log.js';
 import { MediaLeg } from '../../src/gateway/media/leg.js';
 import { generateSrtpKey, SrtpSession } from '../../src/srtp/srtp.js';
-import { AGENT_LIMITS } from '../../test/support/media/agent-limits.js';
-import { STREAM } from '../../test/support/agent/stream-leg.js';
 import { VirtualClock } from '../../test/support/virtual-clock.js';
-import { noAgentCounters } from '../../src/gateway/media/leg-agent.js';
+import { talkingAgent } from './talking-agent.js';
 
 // Our own code a packet, without sockets: a leg with an agent behind a WebSocket, each of which is given away as soon as it is made. What
 // it is held against is what any bridge of RTP and Twilio's messages has to do in JavaScript: base64, JSON.parse, a text a message.
@@ -42,33 +38,7 @@ function timed(packets: number, once: (i: number) => void): Round {
 
 function newLeg(isSecure: boolean) {
   const clock = new VirtualClock();
-  let events: AgentSocketEvents | undefined;
-  const agent = new StreamAgent(
-    STREAM,
-    { emit: () => undefined, sendDtmf: () => false, speak: () => true, view: () => null },
-    {
-      clock,
-      limits: AGENT_LIMITS,
-      newStreamSid: () => `MZ${'0'.repeat(32)}`,
-      counters: noAgentCounters(),
-      openVoiceDetector: () => ({ isVoice: () => false, close: () => undefined }),
-      dial: (_address, given) => {
-        events = given;
-        return () => undefined;
-      },
-    },
-    silentLog,
-  );
-  void agent.connect();
-  events?.onOpen({
-    unsentBytes: 0,
-    sendText: () => undefined,
-    sendUtf8: () => undefined,
-    sendBinary: () => undefined,
-    ping: (serial) => events?.onPong(serial),
-    close: () => undefined,
-    terminate: () => undefined,
-  });
+  const { agent, events } = talkingAgent(StreamAgent, clock, () => true);
   const key = generateSrtpKey();
   const leg = new MediaLeg(
     {

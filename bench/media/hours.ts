@@ -1,10 +1,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { AgentSocketEvents } from '../../src/gateway/agents/stream/socket.js';
-import { silentLog } from '../../src/lib/log.js';
-import { AGENT_LIMITS } from '../../test/support/media/agent-limits.js';
-import { STREAM } from '../../test/support/agent/stream-leg.js';
 import { VirtualClock } from '../../test/support/virtual-clock.js';
+import { talkingAgent } from './talking-agent.js';
 import { NativePrograms } from './native.js';
 
 // Hours of a call in virtual time: a bot that speaks in real time, a leg, and two receivers, each with a clock of its own.
@@ -69,36 +66,9 @@ async function talk(
   );
   const { MediaLeg } = await load<typeof import('../../src/gateway/media/leg.js')>('src/gateway/media/leg.ts');
   const { SlotClock } = await load<typeof import('../../src/gateway/media/slot-clock.js')>('src/gateway/media/slot-clock.ts');
-  const { noAgentCounters } = await load<typeof import('../../src/gateway/media/leg-agent.js')>('src/gateway/media/leg-agent.ts');
   const clock = new VirtualClock();
-  let events: AgentSocketEvents | undefined;
-  const agent = new StreamAgent(
-    STREAM,
-    // Earlier checkouts do not ask.
-    { emit: () => undefined, sendDtmf: () => false, speak: () => (leg as Partial<typeof leg>).speak?.() ?? true, view: () => null },
-    {
-      clock,
-      limits: AGENT_LIMITS,
-      newStreamSid: () => `MZ${'0'.repeat(32)}`,
-      counters: noAgentCounters(),
-      openVoiceDetector: () => ({ isVoice: () => false, close: () => undefined }),
-      dial: (_address, given) => {
-        events = given;
-        return () => undefined;
-      },
-    },
-    silentLog,
-  );
-  void agent.connect();
-  events?.onOpen({
-    unsentBytes: 0,
-    sendText: () => undefined,
-    sendUtf8: () => undefined,
-    sendBinary: () => undefined,
-    ping: (serial) => events?.onPong(serial),
-    close: () => undefined,
-    terminate: () => undefined,
-  });
+  // Earlier checkouts do not ask.
+  const { agent, events } = talkingAgent(StreamAgent, clock, () => (leg as Partial<typeof leg>).speak?.() ?? true);
 
   const receiver = programs.piped('listen');
   const saidMs = new Map<number, number>();

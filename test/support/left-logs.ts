@@ -19,7 +19,7 @@ export function watchTests(): void {
  * @param more texts that stand beside the logs, by file name
  */
 export async function keepLogs(dataDir: string, more: Readonly<Record<string, string>> = {}): Promise<void> {
-  if (current === null || !isFailing()) return;
+  if (current === null || !hasFailed(current.file)) return;
   const kept = join(DIRECTORY, current.file.name.replaceAll('/', '-'), basename(join(dataDir, '..')));
   await mkdir(kept, { recursive: true });
   await cp(join(dataDir, 'logs'), kept, { recursive: true }).catch(() => undefined);
