@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { StreamFormat } from '../../src/agent-protocol/stream-format.js';
 import type { ProviderName } from '../../src/gateway/model/provider.js';
 import { ask, started, type Child } from '../support/child.js';
@@ -23,6 +24,9 @@ export interface BridgeSettings {
   readonly profile: boolean;
 }
 
+const COLLECTIONS = 4;
+const COLLECT_MS = 500;
+
 /** One that runs, in a process of its own. */
 export interface Bridge {
   readonly pid: number;
@@ -45,8 +49,11 @@ export async function startBridge(
   const isBare = settings.kind === 'bare';
   const profiling = settings.profile && !isBare ? ['--cpu-prof', `--cpu-prof-dir=${resolve('test-results')}`] : [];
   const file = isBare ? 'bench/media/bare.ts' : 'bench/media/endpoint.ts';
-  const built = isBare ? [] : ['--import', resolve('bench/support/built-media.mjs')];
-  const child = await started(file, ['--expose-gc', ...built, ...profiling], [], 0, isBare ? '.' : settings.checkout);
+  const imports = ['collect-threads', ...(isBare ? [] : ['built-media'])].flatMap((name) => [
+    '--import',
+    resolve(`bench/support/${name}.mjs`),
+  ]);
+  const child = await started(file, ['--expose-gc', ...imports, ...profiling], [], 0, isBare ? '.' : settings.checkout);
   const order: EndpointOrder = {
     type: 'set-up',
     ngPort,
@@ -67,7 +74,13 @@ function nodeBridge(child: Child): Bridge {
     pid: child.pid,
     open: (calls) => ask<FarSide[]>(child, { type: 'open', calls }),
     maxLateMs: async () => (await ask<{ readonly maxLateMs?: number }>(child, { type: 'counters' })).maxLateMs,
-    collect: () => ask(child, { type: 'collect' }),
+    collect: async () => {
+      // V8 gives memory back little by little. The other threads are not waited for.
+      for (let time = 0; time < COLLECTIONS; time += 1) {
+        await ask(child, { type: 'collect' });
+        await pause(COLLECT_MS);
+      }
+    },
     end: async () => {
       const gone = new Promise((done) => child.child.once('exit', done));
       child.child.kill('SIGTERM');

@@ -22,7 +22,7 @@ export interface Outcome {
   readonly traffic: TrafficFigures;
   /** Percent of a core a call. */
   readonly cpu: Readonly<Partial<Record<ProcessName, number>>>;
-  /** kB a call, of those after the first 25. */
+  /** kB of the whole process at the end, without garbage. */
   readonly memory: Readonly<Partial<Record<ProcessName, number>>>;
   readonly maxLateMs: number | undefined;
 }
@@ -62,11 +62,7 @@ async function measuredOf(
     const carriers = await traffic.prepare(first, count, kind.startsWith('relayed'));
     await traffic.start(first, await bridge.open(carriers));
   };
-  // The first calls load code and fill pools: they do not count as memory.
-  await open(0, Math.min(BATCH, calls));
-  await bridge.collect();
-  const memoryBefore = each(memoryKb);
-  for (let first = BATCH; first < calls; first += BATCH) await open(first, Math.min(BATCH, calls - first));
+  for (let first = 0; first < calls; first += BATCH) await open(first, Math.min(BATCH, calls - first));
   await pause(SETTLE_MS);
   await bridge.maxLateMs();
   const cpuBefore = each(cpuMs);
@@ -76,6 +72,5 @@ async function measuredOf(
   const cpu = each((pid, name) => (100 * (cpuMs(pid) - (cpuBefore[name] ?? 0))) / spanMs / calls);
   const maxLateMs = await bridge.maxLateMs();
   await bridge.collect();
-  const memory = each((pid, name) => (memoryKb(pid) - (memoryBefore[name] ?? 0)) / Math.max(1, calls - BATCH));
-  return { traffic: figures, cpu, memory, maxLateMs };
+  return { traffic: figures, cpu, memory: each(memoryKb), maxLateMs };
 }

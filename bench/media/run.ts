@@ -22,7 +22,7 @@ import type { DelayFigures, ReceiverFigures } from './traffic.js';
 //   5  CPU a call at 20 calls, as a ratio to the other checkout's.
 //   6  INVITE to 200: `npm run bench:gateway -- --bots`.
 //   7  The most SRTP calls of which no packet is lost and the p99 of frame to datagram is at most 60 ms, callers and bots on the same cores.
-//   8  Memory a call of the gateway's process: what 200 calls take more than 25.
+//   8  Memory a call of the gateway's process: what 200 calls take more than 25, measured at the same age without garbage.
 
 const { values } = parseArgs({
   options: {
@@ -93,7 +93,7 @@ function show(title: string, outcome: Outcome, bare: Outcome | undefined): void 
     `  lateness          generator ${generatorLateMs.toFixed(1)} ms at worst${maxLateMs === undefined ? '' : `, endpoint ${maxLateMs.toFixed(1)} ms`}`,
   );
   console.log(`  CPU a call        ${list(cpu, 3, '%')}`);
-  console.log(`  memory a call     ${list(memory, 0, 'kB')}`);
+  console.log(`  memory in all     ${list(memory, 0, 'kB')}`);
   console.log(
     `  calls a core      ${(100 / ownCpu(outcome)).toFixed(0)} of the bridge${cpu.rtpengine === undefined ? '' : ' with rtpengine'}`,
   );
