@@ -11,7 +11,7 @@ import type { CallFacts, StandIn } from '../../src/gateway/call/state.js';
 import { TimerQueue } from '../../src/lib/timers.js';
 import { CallRunner } from '../../src/gateway/call/call-runner.js';
 import type { CallServices } from '../../src/gateway/call/call-services.js';
-import { readStoredCall } from '../../src/gateway/call/call-record.js';
+import { readSnapshot } from '../../src/gateway/call/call-snapshot.js';
 import { callerIdentity } from '../../src/gateway/admission/parties.js';
 import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
 import { NO_USAGE } from '../../src/gateway/admission/admission.js';
@@ -144,9 +144,14 @@ export class RunnerBench {
     while (this.pending.length > 0) await this.settle(0, true);
   }
 
+  /** What was kept of the call, as Redis has it. */
+  get kept(): CallSnapshot | null {
+    return JSON.parse(JSON.stringify(this.#kept)) as CallSnapshot | null;
+  }
+
   /** What was kept of the call is taken up by another process; this one's is as good as dead. */
-  restart(): CallRunner {
-    const kept = this.#kept === null ? undefined : readStoredCall(JSON.parse(JSON.stringify(this.#kept)) as CallSnapshot);
+  restart(snapshot = this.kept): CallRunner {
+    const kept = snapshot === null ? undefined : readSnapshot(snapshot);
     if (kept === undefined) throw new Error('nothing was kept of the call');
     const runner = CallRunner.orphaned(this.#services(), kept, this.clock.wallMs(), () => (this.ended += 1));
     void runner.resume(kept.node);

@@ -6,7 +6,8 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { isTurbo } from './agent.js';
 import { checkAnalysis } from '../model/analysis.js';
-import { NOTHING_SAID, Transcript, type TranscriptNotes } from './transcript.js';
+import type { CallData, CallNotes } from './call.js';
+import { withCorrection, withEntries, withGap } from './transcript.js';
 import type { DoNotCallList } from '../ports/batches.js';
 import { parseE164 } from '../model/e164.js';
 import type { ToolDirectory, ToolRunner } from '../ports/ports.js';
@@ -15,16 +16,6 @@ export interface RequestServices {
   readonly tools: ToolDirectory;
   readonly toolRunner: ToolRunner;
   readonly doNotCall: Pick<DoNotCallList, 'add'>;
-}
-
-/** What the call's record gets of the agent. */
-export interface CallNotes {
-  readonly said: TranscriptNotes;
-  readonly analysis: Readonly<Record<string, unknown>> | null;
-  /** What the agent's `analysis_schema` does not have, or not with such values, as it came; `null`: nothing. */
-  readonly rejected: Readonly<Record<string, unknown>> | null;
-  /** Marks of the agent's that were not played yet. */
-  readonly marks: readonly string[];
 }
 
 type RequestOf<Type extends AgentRequest['type']> = Extract<AgentRequest, { type: Type }>;
@@ -38,10 +29,10 @@ const CALL_ENDED = new Error('the call has ended');
 
 /** What one call's agent asks for beside a transfer: its transcript and analysis are kept, its tools are run. */
 export class AgentRequests {
-  #transcript: Transcript | null = null;
-  #analysis: Readonly<Record<string, unknown>> | null = null;
-  #rejected: Readonly<Record<string, unknown>> | null = null;
-  #marks: readonly string[] = [];
+  /** Monotonic time at which the call's first agent began; `null`: none has. */
+  #beganMs: number | null = null;
+  /** How long after it the present one began. */
+  #offsetMs = 0;
   #toolsUnderWay = 0;
   #hasEnded = false;
   /** Made for the first tool: most calls run none. */
@@ -50,9 +41,7 @@ export class AgentRequests {
 
   constructor(
     private readonly services: RequestServices,
-    /** Who talks to the agent: a number, or another name. */
-    private readonly person: string,
-    private readonly route: () => Route | null,
+    private readonly call: CallData,
     private readonly answer: (answer: AgentAnswer) => void,
     /** What the record gets has changed. */
     private readonly onNotes: () => void,
@@ -64,36 +53,50 @@ export class AgentRequests {
     return this.services.toolRunner;
   }
 
-  get transcript(): Transcript {
-    return (this.#transcript ??= new Transcript());
+  /** An agent begins: the times of its transcript count from here. */
+  begin(nowMs: number): void {
+    this.#beganMs ??= nowMs;
+    this.#offsetMs = Math.round(nowMs - this.#beganMs);
   }
 
-  get notes(): CallNotes {
-    return { said: this.#transcript?.notes ?? NOTHING_SAID, analysis: this.#analysis, rejected: this.#rejected, marks: this.#marks };
-  }
-
-  /** As an earlier process left it. @param beganMs when the call's first agent began */
-  restore({ said, analysis, rejected, marks }: CallNotes, beganMs: number): void {
-    this.transcript.restore(said, beganMs);
-    this.#analysis = analysis;
-    this.#rejected = rejected;
-    this.#marks = marks;
+  /** The call goes on in another process: what was said meanwhile is missing. @param beganMs when the call's first agent began */
+  restore(beganMs: number): void {
+    this.#beganMs = beganMs;
+    this.#note({ said: withGap(this.call.now.notes.said, 'the gateway was restarted during the call') });
   }
 
   keepMarks(names: readonly string[]): void {
-    this.#marks = names;
+    this.#note({ marks: names });
     this.onNotes();
+  }
+
+  #note(notes: Partial<CallNotes>): void {
+    this.call.change({ notes: { ...this.call.now.notes, ...notes } });
+  }
+
+  get #route(): Route | null {
+    return this.call.now.state.route;
+  }
+
+  /** Who talks to the agent: a number, or another name. */
+  get #person(): string {
+    const { direction, to, caller } = this.call.now.origin;
+    return direction === 'outbound' ? to : caller.number;
   }
 
   take(request: Exclude<AgentRequest, { type: 'transfer' | 'transfer-step' }>): void {
     switch (request.type) {
       case 'transcript': {
         const { gap, correction, entries, isByTime } = request;
-        if (gap !== undefined) this.transcript.miss(gap);
-        if (correction !== undefined) this.transcript.correct(correction);
-        const hasChanged = this.transcript.add(entries, isByTime === true);
+        const before = this.call.now.notes.said;
+        const missing = gap === undefined ? before : withGap(before, gap);
+        const corrected = correction === undefined ? missing : withCorrection(missing, correction);
+        const timed = entries.map((entry) => ({ ...entry, at_ms: entry.at_ms + this.#offsetMs }));
+        const said = withEntries(corrected, timed, isByTime === true);
         // One that is full is not stored again for each message.
-        if (hasChanged || gap !== undefined || correction !== undefined) this.onNotes();
+        if (said === before) return;
+        this.#note({ said });
+        this.onNotes();
         return;
       }
       case 'analysis':
@@ -123,32 +126,32 @@ export class AgentRequests {
   }
 
   get #isTurbo(): boolean {
-    return isTurbo(this.route()?.agent ?? DEFAULT_AGENT_SETTINGS);
+    return isTurbo(this.#route?.agent ?? DEFAULT_AGENT_SETTINGS);
   }
 
   get #listed(): readonly (string | ToolDefinition)[] {
-    return this.#isTurbo ? [] : (this.route()?.agent?.tools ?? []);
+    return this.#isTurbo ? [] : (this.#route?.agent?.tools ?? []);
   }
 
   async #readTools(): Promise<readonly ToolDefinition[]> {
     const ids = this.#listed.filter((tool) => typeof tool === 'string');
-    const orgId = this.route()?.org.org_id;
+    const orgId = this.#route?.org.org_id;
     const records = orgId === undefined || ids.length === 0 ? [] : await this.services.tools.find(orgId, ids);
     const found = new Map(records.map(({ tool_id: id, tool }) => [id, tool]));
     return this.#listed.flatMap((tool) => (typeof tool === 'string' ? (found.get(tool) ?? []) : tool));
   }
 
   #analyse({ requestId, analysis }: RequestOf<'analysis'>): void {
-    const { kept, wrong } = checkAnalysis(this.route()?.agent?.analysis_schema ?? null, analysis);
-    const merged = { ...this.#analysis, ...kept };
+    const { analysis: known, rejected: before } = this.call.now.notes;
+    const { kept, wrong } = checkAnalysis(this.#route?.agent?.analysis_schema ?? null, analysis);
+    const merged = { ...known, ...kept };
     // What was wrong at first and then right is not wrong any more.
-    const rejected = Object.entries({ ...this.#rejected, ...wrong }).filter(([name]) => !Object.hasOwn(kept, name));
+    const rejected = Object.entries({ ...before, ...wrong }).filter(([name]) => !Object.hasOwn(kept, name));
     if (Buffer.byteLength(JSON.stringify([merged, rejected])) > MAX_ANALYSIS_BYTES) {
       const message = `The analysis of a call has at most ${String(MAX_ANALYSIS_BYTES)} bytes.`;
       return this.answer({ type: 'refused', requestId, request: 'analysis', code: 'ANALYSIS_TOO_LARGE', message });
     }
-    this.#analysis = merged;
-    this.#rejected = rejected.length === 0 ? null : Object.fromEntries(rejected);
+    this.#note({ analysis: merged, rejected: rejected.length === 0 ? null : Object.fromEntries(rejected) });
     this.onNotes();
     if (Object.keys(wrong).length === 0) return;
     const names = Object.keys(wrong)
@@ -165,8 +168,8 @@ export class AgentRequests {
 
   async #refusalNoted(requestId: string | null): Promise<AgentAnswer> {
     // Digits without a plus are another number in each country.
-    const number = this.person.startsWith('+') ? parseE164(this.person) : undefined;
-    const orgId = this.route()?.org.org_id;
+    const number = this.#person.startsWith('+') ? parseE164(this.#person) : undefined;
+    const orgId = this.#route?.org.org_id;
     const refused = (code: string, message: string): AgentAnswer => ({ type: 'refused', requestId, request: 'do_not_call', code, message });
     if (number === undefined || orgId === undefined) return refused('NO_NUMBER', 'The number of the person is not known.');
     try {
@@ -201,7 +204,7 @@ export class AgentRequests {
     if (tool === undefined) return refused('TOOL_UNKNOWN', 'The agent has no tool of this name.');
     if (this.#hasEnded) return refused('TOOL_FAILED', CALL_ENDED.message);
     this.#running ??= new AbortController();
-    const outcome = await this.services.toolRunner.run(this.route()?.org.org_id ?? '', tool, input, this.#running.signal);
+    const outcome = await this.services.toolRunner.run(this.#route?.org.org_id ?? '', tool, input, this.#running.signal);
     if (!outcome.ok) {
       this.log.warn({ tool: name, code: outcome.error.code }, 'call.tool.failed');
       return refused(outcome.error.code, outcome.error.message);

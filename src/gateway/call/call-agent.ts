@@ -12,16 +12,15 @@ import { voiceOf } from '../model/speech-service.js';
 import { errorText } from '../../lib/result.js';
 import type { CallTarget } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
-import type { VoiceScript } from '../twilio/voice-script.js';
 import { AgentUnavailableError, type MediaEndpoint, ProviderLimitError, type ProviderSessions, type VoiceServer } from '../ports/ports.js';
 import { briefingAgent, describeAgent, speechOf, type OperatorAgent, voiceApplicationOf } from './agent.js';
 import type { AgentRequests } from './agent-requests.js';
-import { secondLegRules, type LegNote } from './call-legs.js';
+import { secondLegRules } from './call-legs.js';
 import { statusCallback } from './status-callbacks.js';
 import type { VoiceFacts } from '../twilio/call-parameters.js';
 import type { CallMedia } from './call-media.js';
 import { withPromptData } from './prompt-data.js';
-import type { CallOrigin } from './call-record.js';
+import type { CallData, CallOrigin } from './call.js';
 import { connectSummary, type CallTrace } from './call-trace.js';
 import type { AgentChoice, CallEvent, CallState } from './state.js';
 import { DIAL_REQUEST, VoiceCall, type VoiceHost } from './voice-call.js';
@@ -37,8 +36,7 @@ export interface AgentServices {
 }
 
 interface CallParts {
-  readonly origin: CallOrigin;
-  readonly state: () => CallState;
+  readonly data: CallData;
   readonly media: Pick<CallMedia, 'connectAgent' | 'startFork' | 'stopFork'>;
   /** The agent that is connected now begins to talk with the caller. */
   readonly startAgent: () => void;
@@ -46,18 +44,11 @@ interface CallParts {
   readonly scope: Scope;
   readonly trace: CallTrace;
   readonly log: Log;
-  readonly isAnswered: () => boolean;
-  /** How often the gateway was killed and resumed the call. */
-  readonly resumed: () => number;
-  /** Wall time of that death. */
+  /** Wall time at which the earlier process died that had the call; `null`: this one has it from the start. */
   readonly unheardSinceMs: () => number | null;
   readonly dispatch: (event: CallEvent) => void;
-  /** A failure, shown while the call is in progress, and in its record. */
-  readonly onAgentError: (text: string) => void;
   /** Stores a snapshot. */
   readonly keep: () => void;
-  /** The call that was dialled last to transfer the caller; `null`: none was. */
-  readonly lastLeg: () => LegNote | null;
 }
 
 /** Until it is known who answered: longer than that takes. */
@@ -65,8 +56,6 @@ const WAITING = '<Response><Pause length="120"/></Response>';
 
 /** Makes ready and connects the agent of one call, or one after the other as its voice webhook says. */
 export class CallAgent {
-  /** Status callbacks that went out. */
-  reports = 0;
   #hasSession = false;
   /** Set once a voice webhook, or the API, decides what the caller gets to hear. */
   #voice: VoiceCall | null = null;
@@ -89,33 +78,43 @@ export class CallAgent {
     const { token = '', statusCallback: callback = null } = this.#application ?? {};
     const facts = this.#voiceFacts();
     if (facts === null || callback?.events.includes(event) !== true) return;
-    const moment = { event, atMs: this.services.clock.wallMs(), sequence: this.reports, record };
-    this.reports += 1;
+    const { reports } = this.call.data.now.progress;
+    const moment = { event, atMs: this.services.clock.wallMs(), sequence: reports, record };
+    this.call.data.note({ reports: reports + 1 });
     void this.services.voiceServer.notify(statusCallback(token, callback, facts, moment)).then((sent) => {
       if (!sent.ok) this.call.log.warn({ error: sent.error }, 'call.status_callback.failed');
     });
   }
 
-  /** Part of the call's snapshot; `null`: no document decides. */
-  get script(): VoiceScript | null {
-    return this.#voice?.script ?? null;
+  get #state(): CallState {
+    return this.call.data.now.state;
+  }
+
+  get #origin(): CallOrigin {
+    return this.call.data.now.origin;
+  }
+
+  /** The 200 is on its way, or we have acknowledged theirs. */
+  get #isAnswered(): boolean {
+    return this.call.data.now.dialog !== null;
   }
 
   /**
    * Rejects with `AgentUnavailableError`, `ProviderLimitError`, or `MediaUnavailableError`. `null`: the call has ended meanwhile.
    * @param isResumed the call goes on after a restart
-   * @param kept the script of the process before
    */
-  async connect(choice: AgentChoice, isResumed = false, kept: VoiceScript | null = null): Promise<CallEvent | null> {
+  async connect(choice: AgentChoice, isResumed = false): Promise<CallEvent | null> {
     const { first = null } = this.#application ?? {};
-    const script = choice === 'own' ? (this.script ?? kept) : null;
+    const script = choice === 'own' ? this.call.data.now.script : null;
     if (script !== null) {
       await this.#voiceCall().resume(script);
       return { type: 'agent-connected' };
     }
     if (first === null || choice !== 'own') {
       // It stands in for a webhook that failed.
+      this.#voice?.leave();
       this.#voice = null;
+      this.call.data.change({ script: null });
       return this.#connect(choice, isResumed);
     }
     const { machineDetection, machineDetectionTimeoutMs = DETECTION_TIMEOUT_MS } = this.#application ?? {};
@@ -158,7 +157,7 @@ export class CallAgent {
   /** Where documents decide, the next one need not wait for the agent before the 200. */
   #onAway(): void {
     if (this.#voice === null) this.call.dispatch({ type: 'agent-away' });
-    else if (!this.call.isAnswered()) this.#voice.take({ type: 'agent-lost' });
+    else if (!this.#isAnswered) this.#voice.take({ type: 'agent-lost' });
   }
 
   /** What is found out of who answered: the first document may have waited for it. */
@@ -179,25 +178,25 @@ export class CallAgent {
   }
 
   get #application(): VoiceApplication | null {
-    return voiceApplicationOf(this.call.origin, this.call.state().route);
+    return voiceApplicationOf(this.#origin, this.#state.route);
   }
 
   /** The answer to a request of the agent. */
   notify(answer: AgentAnswer): void {
     if (this.#voice !== null && answer.requestId === DIAL_REQUEST) return this.#voice.answered(answer);
-    this.services.endpoint.notifyAgent(this.call.origin.callId, answer);
+    this.services.endpoint.notifyAgent(this.#origin.callId, answer);
   }
 
   /** The media of the call ends, and the call goes on without. */
   leave(): void {
     this.#voice?.leaveMedia();
-    if (this.#hasSession) this.services.sessions.end(this.call.origin.callId);
+    if (this.#hasSession) this.services.sessions.end(this.#origin.callId);
     this.#hasSession = false;
   }
 
-  /** A call of an earlier process whose document waits for the end of a `<Dial>`; `null`: no document decides. */
-  restore(script: VoiceScript | null): void {
-    if (script !== null) this.#voiceCall().restore(script);
+  /** A call of an earlier process whose document, if there is one, waits for the end of a `<Dial>`. */
+  restore(): void {
+    if (this.call.data.now.script !== null) this.#voiceCall();
   }
 
   close(): void {
@@ -205,7 +204,7 @@ export class CallAgent {
   }
 
   #voiceCall(): VoiceCall {
-    const { route } = this.call.state();
+    const { route } = this.#state;
     const facts = this.#voiceFacts();
     if (route === null || facts === null) throw new Error('a call without a route has no script');
     const application = this.#application ?? { token: route.org.twilio_token, sendDigits: null, fallback: null };
@@ -214,27 +213,28 @@ export class CallAgent {
   }
 
   get #knownCaller(): CallerIdentity {
-    const { route, namedHeaders = {} } = this.call.state();
-    return callerForAgent(this.call.origin.caller, namedHeaders, route?.number.inbound?.options.headers_to_agent);
+    const { route, namedHeaders = {} } = this.#state;
+    return callerForAgent(this.#origin.caller, namedHeaders, route?.number.inbound?.options.headers_to_agent);
   }
 
   /** `null`: it is not known whose call it is. */
   #voiceFacts(): VoiceFacts | null {
-    const { origin, state } = this.call;
-    const { callId, direction, to } = origin;
-    const caller = this.#knownCaller;
-    const orgId = state().route?.org.org_id ?? origin.orgId;
-    return orgId === undefined ? null : { callId, orgId, direction, to, caller, identity: state().identity, answeredBy: this.#answeredBy };
+    const { callId, direction, to, orgId: placedBy } = this.#origin;
+    const { route, identity } = this.#state;
+    const orgId = route?.org.org_id ?? placedBy;
+    return orgId === undefined ? null : { callId, orgId, direction, to, caller: this.#knownCaller, identity, answeredBy: this.#answeredBy };
   }
 
   #voiceHost(): VoiceHost {
     const { call, services } = this;
     const answeredBy = (): AnsweredBy | null => this.#answeredBy;
-    const speech = speechOf(services.operatorAgent, call.state().route);
+    const isAnswered = (): boolean => this.#isAnswered;
+    const speech = speechOf(services.operatorAgent, this.#state.route);
     return {
       speech,
+      call: call.data,
       get isAnswered() {
-        return call.isAnswered();
+        return isAnswered();
       },
       get answeredBy() {
         return answeredBy();
@@ -244,7 +244,7 @@ export class CallAgent {
         if (this.#isOver()) return;
         call.trace.add('agent', 'out', connectSummary(permitted));
         await call.media.connectAgent(this.#owned(permitted));
-        if (call.state().name === 'Talking') call.startAgent();
+        if (this.#state.name === 'Talking') call.startAgent();
       },
       startFork: (fork) => call.media.startFork(fork),
       stopFork: (streamSid) => call.media.stopFork(streamSid),
@@ -253,10 +253,9 @@ export class CallAgent {
         call.dispatch({ type: 'transfer-asked', requestId, to, leg, sipHeaders });
       },
       leaveLeg: () => {
-        const { second, transfer } = call.state();
+        const { second, transfer } = this.#state;
         if (second !== null || transfer !== null) call.dispatch({ type: 'leg-left' });
       },
-      lastLeg: call.lastLeg,
       hangUp: (reason) => call.dispatch({ type: 'hangup', reason }),
       note: (text, isFailure) => {
         call.trace.add('agent', 'in', text);
@@ -282,23 +281,25 @@ export class CallAgent {
   }
 
   #onError(text: string): void {
-    this.call.onAgentError(text);
+    this.call.data.note({ agentError: text });
     this.call.keep();
   }
 
   async #connect(choice: AgentChoice, isResumed: boolean): Promise<CallEvent | null> {
-    const { origin, state, media, requests, trace, log } = this.call;
-    const { identity, media: carrier, facts: callFacts } = state();
+    const { data, media, requests, trace, log } = this.call;
+    const { identity, media: carrier, facts: callFacts } = this.#state;
+    const origin = this.#origin;
     const { briefing = null, callId: joined = '' } = callFacts.joins ?? {};
     if (choice === 'early-media') return media.connectAgent({ kind: 'early-media', callId: joined });
     if (choice === 'briefing' && briefing === null) throw new AgentUnavailableError('nobody talks to the other party');
     if (choice === 'briefing' && briefing !== null)
-      return media.connectAgent(briefing === 'by-agent' ? { kind: 'party', callId: joined } : briefingAgent(briefing, state()));
+      return media.connectAgent(briefing === 'by-agent' ? { kind: 'party', callId: joined } : briefingAgent(briefing, this.#state));
     const [tools, route] = await Promise.all([requests.tools(), this.#routeFor(choice)]);
     if (this.#isOver()) return null;
-    const { said, marks } = requests.notes;
+    const { progress, notes } = data.now;
+    const { said, marks } = notes;
     const conversation = said.transcript.map(({ speaker, text }) => ({ speaker, text }));
-    const before = { resumed: this.call.resumed(), unheardSinceMs: isResumed ? this.call.unheardSinceMs() : null, marks, conversation };
+    const before = { resumed: progress.resumed, unheardSinceMs: isResumed ? this.call.unheardSinceMs() : null, marks, conversation };
     const facts = { ...origin, caller: this.#knownCaller, route, identity, tools, codec: carrier?.codec.name ?? null, ...before };
     const { agent, dropped } = describeAgent(this.services.operatorAgent, facts, choice);
     if (agent.kind === 'provider' || agent.kind === 'conversation') await this.#takeSession(isResumed, choice === 'own');
@@ -316,8 +317,9 @@ export class CallAgent {
 
   /** With what is fetched for this call put into the agent's texts. */
   async #routeFor(choice: AgentChoice): Promise<Route | null> {
-    const { origin, state, requests, trace, log } = this.call;
-    const { route } = state();
+    const { requests, trace, log } = this.call;
+    const { route } = this.#state;
+    const origin = this.#origin;
     const agent = route?.agent ?? null;
     const isPrompted = choice === 'second-provider' || (choice === 'own' && agent !== null && agent.provider !== null);
     if (route === null || agent === null || !isPrompted) return route;
@@ -332,7 +334,7 @@ export class CallAgent {
 
   /** With whose it is. */
   #owned(agent: AgentDescription): AgentDescription {
-    const { route } = this.call.state();
+    const { route } = this.#state;
     if (route === null) return agent;
     const agentId = route.agent?.agent_id ?? '';
     const isFromDocument = this.#voice !== null;
@@ -340,17 +342,17 @@ export class CallAgent {
   }
 
   #isOver(): boolean {
-    return this.call.scope.isClosed || this.call.state().name === 'Ended';
+    return this.call.scope.isClosed || this.#state.name === 'Ended';
   }
 
   /** @param isRefused without a session the call is refused for that reason; else its agent just cannot be reached */
   async #takeSession(isResumed: boolean, isRefused = false): Promise<void> {
-    const { origin, state, scope } = this.call;
-    const { route } = state();
+    const { route } = this.#state;
+    const { callId } = this.#origin;
     if (this.#hasSession || route === null) return;
-    const broken = await this.services.sessions.begin(route.org, origin.callId, isResumed);
+    const broken = await this.services.sessions.begin(route.org, callId, isResumed);
     this.#hasSession = broken === null;
-    if (broken === null) scope.defer('provider session', () => this.services.sessions.end(origin.callId));
+    if (broken === null) this.call.scope.defer('provider session', () => this.services.sessions.end(callId));
     else throw isRefused ? new ProviderLimitError(broken) : new AgentUnavailableError(`no session at a provider: ${broken}`);
   }
 }

@@ -3,6 +3,7 @@ import { ALLOWED_METHODS } from '../../lib/sip-methods.js';
 import type { CancelTimer, Clock } from '../../lib/clock.js';
 import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
+import type { CallData, OwnSide } from './call.js';
 import type { CallTrace } from './call-trace.js';
 import { PlacedInvite, type DialTarget } from './placed-invite.js';
 import { isUnknownDialog, requestFailure } from './request-failure.js';
@@ -29,15 +30,6 @@ import {
   type SrfResponse,
 } from '../ports/signalling.js';
 
-/** How the gateway names itself in this call's messages. */
-export interface OwnSide {
-  /** Our Contact. */
-  readonly contact: string;
-  readonly warningHost: string;
-  /** The carrier's, of its Contact: numbers that callers are transferred to are dialled there. */
-  readonly peerHost: string;
-}
-
 export interface DialogServices {
   readonly clock: Clock;
   readonly srf: SrfApp;
@@ -61,8 +53,6 @@ export interface DialogOwner {
   trunkHeaders(): SrfHeaders;
   /** The peer gets no re-INVITE, UPDATE or session timer of ours. */
   noReinvite(): boolean;
-  /** Id of the dialog that our INVITE will have; `null`: not known before it leaves. */
-  readonly dialledId: string | null;
   /** Our INVITE went out: the id of its dialog has to survive us. */
   onDialled(): void;
   /** The peer said why it refused or ended the call. */
@@ -102,7 +92,6 @@ export class CallDialog {
   #nextRequestId = 1;
   #dialog: SrfDialog | null = null;
   #placed: PlacedInvite | null = null;
-  #dialledId: string | null;
   #byeAnswered: Promise<void> | null = null;
   /** Only our REFER creates a subscription in a call. */
   #hasReferred = false;
@@ -117,27 +106,19 @@ export class CallDialog {
 
   constructor(
     private readonly services: DialogServices,
-    private readonly own: OwnSide,
+    private readonly call: CallData,
     private readonly owner: DialogOwner,
     private readonly trace: CallTrace,
     private readonly log: Log,
-  ) {
-    this.#dialledId = owner.dialledId;
+  ) {}
+
+  get #own(): OwnSide {
+    return this.call.now.own;
   }
 
   /** Resolves when our last BYE was answered; `null`: we sent none. */
   get byeAnswered(): Promise<void> | null {
     return this.#byeAnswered;
-  }
-
-  /** Id of the dialog that our INVITE has, or will have; `null`: it has not gone out. */
-  get dialledId(): string | null {
-    return this.#dialledId;
-  }
-
-  /** An INVITE of an earlier process: how it fared is not known. */
-  inherit(dialledId: string): void {
-    this.#dialledId = dialledId;
   }
 
   /** Takes over a dialog of an earlier process. */
@@ -162,7 +143,7 @@ export class CallDialog {
     const from = request.get('From') ?? '';
     const tag = /;\s*tag\s*=\s*([^\s;]+)/i.exec(from.slice(from.lastIndexOf('>') + 1))?.[1] ?? '';
     const id = `${request.get('Call-ID') ?? ''};from-tag=${tag}`;
-    return { id, invite: request.msg.raw ?? '', localTag: UNKNOWN_TAG, contact: this.own.contact };
+    return { id, invite: request.msg.raw ?? '', localTag: UNKNOWN_TAG, contact: this.#own.contact };
   }
 
   keepDialled(): DialogSnapshot | null {
@@ -174,8 +155,8 @@ export class CallDialog {
     const onUpdate = this.#traced((request, response) => this.#onEarlyUpdate(request, response));
     const owner = {
       onSent: (dialogId: string) => {
-        if (this.#dialledId === dialogId) return;
-        this.#dialledId = dialogId;
+        if (this.call.now.dialledId === dialogId) return;
+        this.call.change({ dialledId: dialogId });
         this.owner.onDialled();
       },
       onWithdrawn: (error: string | null) =>
@@ -247,7 +228,7 @@ export class CallDialog {
   }
 
   ring({ response }: OpenInvite): void {
-    response.send(180, 'Ringing', { headers: { Contact: this.own.contact } });
+    response.send(180, 'Ringing', { headers: { Contact: this.#own.contact } });
   }
 
   /** @param onAnswered the SIP server has sent the 200 */
@@ -280,7 +261,7 @@ export class CallDialog {
   ): void {
     const { sipStatus, sipPhrase } = REASONS[reason];
     const headers = refusalHeaders(reason, {
-      host: this.own.warningHost,
+      host: this.#own.warningHost,
       require: request.get('Require'),
       accepted: more.accepted ?? 'application/sdp',
       retryAfterSeconds: this.services.retryAfterSeconds,
@@ -351,7 +332,7 @@ export class CallDialog {
     const dialog = this.#dialog;
     if (dialog === null) return;
     this.#hasReferred = true;
-    const { contact, peerHost } = this.own;
+    const { contact, peerHost } = this.#own;
     const uri = target.kind === 'uri' ? target.uri : `sip:${target.number}@${peerHost};user=phone`;
     const referTo = `<${uri}${uriHeaders(sipHeaders)}>`;
     const headers = { ...sipHeaders, 'Refer-To': referTo, 'Referred-By': contact, Contact: contact, Allow: ALLOWED_METHODS };
@@ -364,7 +345,7 @@ export class CallDialog {
   /** Also of a call that we dialled and whose 2xx we have not seen: an earlier process may have. The SIP server may not know it either. */
   bye(reason: Reason, sipHeaders: SipHeaders = {}): void {
     const dialog = this.#dialog;
-    const dialogId = dialog?.id ?? this.#dialledId;
+    const dialogId = dialog?.id ?? this.call.now.dialledId;
     if (dialogId === null) return;
     this.#byeAnswered = new Promise((resolve) => {
       this.#request(dialogId, { method: 'BYE', headers: { ...sipHeaders, Reason: reasonHeaderOf(reason) } }, (error) => {
@@ -384,7 +365,7 @@ export class CallDialog {
   ping(lost: 'INTERNAL_ERROR' | 'GATEWAY_RESTARTED', againMs = PING_AGAIN_MS): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
-    this.#request(dialog.id, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
+    this.#request(dialog.id, { method: 'OPTIONS', headers: { Contact: this.#own.contact } }, (error, answer) => {
       const isUnsent = answer === undefined && !isUnknownDialog(error);
       // The SIP server does not know the dialog, or the carrier does not (RFC 3261 §12.2.1.2).
       const isLost = answer === undefined ? !isUnsent : answer.status === 481 || answer.status === 408;
@@ -408,7 +389,7 @@ export class CallDialog {
   pingHeld(): void {
     const dialog = this.#dialog;
     if (dialog === null) return;
-    this.#request(dialog.id, { method: 'OPTIONS', headers: { Contact: this.own.contact } }, (error, answer) => {
+    this.#request(dialog.id, { method: 'OPTIONS', headers: { Contact: this.#own.contact } }, (error, answer) => {
       if (answer?.status === 481) return this.owner.dispatch({ type: 'server-lost', reason: 'INTERNAL_ERROR' });
       // 408 is the SIP server's own: nobody answered. Without a connection to it nobody was asked.
       const isAnswered = error instanceof ConnectionLostError || (answer !== undefined && answer.status !== 408);
@@ -552,7 +533,7 @@ export class CallDialog {
   }
 
   #answerHeaders(): SrfHeaders {
-    return { Contact: this.own.contact, Allow: ALLOWED_METHODS, Supported: supportedHeader(this.owner.noReinvite()) };
+    return { Contact: this.#own.contact, Allow: ALLOWED_METHODS, Supported: supportedHeader(this.owner.noReinvite()) };
   }
 
   #agreed(sessionTimer: SrfHeaders, request: SrfRequest): SrfHeaders {

@@ -6,10 +6,9 @@ import { errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { publish } from '../ports/events.js';
 import type { CallStore } from '../ports/ports.js';
-import type { CallNotes } from './agent-requests.js';
-import { callRecord, completionOf, placedEnd, withRetention, type CallOrigin, type CallProgress } from './call-record.js';
+import type { Call } from './call.js';
+import { callRecord, completionOf, placedEnd, withRetention } from './call-record.js';
 import type { CallTrace } from './call-trace.js';
-import type { CallState } from './state.js';
 
 interface EndServices {
   readonly calls: CallStore;
@@ -18,11 +17,8 @@ interface EndServices {
 
 /** A call that is over, with everything freed. */
 interface OverCall {
-  readonly origin: CallOrigin;
-  readonly progress: CallProgress;
-  readonly state: CallState;
+  readonly data: Call;
   readonly quality: { readonly endpoint: LegFigures | null; readonly relay: RelayFigures | null };
-  readonly notes: CallNotes;
   readonly trace: CallTrace;
   readonly log: Log;
 }
@@ -33,8 +29,9 @@ export async function writeEnd(
   call: OverCall,
   end: { readonly reason: Reason; readonly atMs: number },
 ): Promise<CallRecord> {
-  const { origin, progress, state, quality: seen, notes, trace, log } = call;
-  const record = callRecord(origin, progress, state, seen, notes, end);
+  const { data, quality: seen, trace, log } = call;
+  const { state } = data;
+  const record = callRecord(data, seen, end);
   const { org_id, agent_id, sip_status: sipStatus, direction, from, to, source, quality, timings, stale_route: stale } = record;
   const facts = {
     org_id,
@@ -54,7 +51,7 @@ export async function writeEnd(
   try {
     const completion = completionOf(record, state.route?.agent ?? null);
     const timeline = services.isTimed === true ? { timeline: trace.timeline.read() } : {};
-    const placed = placedEnd(record, progress, state);
+    const placed = placedEnd(record, data);
     const kept = { ...withRetention(record, state.route), trace: trace.read(), completion, ...timeline };
     const ended = placed === undefined ? kept : { ...kept, placed };
     publish('call.ended', ended);

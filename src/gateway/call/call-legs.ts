@@ -5,27 +5,15 @@ import type { AgentRequest } from '../model/agent.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 import { numberOf } from '../admission/target.js';
 import type { E164 } from '../model/e164.js';
-import type { BeginningCall } from '../model/live-calls.js';
 import { headerRefusal, headersFromAgent, unlistedHeader } from '../model/passed-headers.js';
 import type { OutboundTrunk, Route } from '../model/records.js';
 import type { Reason } from '../model/reasons.js';
 import type { DoNotCallList } from '../ports/batches.js';
 import type { DialLedger } from '../ports/ports.js';
 import type { PlaceRequest } from '../ports/place-call.js';
+import { beginningOf, type CallData, type LegNote } from './call.js';
 import { introduction, peerMissing } from './second-leg.js';
 import { isJoined, maxDurationMs, type CallEffect, type CallEvent, type CallState, type JoinedCall, type LegRules } from './state.js';
-
-/** A call of ours to which a caller was, or was to be, transferred. Plain data: it is kept for a restart. */
-export interface LegNote {
-  /** UUID. */
-  readonly callId: string;
-  readonly to: string;
-  /** Milliseconds of the epoch; `null`: it did not happen, or not yet. */
-  readonly answeredAtMs: number | null;
-  readonly endedAtMs: number | null;
-  /** Why it ended; `null`: it has not. */
-  readonly reason: Reason | null;
-}
 
 /** The calls of this gateway, for one of them. */
 export interface OtherCalls {
@@ -42,8 +30,7 @@ interface LegServices {
 }
 
 interface LegOwner {
-  readonly call: BeginningCall;
-  readonly state: () => CallState;
+  readonly call: CallData;
   readonly dispatch: (event: CallEvent) => void;
   /** How long the call may still last, in milliseconds. */
   readonly remainingMs: () => number;
@@ -85,7 +72,6 @@ const MAX_NOTES = 20;
 
 /** The second call of a transfer: places it, sends it events, and notes its outcome for the record. */
 export class CallLegs {
-  #notes: readonly LegNote[] = [];
   /** The call that the trunk is to dial for our REFER, as it is reserved. */
   #referred: { readonly referId: number; readonly callId: string; readonly longestMs: number } | null = null;
 
@@ -94,18 +80,15 @@ export class CallLegs {
     private readonly owner: LegOwner,
   ) {}
 
-  get notes(): readonly LegNote[] {
-    return this.#notes;
-  }
-
-  restore(notes: readonly LegNote[]): void {
-    this.#notes = notes;
+  get #state(): CallState {
+    return this.owner.call.now.state;
   }
 
   perform(effect: Extract<CallEffect, { do: 'dial-leg' | 'notify-call' }>): void {
     if (effect.do === 'notify-call') return this.#notify(effect.callId, effect.event);
     const { leg } = effect;
-    this.#notes = [...this.#notes, { callId: leg.callId, to: leg.to, answeredAtMs: null, endedAtMs: null, reason: null }].slice(-MAX_NOTES);
+    const note = { callId: leg.callId, to: leg.to, answeredAtMs: null, endedAtMs: null, reason: null };
+    this.owner.call.note({ legs: [...this.owner.call.now.progress.legs, note].slice(-MAX_NOTES) });
     this.#dial(effect).then(
       (reason) => {
         if (reason !== null) this.#ended(leg.callId, reason);
@@ -120,7 +103,7 @@ export class CallLegs {
   /** Asks what has to be asked first. @param send sends the REFER */
   refer({ target, referId, needs }: Extract<CallEffect, { do: 'refer' }>, send: () => void): void {
     const number = numberOf(target);
-    const { route } = this.owner.state();
+    const { route } = this.#state;
     if (needs === 'nothing' || number === null || route === null) return send();
     const refuse = (refusal: string): void => {
       this.owner.log.warn({}, 'call.refer.not_permitted');
@@ -130,7 +113,7 @@ export class CallLegs {
       (refusal) => {
         if (refusal !== null) return refuse(refusal);
         // The call may have ended meanwhile.
-        if (this.owner.state().transfer?.referId === referId) send();
+        if (this.#state.transfer?.referId === referId) send();
         else this.#settleReferred(false);
       },
       (error: unknown) => refuse(errorText(error)),
@@ -139,9 +122,9 @@ export class CallLegs {
 
   /** The target is dialled at the expense of the organization: it is reserved as a call of its own. Why not; `null`: it is. */
   async #reserve(to: E164, referId: number, route: Route): Promise<string | null> {
-    const { facts, placing } = this.owner.state();
+    const { facts, placing } = this.#state;
     const { org, number } = route;
-    const call = { ...this.owner.call, call_id: newUuid() };
+    const call = { ...beginningOf(this.owner.call.now.origin), call_id: newUuid() };
     const longestMs = maxDurationMs({ facts, route });
     // The carrier of a call that came in dials it by whichever trunk it has.
     const endpoint = placing === null ? null : (number.outbound?.sip_endpoint ?? null);
@@ -162,7 +145,7 @@ export class CallLegs {
    * @param wasRefused the carrier dialled nothing
    */
   #settleReferred(wasRefused: boolean): void {
-    const { name, transfer, reason } = this.owner.state();
+    const { name, transfer, reason } = this.#state;
     const referred = this.#referred;
     if (referred === null || (name !== 'Ended' && transfer?.referId === referred.referId)) return;
     this.#referred = null;
@@ -185,16 +168,16 @@ export class CallLegs {
 
   /** After a restart: the other call may be gone, or know nothing of this one. */
   resume(): void {
-    const { facts, second, agentFacing } = this.owner.state();
-    for (const effect of introduction(this.owner.state())) if (effect.do === 'notify-call') this.#notify(effect.callId, effect.event);
-    if (agentFacing === null || !isJoined(this.owner.state())) return;
+    const { facts, second, agentFacing } = this.#state;
+    for (const effect of introduction(this.#state)) if (effect.do === 'notify-call') this.#notify(effect.callId, effect.event);
+    if (agentFacing === null || !isJoined(this.#state)) return;
     const { joins } = facts;
     if (joins !== undefined) this.#notify(joins.callId, { type: 'leg-answered', callId: joins.legId, side: agentFacing });
     else if (second !== null) this.#notify(second.callId, { type: 'side-changed', callId: second.callId, side: agentFacing });
   }
 
   #notify(callId: string, event: CallEvent): void {
-    if (!this.services.others.tell(callId, event)) this.owner.dispatch(peerMissing(this.owner.state()));
+    if (!this.services.others.tell(callId, event)) this.owner.dispatch(peerMissing(this.#state));
   }
 
   #ended(callId: string, reason: Reason): void {
@@ -202,11 +185,12 @@ export class CallLegs {
   }
 
   #change(callId: string, change: Partial<LegNote>): void {
-    this.#notes = this.#notes.map((note) => (note.callId === callId && note.reason === null ? { ...note, ...change } : note));
+    const { legs } = this.owner.call.now.progress;
+    this.owner.call.note({ legs: legs.map((note) => (note.callId === callId && note.reason === null ? { ...note, ...change } : note)) });
   }
 
   async #dial({ leg, joins }: Extract<CallEffect, { do: 'dial-leg' }>): Promise<Reason | null> {
-    const { route } = this.owner.state();
+    const { route } = this.#state;
     if (route === null) return 'INTERNAL_ERROR';
     const { org, number } = route;
     const from = leg.from ?? number.phone_number;
@@ -220,7 +204,7 @@ export class CallLegs {
       return 'DIAL_NOT_ALLOWED';
     }
     // The call may have ended meanwhile.
-    if (this.owner.state().second?.callId !== leg.callId) return null;
+    if (this.#state.second?.callId !== leg.callId) return null;
     const { callId, to, ringTimeoutMs, timeLimitMs } = leg;
     const request = {
       callId,
@@ -234,6 +218,6 @@ export class CallLegs {
       timeLimitMs: Math.min(timeLimitMs ?? Infinity, this.owner.remainingMs()),
       sipHeaders,
     };
-    return this.services.others.placeLeg(request, { ...joins, callId: this.owner.call.call_id });
+    return this.services.others.placeLeg(request, { ...joins, callId: this.owner.call.now.origin.callId });
   }
 }

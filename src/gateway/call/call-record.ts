@@ -1,95 +1,19 @@
-import type { Answerer } from '../../rtp/answerer/answerer-detector.js';
-import type { CallSnapshot } from '../model/call-snapshot.js';
-import type { LegNote } from './call-legs.js';
-import type { OwnSide } from './call-dialog.js';
-import type { DialogSnapshot } from '../ports/signalling.js';
 import type { AgentRecord } from '../model/agent-record.js';
 import type { Completion } from '../model/completion.js';
-import {
-  NO_TURNS,
-  type CallerIdentity,
-  type CallLeg,
-  type CallQuality,
-  type CallRecord,
-  type CallSource,
-  type CallTurns,
-  type StreamQuality,
-} from '../model/call-record.js';
+import { NO_TURNS, type CallLeg, type CallQuality, type CallRecord, type CallTurns, type StreamQuality } from '../model/call-record.js';
 import type { LegFigures, RelayFigures, StreamFigures } from '../model/media.js';
 import { isoTime } from '../../lib/clock.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
-import type { BeginningCall, CallAnswer } from '../model/live-calls.js';
+import type { CallAnswer } from '../model/live-calls.js';
 import type { Route } from '../model/records.js';
 import type { PlacedEnd } from '../ports/ports.js';
-import type { VoiceApplication } from '../model/voice-application.js';
-import type { CallNotes } from './agent-requests.js';
+import type { Call, CallNotes, CallProgress, LegNote } from './call.js';
 import type { CallState } from './state.js';
-import type { VoiceScript } from '../twilio/voice-script.js';
 import { SUITE } from '../sdp/sdp-read.js';
 import { REASONS, type Reason } from '../model/reasons.js';
 
-/** What is known of a call from its INVITE, whatever becomes of it. Plain data: it is kept for a restart. */
-export interface CallOrigin {
-  /** UUID. */
-  readonly callId: string;
-  readonly sipCallId: string;
-  readonly direction: CallRecord['direction'];
-  /** Who places the call; left out: it came in, and the called number says whose it is. */
-  readonly orgId?: string;
-  /** The call that this one is a second leg of; left out: none. */
-  readonly parentCallId?: string;
-  /** The called number, or the Request-URI when it names none. */
-  readonly to: string;
-  readonly caller: CallerIdentity;
-  readonly source: CallSource;
-  readonly startedAtMs: number;
-  /** For a placed call that has one. */
-  readonly voice?: VoiceApplication;
-}
-
-/** When things happened, in milliseconds of the epoch; `null`: they did not. Plain data. */
-export interface CallProgress {
-  readonly ringingAtMs: number | null;
-  readonly answeredAtMs: number | null;
-  /** How often a gateway resumed the call after a death. */
-  readonly resumed: number;
-  /** What went wrong with the connection to the agent last. */
-  readonly agentError: string | null;
-  /** The request of ours within the dialog that failed last. */
-  readonly signallingError: string | null;
-  /** The Q.850 cause that the peer gave last. */
-  readonly q850Cause?: number;
-  /** The status of our refusal; left out: we sent none. */
-  readonly refusalStatus?: number;
-  /** What the reason of a refusal does not say by itself. */
-  readonly reasonDetail: string | null;
-  /** Status callbacks that went out. */
-  readonly reports: number;
-  /** Calls of ours to which the caller was, or was to be, transferred. */
-  readonly legs: readonly LegNote[];
-  /** Our ACK, of a placed call; an earlier version has none. */
-  readonly acknowledgedAtMs?: number;
-  /** For a call that we placed; `null`: nobody wanted to know, or it is not known yet. */
-  readonly answeredBy: Answerer | null;
-}
-
-export const NO_PROGRESS: Omit<CallProgress, 'reports' | 'legs'> = {
-  ringingAtMs: null,
-  answeredAtMs: null,
-  resumed: 0,
-  agentError: null,
-  signallingError: null,
-  reasonDetail: null,
-  answeredBy: null,
-};
-
-export function beginningOf({ callId, sipCallId, direction, caller, source, startedAtMs, parentCallId }: CallOrigin): BeginningCall {
-  const started_at = isoTime(startedAtMs);
-  const parent = parentCallId === undefined ? {} : { parent_call_id: parentCallId };
-  return { call_id: callId, sip_call_id: sipCallId, direction, from: caller.number, source, started_at, ...parent };
-}
-
-export function answerOf(state: CallState, { answeredAtMs, resumed, agentError, signallingError }: CallProgress): CallAnswer {
+export function answerOf({ state, progress }: Pick<Call, 'state' | 'progress'>): CallAnswer {
+  const { answeredAtMs, resumed, agentError, signallingError } = progress;
   return {
     answered_at: isoTime(answeredAtMs ?? 0),
     agent_id: agentIdOf(state.route),
@@ -129,11 +53,8 @@ function mediaOf({ session, media }: CallState): { readonly codec: AudioCodec | 
 }
 
 export function callRecord(
-  origin: CallOrigin,
-  progress: CallProgress,
-  state: CallState,
+  { origin, progress, state, notes }: Pick<Call, 'origin' | 'progress' | 'state' | 'notes'>,
   media: { readonly endpoint: LegFigures | null; readonly relay: RelayFigures | null },
-  notes: CallNotes,
   end: { readonly reason: Reason; readonly atMs: number },
 ): CallRecord {
   const { route } = state;
@@ -264,7 +185,8 @@ export function withRetention(record: CallRecord, route: Route | null): { readon
 const NOT_KEPT = 'the organization keeps no transcripts';
 
 /** What the record of a placed call leaves out; `undefined`: the call came in. */
-export function placedEnd(record: CallRecord, { answeredAtMs, acknowledgedAtMs }: CallProgress, state: CallState): PlacedEnd | undefined {
+export function placedEnd(record: CallRecord, { progress, state }: Pick<Call, 'progress' | 'state'>): PlacedEnd | undefined {
+  const { answeredAtMs, acknowledgedAtMs } = progress;
   if (state.placing === null) return undefined;
   const { first_audio_ms: heardMs } = record.turns;
   // An agent that spoke before a restart is not in the figures.
@@ -308,51 +230,4 @@ const ANALYSIS_DUE = 'A text model reads the transcript.';
 function analysisError({ route }: CallState, { said, analysis }: CallNotes): string | null {
   const isDue = route?.agent?.analysis_schema != null && analysis === null && said.transcript.length > 0;
   return isDue ? ANALYSIS_DUE : null;
-}
-
-/** A call as it is kept for the next process of this gateway. */
-export interface StoredCall {
-  readonly origin: CallOrigin;
-  readonly own: OwnSide;
-  readonly progress: CallProgress;
-  /** `null`: a placed call that was not answered. */
-  readonly dialog: DialogSnapshot | null;
-  /** Id of the dialog that its INVITE makes if it is answered; `null`: none has gone out. */
-  readonly dialledId: string | null;
-  /** The media relay that has its session. */
-  readonly node: string | null;
-  readonly call: CallState;
-  /** `null`: the call has no voice webhook. */
-  readonly script: VoiceScript | null;
-  readonly notes: CallNotes;
-}
-
-/** What is written is read by another version of the gateway, perhaps: it takes its own form only. */
-const FORM = 9;
-
-/** `null`: there is nothing to take up again. */
-export function snapshotCall(call: CallState, parts: Omit<StoredCall, 'call'>): CallSnapshot | null {
-  const { route } = call;
-  const permit = call.placing?.permit ?? null;
-  if (route === null || (parts.dialog === null && permit === null)) return null;
-  return {
-    call_id: parts.origin.callId,
-    org_id: route.org.org_id,
-    phone_number: route.number.phone_number,
-    call: beginningOf(parts.origin),
-    dial: permit === null ? null : { permit, to: parts.origin.to },
-    answer: parts.dialog === null ? null : answerOf(call, parts.progress),
-    state: { form: FORM, ...parts, notes: storable(parts.notes, route), call },
-  };
-}
-
-/** Without the transcript of an organization that keeps none. */
-function storable(notes: CallNotes, { org }: Route): CallNotes {
-  return org.transcript_days !== 0 ? notes : { ...notes, said: { ...notes.said, transcript: [] } };
-}
-
-/** `undefined`: another version of the gateway wrote it. */
-export function readStoredCall({ state }: CallSnapshot): StoredCall | undefined {
-  const kept = state as (StoredCall & { readonly form: number }) | null;
-  return kept?.form === FORM ? kept : undefined;
 }

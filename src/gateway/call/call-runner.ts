@@ -15,14 +15,15 @@ import { namedHeaders } from '../model/passed-headers.js';
 import type { Route } from '../model/records.js';
 import { CallAgent } from './call-agent.js';
 import { AgentRequests, tracedTools } from './agent-requests.js';
-import { CallDialog, q850CauseOf, type OpenInvite, type OwnSide } from './call-dialog.js';
+import { beginningCall, beginningOf, CallData, isAnswered, type Call, type CallOrigin, type CallProgress } from './call.js';
+import { CallDialog, q850CauseOf, type OpenInvite } from './call-dialog.js';
 import { CallMedia, relayLost } from './call-media.js';
-import { beginningOf, type CallOrigin, type CallProgress, NO_PROGRESS, snapshotCall, type StoredCall } from './call-record.js';
+import { resumedCall, snapshotOf } from './call-snapshot.js';
 import { failureOf } from './step-failure.js';
 import { CallTrace, answerSummary, eventSummary, legSummary, sipWatch } from './call-trace.js';
 import { HELD_PING_MS, isUnwatched } from './agent-side.js';
 import { CallLegs, isTransfer, transferEvent } from './call-legs.js';
-import { remainingMs, resumable, startCall, stepCall } from './machine.js';
+import { remainingMs, startCall, stepCall } from './machine.js';
 import { callerCredentials, headerValues, trunkCredentials } from './trunk-authorization.js';
 import { trunkHeaders } from './trunk-tls.js';
 import { isJoined, isPlacing, type CallEffect, type CallEvent, type CallState, type CallTimer } from './state.js';
@@ -57,8 +58,7 @@ export class CallRunner {
   #legs: CallLegs | null = null;
   /** Wall time at the zero of monotonic time, as the call began: setting the clock during a call does not change its duration. */
   readonly #zeroMs: number;
-  #progress = NO_PROGRESS;
-  #kept: StoredCall['dialog'] | null = null;
+  readonly #data: CallData;
   #wasRefused = false;
   /** Another host has the call. */
   #hasKept = false;
@@ -66,24 +66,21 @@ export class CallRunner {
   readonly #awaitingKept: (() => void)[] = [];
   #isTaken = false;
   #unheardSinceMs: number | null = null;
-  /** An earlier process's. */
-  #script: StoredCall['script'] = null;
-  #state: CallState;
   readonly #queue: CallEvent[] = [];
   /** It steps, or is a kept call that is not resumed yet: events wait. */
   #isBusy = false;
 
   private constructor(
     private readonly services: CallServices,
-    readonly origin: CallOrigin,
+    call: Call,
     /** Until it is answered. */
     private invite: Pick<InviteContext, 'open' | 'called' | 'claim' | 'authorization'> | null,
-    private readonly own: OwnSide,
-    state: CallState,
     private readonly onEnded: (runner: CallRunner) => void,
     private readonly placed: PlaceContext | null = null,
   ) {
-    this.#state = state;
+    const data = new CallData(call);
+    this.#data = data;
+    const { origin, own } = call;
     this.#zeroMs = services.clock.wallMs() - services.clock.nowMs();
     this.#log = services.log.child({ call_id: origin.callId, sip_call_id: origin.sipCallId });
     this.#scope = new Scope(services.clock, CLOSE_LIMIT_MS);
@@ -109,19 +106,17 @@ export class CallRunner {
         return (origin.direction === 'inbound' ? inbound?.options : outbound)?.no_reinvite === true;
       },
       onSignallingError: (signallingError: string) => {
-        this.#progress = { ...this.#progress, signallingError };
+        data.note({ signallingError });
         this.#keep();
       },
-      onCause: (q850Cause: number) => (this.#progress = { ...this.#progress, q850Cause }),
+      onCause: (q850Cause: number) => data.note({ q850Cause }),
       onDialled: () => this.#keep(),
       onTaken: () => this.#drop(),
-      dialledId: placed?.target.dialogId ?? null,
     };
-    this.#dialog = new CallDialog(services, own, owner, this.#trace, this.#log);
+    this.#dialog = new CallDialog(services, data, owner, this.#trace, this.#log);
     this.#requests = new AgentRequests(
       { tools: services.tools, toolRunner: tracedTools(services, origin.callId), doNotCall: services.doNotCall },
-      origin.direction === 'outbound' ? origin.to : origin.caller.number,
-      () => this.#state.route,
+      data,
       (answer) => this.#notifyAgent(answer),
       () => this.#keep(true),
       this.#log,
@@ -132,23 +127,17 @@ export class CallRunner {
     const parts = { media: this.#media, requests: this.#requests, scope: this.#scope, trace: this.#trace, log: this.#log };
     this.#agent = new CallAgent(services, {
       ...parts,
-      origin,
+      data,
       startAgent: () => this.#startAgent(),
-      state: () => this.#state,
-      // A call that we place: once it is acknowledged.
-      isAnswered: () => this.#kept !== null,
-      resumed: () => this.#progress.resumed,
       unheardSinceMs: () => this.#unheardSinceMs,
       dispatch: (event) => this.dispatch(event),
-      onAgentError: (agentError) => (this.#progress = { ...this.#progress, agentError }),
       keep: () => this.#keep(),
-      lastLeg: () => this.#legs?.notes.at(-1) ?? null,
     });
   }
 
   static invited(services: CallServices, context: InviteContext, onEnded: (runner: CallRunner) => void): CallRunner {
     const { origin, open, facts, own } = context;
-    const runner = new CallRunner(services, origin, context, own, startCall(facts), onEnded);
+    const runner = new CallRunner(services, beginningCall(origin, own, startCall(facts), null), context, onEnded);
     runner.#trace.received(open.request, open.response);
     open.request.on('cancel', (cancel) => {
       runner.#trace.sip('in', cancel?.raw, 'CANCEL');
@@ -162,26 +151,34 @@ export class CallRunner {
 
   /** A call that we place: `{ type: 'placed' }` begins it. */
   static placed(services: CallServices, context: PlaceContext, onEnded: (runner: CallRunner) => void): CallRunner {
-    return new CallRunner(services, context.origin, null, context.own, startCall(context.facts, context.ringTimeoutMs), onEnded, context);
+    const { origin, own, facts, ringTimeoutMs, target } = context;
+    const call = beginningCall(origin, own, startCall(facts, ringTimeoutMs), target.dialogId ?? null);
+    return new CallRunner(services, call, null, onEnded, context);
   }
 
   /** A call that an earlier process had, which died at this wall time. Throws when what was kept cannot be used. */
-  static orphaned(services: CallServices, kept: StoredCall, unheardSinceMs: number, onEnded: (runner: CallRunner) => void): CallRunner {
-    const runner = new CallRunner(services, kept.origin, null, kept.own, resumable(kept.call), onEnded);
+  static orphaned(services: CallServices, kept: Call, unheardSinceMs: number, onEnded: (runner: CallRunner) => void): CallRunner {
+    const { dialog, node, progress } = kept;
+    const runner = new CallRunner(services, resumedCall(kept), null, onEnded);
     runner.#isBusy = true;
     runner.#unheardSinceMs = unheardSinceMs;
-    const { reports, legs, ...progress } = kept.progress;
-    runner.#progress = { ...progress, resumed: progress.resumed + 1 };
-    runner.#agent.reports = reports;
-    runner.#ownLegs.restore(legs);
-    runner.#kept = kept.dialog;
-    if (kept.dialog !== null) runner.#dialog.adopt(kept.dialog);
-    else if (kept.dialledId !== null) runner.#dialog.inherit(kept.dialledId);
+    if (dialog !== null) runner.#dialog.adopt(dialog);
     runner.#scope.defer('call count', () => runner.#uncount());
-    runner.#media.inherit(kept.node);
-    runner.#script = kept.script;
-    runner.#requests.restore(kept.notes, (kept.progress.answeredAtMs ?? 0) - runner.#zeroMs);
+    runner.#media.inherit(node);
+    runner.#requests.restore((progress.answeredAtMs ?? 0) - runner.#zeroMs);
     return runner;
+  }
+
+  get origin(): CallOrigin {
+    return this.#data.now.origin;
+  }
+
+  get #state(): CallState {
+    return this.#data.now.state;
+  }
+
+  get #progress(): CallProgress {
+    return this.#data.now.progress;
   }
 
   get callId(): string {
@@ -219,7 +216,7 @@ export class CallRunner {
   }
 
   get transcript(): CallRecord['transcript'] {
-    return this.#state.route?.org.transcript_days === 0 ? [] : [...this.#requests.notes.said.transcript];
+    return this.#state.route?.org.transcript_days === 0 ? [] : [...this.#data.now.notes.said.transcript];
   }
 
   get trace(): readonly TraceEntry[] {
@@ -260,10 +257,10 @@ export class CallRunner {
       if (hasRelay === null) this.abandon();
       if (this.#state.name === 'Ended') return;
       const hasLeg = !isJoined(this.#state);
-      if (!hasLeg) this.#agent.restore(this.#script);
+      if (!hasLeg) this.#agent.restore();
       if (!hasRelay) moved = hasLeg ? await this.#media.reserve(this.#media.isEncrypted) : relayLost(this.services, true);
       // The leg first: only one media worker has its port, and the agent has to be on the same.
-      if (hasLeg) await this.#agent.connect(this.#state.agent.choice, true, this.#script);
+      if (hasLeg) await this.#agent.connect(this.#state.agent.choice, true);
     } catch (error) {
       this.#log.warn({ error: errorText(error) }, 'call.resume.failed');
       this.dispatch({ type: 'hangup', reason: error instanceof AgentUnavailableError ? 'AGENT_LOST' : 'GATEWAY_RESTARTED' });
@@ -293,7 +290,7 @@ export class CallRunner {
   /** Ends a kept call that cannot go on. Whether one was answered that we dialled is not known: it gets a BYE, too. */
   abandon(): void {
     this.#work();
-    this.dispatch({ type: 'hangup', reason: this.#kept === null ? 'DIAL_AMBIGUOUS' : 'GATEWAY_RESTARTED' });
+    this.dispatch({ type: 'hangup', reason: this.#data.now.dialog === null ? 'DIAL_AMBIGUOUS' : 'GATEWAY_RESTARTED' });
   }
 
   /**
@@ -301,9 +298,8 @@ export class CallRunner {
    * @param askAfterMs when it is asked
    */
   serverBack(askAfterMs: number): void {
-    const isUnanswered = this.#progress.answeredAtMs === null;
     // INVITEs that had no answer were answered, and ours cancelled, by the SIP server when the connection was lost.
-    if (isUnanswered || isPlacing(this.#state)) return this.serverLost();
+    if (!isAnswered(this.#data.now) || isPlacing(this.#state)) return this.serverLost();
     // It shows an ACK that came meanwhile, and tells when it gives up waiting for one. Only one with an answer is waited for.
     if (this.stateName === 'AwaitingAck' && this.#state.lateOffer !== null) this.#after(ACK_LIMIT_MS, () => this.#assumeAck());
     else this.#assumeAck();
@@ -332,7 +328,7 @@ export class CallRunner {
       const { state, effects } = stepCall(this.#state, event);
       const summary = eventSummary(event, this.#state, state);
       if (summary !== null) this.#trace.add('gateway', null, summary);
-      this.#state = state;
+      this.#data.change({ state });
       this.#legs?.note(event);
       for (const effect of effects) this.#perform(effect);
     } catch (error) {
@@ -349,7 +345,7 @@ export class CallRunner {
       case 'permit':
         return this.#async(null, this.#permit());
       case 'connect-agent':
-        if (effect.choice === 'own' && this.origin.direction === 'inbound' && this.#agent.reports === 0) this.#agent.report('initiated');
+        if (effect.choice === 'own' && this.origin.direction === 'inbound' && this.#progress.reports === 0) this.#agent.report('initiated');
         return this.#async(null, this.#agent.connect(effect.choice));
       case 'offer-relay':
         return this.#async(effect.attempt, this.#media.offer(effect));
@@ -419,7 +415,7 @@ export class CallRunner {
         return open && this.#answer(open, effect.sdp);
       case 'refuse':
         this.#wasRefused = true;
-        this.#progress = { ...this.#progress, refusalStatus: REASONS[effect.reason].sipStatus, reasonDetail: effect.detail };
+        this.#data.note({ refusalStatus: REASONS[effect.reason].sipStatus, reasonDetail: effect.detail });
         return open && this.#dialog.refuse(open.request, open.response, effect.reason, { detail: effect.detail });
       case 'challenge':
         this.#wasRefused = true;
@@ -442,8 +438,8 @@ export class CallRunner {
       case 'cancel-dial':
         return this.#dialog.cancelDial(effect.reason);
       case 'acknowledge':
-        this.#kept = this.#dialog.keepDialled();
-        this.#progress = { ...this.#progress, acknowledgedAtMs: this.#timeMs() };
+        this.#data.change({ dialog: this.#dialog.keepDialled() });
+        this.#data.note({ acknowledgedAtMs: this.#timeMs() });
         return this.#dialog.acknowledge();
       default:
         assertNever(effect);
@@ -453,7 +449,7 @@ export class CallRunner {
   #challenge({ request, response }: OpenInvite, isStale: boolean): void {
     const { route } = this.#state;
     if (route === null) throw new Error('a number that is not known challenges nobody');
-    const challenges = challengesOf(nonceScope(route), this.own.warningHost, this.services.clock.wallMs(), isStale);
+    const challenges = challengesOf(nonceScope(route), this.#data.now.own.warningHost, this.services.clock.wallMs(), isStale);
     // Header fields of their own, never joined by commas (RFC 3261 §7.3.1): drachtio-srf writes a value as it is, line breaks included.
     const headers = { 'WWW-Authenticate': challenges.join('\r\nWWW-Authenticate: ') };
     this.#dialog.refuse(request, response, 'CREDENTIALS_REQUIRED', { headers });
@@ -472,14 +468,14 @@ export class CallRunner {
 
   /** The snapshot leaves before the 200: a gateway that is killed has every call that it answered. */
   #answer(open: OpenInvite, sdp: string): void {
-    this.#kept = this.#dialog.keepAnswer(open);
+    this.#data.change({ dialog: this.#dialog.keepAnswer(open) });
     this.#keep(false, this.#timeMs());
     this.#dialog.answer(open, sdp, () => this.#onAnswered(open));
   }
 
   #onAnswered({ request }: OpenInvite): void {
     // Written with the ACK.
-    this.#kept = this.#dialog.keep(request.msg.raw ?? '');
+    this.#data.change({ dialog: this.#dialog.keep(request.msg.raw ?? '') });
     this.invite = null;
     this.#moment('answered');
   }
@@ -487,7 +483,7 @@ export class CallRunner {
   #moment(event: 'ringing' | 'answered'): void {
     const atMs = this.#timeMs();
     const { direction, startedAtMs } = this.origin;
-    this.#progress = { ...this.#progress, [event === 'ringing' ? 'ringingAtMs' : 'answeredAtMs']: atMs };
+    this.#data.note(event === 'ringing' ? { ringingAtMs: atMs } : { answeredAtMs: atMs });
     if (event === 'answered') publish('call.answered', { direction, tookMs: atMs - startedAtMs });
     this.#agent.report(event);
   }
@@ -510,7 +506,7 @@ export class CallRunner {
 
   /** The call goes on at this URL or in this document; false: it cannot, because it is not answered. */
   redirect(target: CallTarget): boolean {
-    if (this.#progress.answeredAtMs === null || this.#state.route === null || this.stateName === 'Ended') return false;
+    if (!isAnswered(this.#data.now) || this.#state.route === null || this.stateName === 'Ended') return false;
     this.#agent.redirect(target);
     return true;
   }
@@ -539,7 +535,7 @@ export class CallRunner {
 
   #noteCancelled(cancel: string | undefined): void {
     const q850Cause = q850CauseOf(headerValues(cancel ?? '', 'reason').join(','));
-    if (q850Cause !== null) this.#progress = { ...this.#progress, q850Cause };
+    if (q850Cause !== null) this.#data.note({ q850Cause });
   }
 
   /** When a call that we place rang, and was answered. */
@@ -592,20 +588,19 @@ export class CallRunner {
   }
 
   #onAnswerer(event: AnswererEvent): void {
-    if (event.type === 'verdict') this.#progress = { ...this.#progress, answeredBy: event.answerer };
+    if (event.type === 'verdict') this.#data.note({ answeredBy: event.answerer });
     this.#notifyAgent({ type: 'answered-by', requestId: null, event });
     this.#agent.onAnswerer(event);
   }
 
   #startAgent(): void {
-    this.#requests.transcript.begin(this.services.clock.nowMs());
+    this.#requests.begin(this.services.clock.nowMs());
     this.#media.start();
   }
 
   get #ownLegs(): CallLegs {
     return (this.#legs ??= new CallLegs(this.services, {
-      call: beginningOf(this.origin),
-      state: () => this.#state,
+      call: this.#data,
       dispatch: (event) => this.dispatch(event),
       remainingMs: () => this.#remainingMs(),
       wallMs: () => this.#timeMs(),
@@ -614,16 +609,11 @@ export class CallRunner {
     }));
   }
 
-  get #progressNow(): CallProgress {
-    return { ...this.#progress, reports: this.#agent.reports, legs: this.#legs?.notes ?? [] };
-  }
-
   #keep(mayWait = false, answeredAtMs = this.#progress.answeredAtMs): void {
     // A 200 that was on its way when the call ended.
     if (this.#state.name === 'Ended') return;
-    const progress = { ...this.#progressNow, answeredAtMs };
-    const parts = { origin: this.origin, own: this.own, progress, dialog: this.#kept, node: this.#media.node, script: this.#agent.script };
-    const snapshot = snapshotCall(this.#state, { ...parts, dialledId: this.#dialog.dialledId, notes: this.#requests.notes });
+    this.#data.change({ node: this.#media.node });
+    const snapshot = snapshotOf({ ...this.#data.now, progress: { ...this.#progress, answeredAtMs } });
     if (snapshot === null) return;
     this.services.snapshots.persist(snapshot, mayWait);
     this.#hasKept = true;
@@ -644,7 +634,7 @@ export class CallRunner {
   #drop(): void {
     if (this.#state.name === 'Ended') return;
     this.#isTaken = true;
-    this.#state = { ...this.#state, name: 'Ended' };
+    this.#data.change({ state: { ...this.#state, name: 'Ended' } });
     this.#log.warn({}, 'call.taken_over');
     void this.#close().then(() => {
       this.#tellKept();
@@ -670,9 +660,8 @@ export class CallRunner {
   }
 
   async #writeEnd(reason: Reason, atMs: number): Promise<void> {
-    const call = { origin: this.origin, progress: this.#progressNow, state: this.#state, quality: this.#media.quality };
-    const parts = { ...call, notes: this.#requests.notes, trace: this.#trace, log: this.#log };
-    this.#agent.report('completed', await writeEnd(this.services, parts, { reason, atMs }));
+    const call = { data: this.#data.now, quality: this.#media.quality, trace: this.#trace, log: this.#log };
+    this.#agent.report('completed', await writeEnd(this.services, call, { reason, atMs }));
   }
 
   async #finish(reason: Reason): Promise<void> {

@@ -9,10 +9,10 @@ import type { DoNotCallList } from '../ports/batches.js';
 import type { AwakeGate } from './awake-gate.js';
 import type { RequestServices } from './agent-requests.js';
 import type { AgentServices } from './call-agent.js';
-import type { DialogServices, OpenInvite, OwnSide } from './call-dialog.js';
+import type { CallOrigin, OwnSide } from './call.js';
+import type { DialogServices, OpenInvite } from './call-dialog.js';
 import type { OtherCalls } from './call-legs.js';
 import type { MediaServices } from './call-media.js';
-import type { CallOrigin } from './call-record.js';
 import type { CallFacts } from './state.js';
 
 /** What every call of this process shares. */

@@ -6,10 +6,10 @@ import type { ProviderSessions } from '../ports/ports.js';
 import { AgentRequests } from './agent-requests.js';
 import { CallAgent } from './call-agent.js';
 import { keptLeg } from './call-media.js';
-import type { StoredCall } from './call-record.js';
+import { CallData, type Call } from './call.js';
 import type { CallServices } from './call-services.js';
 import { CallTrace } from './call-trace.js';
-import { resumable } from './machine.js';
+import { resumedCall } from './call-snapshot.js';
 import { isJoined } from './state.js';
 
 const CLOSE_LIMIT_MS = 1_000;
@@ -31,9 +31,9 @@ export interface Ahead {
  * Makes the leg of a call ready that another process still has, and connects its agent. Nothing of the call is changed. Rejects when the
  * agent cannot be reached.
  */
-export async function openAhead(services: CallServices, kept: StoredCall, ahead: Ahead): Promise<void> {
-  const state = resumable(kept.call);
-  const { origin, progress, script, notes } = kept;
+export async function openAhead(services: CallServices, kept: Call, ahead: Ahead): Promise<void> {
+  const data = new CallData(resumedCall(kept));
+  const { origin, state, script } = data.now;
   const { callId, sipCallId } = origin;
   const leg = keptLeg(callId, sipCallId, state);
   if (isJoined(state) || leg === null) return;
@@ -42,13 +42,11 @@ export async function openAhead(services: CallServices, kept: StoredCall, ahead:
   const isStream = script === null || ['stream', 'conversation'].includes(script.verbs[script.at - 1]?.verb ?? '');
   if (!isStream) return;
   const { clock, log, tools, toolRunner, doNotCall } = services;
-  const requests = new AgentRequests({ tools, toolRunner, doNotCall }, origin.to, () => state.route, nothing, nothing, log);
-  requests.restore(notes, 0);
+  const requests = new AgentRequests({ tools, toolRunner, doNotCall }, data, nothing, nothing, log);
   const agent = new CallAgent(
     { ...services, sessions: COUNTED_ALREADY },
     {
-      origin,
-      state: () => state,
+      data,
       media: {
         connectAgent: async (description) => {
           if (description.kind === 'party' || description.kind === 'early-media') return null;
@@ -63,14 +61,10 @@ export async function openAhead(services: CallServices, kept: StoredCall, ahead:
       trace: new CallTrace(clock, false),
       log,
       startAgent: nothing,
-      isAnswered: () => true,
-      resumed: () => progress.resumed + 1,
       unheardSinceMs: () => null,
       dispatch: nothing,
-      onAgentError: nothing,
       keep: nothing,
-      lastLeg: () => null,
     },
   );
-  await agent.connect(state.agent.choice, true, script);
+  await agent.connect(state.agent.choice, true);
 }

@@ -3,8 +3,7 @@ import type { AgentRecord } from '../model/agent-record.js';
 import type { E164 } from '../model/e164.js';
 import type { DialLedger } from '../ports/ports.js';
 import type { Log } from '../../lib/log.js';
-import type { OwnSide } from './call-dialog.js';
-import { beginningOf, type CallOrigin } from './call-record.js';
+import { beginningOf, type CallOrigin, type OwnSide } from './call.js';
 import type { DialTarget } from './placed-invite.js';
 import { maxDurationMs, type CallEvent, type CallFacts } from './state.js';
 

@@ -15,66 +15,42 @@ export interface TranscriptNotes {
 /** An agent that sent none. */
 export const NOTHING_SAID: TranscriptNotes = { transcript: [], state: null, cause: null };
 
-/** What a call's agents said that was said. */
-export class Transcript {
-  readonly #entries: TranscriptEntry[] = [];
-  #characters = 0;
-  #beganMs: number | null = null;
-  /** How long after the call's first agent the present one began. */
-  #offsetMs = 0;
-  #cause: string | null = null;
+function notesOf(transcript: readonly TranscriptEntry[], cause: string | null): TranscriptNotes {
+  if (cause === null) return { transcript, state: transcript.length === 0 ? null : 'complete', cause };
+  return { transcript, state: transcript.length === 0 ? 'failed' : 'partial', cause };
+}
 
-  get notes(): TranscriptNotes {
-    const [transcript, cause] = [this.#entries, this.#cause];
-    if (cause === null) return { transcript, state: transcript.length === 0 ? null : 'complete', cause };
-    return { transcript, state: transcript.length === 0 ? 'failed' : 'partial', cause };
-  }
-
-  /** The call goes on in another process: what was said meanwhile is missing. @param beganMs when its first agent began */
-  restore({ transcript, cause }: TranscriptNotes, beganMs: number): void {
-    this.#beganMs = beganMs;
-    this.#entries.push(...transcript);
-    this.#characters = transcript.reduce((sum, { text }) => sum + text.length, 0);
-    this.#cause = cause ?? 'the gateway was restarted during the call';
-  }
-
-  /** An agent begins: the times of its entries count from here. */
-  begin(nowMs: number): void {
-    this.#beganMs ??= nowMs;
-    this.#offsetMs = Math.round(nowMs - this.#beganMs);
-  }
-
-  /**
-   * @param isByTime they take their places by `at_ms`; otherwise they follow what came before
-   * @returns whether they changed anything: the first ones without room do
-   */
-  add(entries: readonly TranscriptEntry[], isByTime: boolean): boolean {
-    const before = { length: this.#entries.length, cause: this.#cause };
-    for (const given of entries) {
-      const entry = this.#offsetMs === 0 ? given : { ...given, at_ms: given.at_ms + this.#offsetMs };
-      const characters = this.#characters + entry.text.length;
-      if (this.#entries.length === MAX_ENTRIES || characters > MAX_CHARACTERS) {
-        this.miss('the transcript is full');
-        break;
-      }
-      this.#characters = characters;
-      const at = isByTime ? this.#entries.findLastIndex(({ at_ms: atMs }) => atMs <= entry.at_ms) + 1 : this.#entries.length;
-      this.#entries.splice(at, 0, entry);
+/**
+ * With what an agent says that was said, as far as there is room.
+ * @param isByTime the entries take their places by `at_ms`; otherwise they follow what came before
+ * @returns the same object when nothing changed: the first entries without room change it
+ */
+export function withEntries(notes: TranscriptNotes, entries: readonly TranscriptEntry[], isByTime: boolean): TranscriptNotes {
+  const transcript = [...notes.transcript];
+  let characters = transcript.reduce((sum, { text }) => sum + text.length, 0);
+  for (const entry of entries) {
+    characters += entry.text.length;
+    if (transcript.length === MAX_ENTRIES || characters > MAX_CHARACTERS) {
+      if (transcript.length === notes.transcript.length && notes.cause !== null) return notes;
+      return notesOf(transcript, notes.cause ?? 'the transcript is full');
     }
-    return this.#entries.length > before.length || this.#cause !== before.cause;
+    const at = isByTime ? transcript.findLastIndex(({ at_ms: atMs }) => atMs <= entry.at_ms) + 1 : transcript.length;
+    transcript.splice(at, 0, entry);
   }
+  return transcript.length === notes.transcript.length ? notes : notesOf(transcript, notes.cause);
+}
 
-  /** What was heard of the agent's utterance that was interrupted last; '': nothing. */
-  correct(text: string): void {
-    const at = this.#entries.findLastIndex(({ interrupted }) => interrupted === true);
-    const entry = this.#entries[at];
-    if (entry === undefined) return;
-    if (text === '') this.#entries.splice(at, 1);
-    else this.#entries[at] = { ...entry, text };
-  }
+/** With what was heard of the agent's utterance that was interrupted last; '': nothing. */
+export function withCorrection(notes: TranscriptNotes, text: string): TranscriptNotes {
+  const at = notes.transcript.findLastIndex(({ interrupted }) => interrupted === true);
+  const transcript =
+    text === ''
+      ? notes.transcript.filter((_, index) => index !== at)
+      : notes.transcript.map((entry, index) => (index === at ? { ...entry, text } : entry));
+  return notesOf(transcript, notes.cause);
+}
 
-  /** Something that was said is not there. */
-  miss(cause: string): void {
-    this.#cause ??= cause;
-  }
+/** Something that was said is not there. The first cause stays. */
+export function withGap(notes: TranscriptNotes, cause: string): TranscriptNotes {
+  return notesOf(notes.transcript, notes.cause ?? cause);
 }

@@ -23,13 +23,15 @@ import {
 import { callStatusOf, twilioDirection } from '../twilio/call-status.js';
 import type { DialRules } from '../twilio/twiml.js';
 import { beginningOf } from '../twilio/xml.js';
-import type { LegNote } from './call-legs.js';
+import type { CallData, LegNote } from './call.js';
 import { StreamCallbacks, type StreamReport } from './stream-callbacks.js';
 import { errorText } from '../../lib/result.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 
 /** What the script of a call does to it. */
 export interface VoiceHost {
+  readonly call: CallData;
+  /** The 200 is on its way, or we have acknowledged theirs. */
   readonly isAnswered: boolean;
   /** Puts this agent in the place of the one before. Rejects with `AgentUnavailableError`. */
   connect(agent: AgentDescription): Promise<void>;
@@ -41,8 +43,6 @@ export interface VoiceHost {
   transfer(to: string, requestId: string, rules: DialRules): void;
   /** The caller returns from the dialled party, or stops waiting. */
   leaveLeg(): void;
-  /** The call that was dialled last; `null`: none was, as the carrier took a REFER or nothing may be dialled. */
-  lastLeg(): LegNote | null;
   hangUp(reason: 'AGENT_HANGUP' | 'AGENT_LOST'): void;
   /** For the trace; a failure stands in the record too. */
   note(text: string, isFailure: boolean): void;
@@ -74,7 +74,6 @@ class VoiceError extends Error {}
 
 /** One call by TwiML: requests documents, and puts one agent after the other on the call, as the script says. */
 export class VoiceCall {
-  #script: VoiceScript | null = null;
   /** Counts what was begun: results of something earlier are dropped. */
   #attempt = 0;
   /** A document or an agent is awaited: what the agent before reports is too late. */
@@ -97,9 +96,18 @@ export class VoiceCall {
     private readonly host: VoiceHost,
   ) {}
 
-  /** Part of the call's snapshot; `null`: it has not begun. */
-  get script(): VoiceScript | null {
-    return this.#script;
+  /** `null`: no document has come. */
+  get #script(): VoiceScript | null {
+    return this.host.call.now.script;
+  }
+
+  #goOnBy(script: VoiceScript): void {
+    this.host.call.change({ script });
+  }
+
+  /** The call that was dialled last; `null`: none was, as the carrier took a REFER or nothing may be dialled. */
+  get #lastLeg(): LegNote | null {
+    return this.host.call.now.progress.legs.at(-1) ?? null;
   }
 
   /** Before both sides talk. Resolves with why the call is refused, or `null` with the first agent connected. Rejects with `AgentUnavailableError`. */
@@ -109,7 +117,6 @@ export class VoiceCall {
 
   /** In another process or media thread than before: the verb in progress begins again. */
   async resume(script: VoiceScript): Promise<void> {
-    this.#script = script;
     for (const streamSid of [...this.#forks.keys()]) this.#streams.ended(streamSid, 'the media of the call was lost');
     this.#forks.clear();
     for (const fork of script.forks) this.#startFork(fork);
@@ -121,11 +128,6 @@ export class VoiceCall {
   redirect(target: CallTarget): void {
     this.host.leaveLeg();
     this.#begin(() => this.#goTo(target));
-  }
-
-  /** In a later process, while the dialled party talks: the verb in progress continues. */
-  restore(script: VoiceScript): void {
-    this.#script = script;
   }
 
   /** The media of the call ends, and with it the streams beside its verbs. */
@@ -162,14 +164,19 @@ export class VoiceCall {
     this.#after(dialOutcome(answer, this.#dialledLeg()));
   }
 
-  close(): void {
+  /** Something else decides what the caller hears: what was begun has no effect any more. */
+  leave(): void {
     this.#attempt += 1;
+  }
+
+  close(): void {
+    this.leave();
     this.#ended.abort();
     this.#streams.endAll();
   }
 
   #dialledLeg(): LegNote | null {
-    const leg = this.host.lastLeg();
+    const leg = this.#lastLeg;
     return leg?.callId === this.#legBefore ? null : leg;
   }
 
@@ -192,7 +199,7 @@ export class VoiceCall {
     this.#isMoving = true;
     try {
       for (let move = await first(); attempt === this.#attempt;) {
-        this.#script = move.script;
+        this.#goOnBy(move.script);
         const { step } = move;
         if (step.do === 'request') move = await this.#load(step.request);
         else if (this.#doAside(step)) move = nextStep(move.script, this.host.isAnswered);
@@ -275,7 +282,7 @@ export class VoiceCall {
         this.host.hangUp('AGENT_HANGUP');
         return null;
       case 'dial':
-        this.#legBefore = this.host.lastLeg()?.callId ?? null;
+        this.#legBefore = this.#lastLeg?.callId ?? null;
         this.host.transfer(step.to, DIAL_REQUEST, step.rules);
         return null;
       case 'speak':
@@ -358,7 +365,7 @@ export class VoiceCall {
   /** It ended by itself, or could not begin. */
   #endFork(streamSid: string, fork: RunningFork, error: string | null): void {
     this.#forks.delete(streamSid);
-    if (this.#script !== null) this.#script = withoutFork(this.#script, fork.key);
+    if (this.#script !== null) this.#goOnBy(withoutFork(this.#script, fork.key));
     if (error !== null) this.host.note(`A stream ended: ${error}.`, false);
     if (!this.#streams.isOpen(streamSid)) this.#streams.failed(streamSid, fork.stream, error ?? 'the server closed the connection');
     else this.#streams.ended(streamSid, error);

@@ -21,7 +21,8 @@ import { CallRunner } from '../call/call-runner.js';
 import { relayLost } from '../call/call-media.js';
 import type { CallServices, InviteContext } from '../call/call-services.js';
 import { recordRefused } from '../call/refused-calls.js';
-import { readStoredCall, type StoredCall } from '../call/call-record.js';
+import { readSnapshot } from '../call/call-snapshot.js';
+import type { Call } from '../call/call.js';
 import { callerIdentity, claimedCallers, calledUri, type CalledNumberSource } from '../admission/parties.js';
 import {
   hostOf,
@@ -264,7 +265,7 @@ export class Inbound implements LiveCalls {
   async openAhead(snapshots: readonly CallSnapshot[], ahead: Ahead): Promise<void> {
     const connected = await Promise.allSettled(
       snapshots.map(async (snapshot) => {
-        const kept = readStoredCall(snapshot);
+        const kept = readSnapshot(snapshot);
         this.#ahead.add(snapshot.call_id);
         if (kept !== undefined) await openAhead(this.#services, kept, ahead);
       }),
@@ -290,9 +291,9 @@ export class Inbound implements LiveCalls {
     }
   }
 
-  #restore(snapshots: readonly CallSnapshot[], endedMs: number, changed: (kept: StoredCall) => StoredCall): OrphanedCall[] {
+  #restore(snapshots: readonly CallSnapshot[], endedMs: number, changed: (kept: Call) => Call): OrphanedCall[] {
     return snapshots.flatMap((snapshot) => {
-      const read = readStoredCall(snapshot);
+      const read = readSnapshot(snapshot);
       const kept = read === undefined ? undefined : changed(read);
       const runner = kept === undefined ? undefined : this.#runnerOf(kept, endedMs);
       if (kept === undefined || runner === undefined) {
@@ -558,7 +559,7 @@ export class Inbound implements LiveCalls {
     };
   }
 
-  #runnerOf(kept: StoredCall, endedMs: number): CallRunner | undefined {
+  #runnerOf(kept: Call, endedMs: number): CallRunner | undefined {
     try {
       return CallRunner.orphaned(this.#services, kept, endedMs, (ended) => this.#onEnded(ended));
     } catch {

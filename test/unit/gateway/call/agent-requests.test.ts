@@ -3,6 +3,8 @@ import type { AgentAnswer, TranscriptEntry } from '../../../../src/gateway/model
 import { DEFAULT_AGENT_SETTINGS, type AgentSettings, type ToolRecord } from '../../../../src/gateway/model/agent-record.js';
 import type { ToolDefinition } from '../../../../src/gateway/model/tool-definition.js';
 import type { Route } from '../../../../src/gateway/model/records.js';
+import { CallData, type CallNotes } from '../../../../src/gateway/call/call.js';
+import { callFrom } from '../../../support/call-data.js';
 import { AgentRequests } from '../../../../src/gateway/call/agent-requests.js';
 import { StoreUnavailableError, type ToolOutcome } from '../../../../src/gateway/ports/ports.js';
 import { silentLog } from '../../../../src/lib/log.js';
@@ -27,7 +29,9 @@ beforeEach(() => {
   changes = 0;
 });
 
-function requests(settings: Partial<AgentSettings> = {}, person = '+15550100999'): AgentRequests {
+type Requests = AgentRequests & { readonly notes: CallNotes };
+
+function requests(settings: Partial<AgentSettings> = {}, person = '+15550100999', kept?: CallNotes): Requests {
   const agent = { ...DEFAULT_AGENT_SETTINGS, ...settings, agent_id: 'a', org_id: 'o', name: '', created_at: '', updated_at: '' };
   const route: Route = { ...ROUTE, agent };
   const find = (_org: string, ids: readonly string[]): Promise<readonly ToolRecord[]> =>
@@ -39,14 +43,16 @@ function requests(settings: Partial<AgentSettings> = {}, person = '+15550100999'
   };
   const run = (_orgId: string, tool: ToolDefinition, _input: unknown, ended: AbortSignal): Promise<ToolOutcome> =>
     new Promise((settle) => running.push({ tool, ended, settle }));
-  return new AgentRequests(
+  const call = callFrom(person, route);
+  const data = new CallData(kept === undefined ? call : { ...call, notes: kept });
+  const made = new AgentRequests(
     { tools: { find }, toolRunner: { run }, doNotCall: { add } },
-    person,
-    () => route,
+    data,
     (answer) => void told.push(answer),
     () => (changes += 1),
     silentLog,
   );
+  return Object.defineProperty(made, 'notes', { get: () => data.now.notes }) as Requests;
 }
 
 /** Lets promises that are settled be heard. */
@@ -86,15 +92,15 @@ describe('a caller who wants no more calls', () => {
 describe('the notes of a call', () => {
   it('are kept at each change, and continue in another process, with a gap possible', () => {
     const before = requests({ analysis_schema: { guests: 'number' } });
-    before.transcript.begin(1_000);
+    before.begin(1_000);
     before.take({ type: 'transcript', entries: [said('Hello?')] });
     before.take({ type: 'analysis', requestId: null, analysis: { guests: 2, wine: 'red' } });
     before.keepMarks(['end']);
     expect(changes).toBe(3);
-    const after = requests();
-    after.restore(JSON.parse(JSON.stringify(before.notes)) as typeof before.notes, 1_000);
+    const after = requests({}, '+15550100999', JSON.parse(JSON.stringify(before.notes)) as CallNotes);
+    after.restore(1_000);
     // Its agent begins 9 s after the first one.
-    after.transcript.begin(10_000);
+    after.begin(10_000);
     after.take({ type: 'transcript', entries: [{ ...said('Still there?'), at_ms: 500 }] });
     expect(after.notes).toEqual({
       said: {

@@ -1,30 +1,34 @@
 import { expect, it } from 'vitest';
-import { Transcript } from '../../../../src/gateway/call/transcript.js';
+import { NOTHING_SAID, withCorrection, withEntries, withGap } from '../../../../src/gateway/call/transcript.js';
 
 const said = (text: string, at_ms: number) => ({ speaker: 'agent', text, at_ms }) as const;
 
 it('a transcript is complete, partial, failed, or missing', () => {
-  const transcript = new Transcript();
-  expect(transcript.notes).toEqual({ transcript: [], state: null, cause: null });
-  transcript.add([said('Hello.', 0)], false);
-  expect(transcript.notes).toMatchObject({ state: 'complete', cause: null });
-  transcript.miss('first');
-  transcript.miss('second');
-  expect(transcript.notes).toMatchObject({ state: 'partial', cause: 'first' });
-  const failed = new Transcript();
-  failed.miss('no words');
-  expect(failed.notes).toEqual({ transcript: [], state: 'failed', cause: 'no words' });
+  const complete = withEntries(NOTHING_SAID, [said('Hello.', 0)], false);
+  expect(complete).toMatchObject({ state: 'complete', cause: null });
+  expect(withGap(withGap(complete, 'first'), 'second')).toMatchObject({ state: 'partial', cause: 'first' });
+  expect(withGap(NOTHING_SAID, 'no words')).toEqual({ transcript: [], state: 'failed', cause: 'no words' });
+  expect(NOTHING_SAID).toEqual({ transcript: [], state: null, cause: null });
 });
 
-it('a transcript puts what a second agent says behind the first one, by its own times', () => {
-  const transcript = new Transcript();
-  transcript.begin(1_000);
-  transcript.add([said('Two.', 900), said('One.', 100)], true);
-  transcript.begin(3_000);
-  transcript.add([said('Three.', 50)], true);
-  expect(transcript.notes.transcript.map(({ text, at_ms: atMs }) => [text, atMs])).toEqual([
-    ['One.', 100],
-    ['Two.', 900],
-    ['Three.', 2_050],
-  ]);
+it('entries take their places by their times where these are known, and follow the others otherwise', () => {
+  const two = withEntries(NOTHING_SAID, [said('Two.', 900), said('One.', 100)], true);
+  expect(two.transcript.map(({ text }) => text)).toEqual(['One.', 'Two.']);
+  expect(withEntries(two, [said('Three.', 50)], false).transcript.map(({ text }) => text)).toEqual(['One.', 'Two.', 'Three.']);
+});
+
+it('a transcript that changes is a new one, and one that does not stays the same object', () => {
+  const full = withEntries(NOTHING_SAID, [said('x'.repeat(200_000), 0)], false);
+  expect(withEntries(full, [], false)).toBe(full);
+  const cut = withEntries(full, [said('y', 1)], false);
+  expect(cut).toMatchObject({ state: 'partial', cause: 'the transcript is full' });
+  expect(withEntries(cut, [said('y', 2)], false)).toBe(cut);
+  expect(full).toMatchObject({ state: 'complete', cause: null });
+});
+
+it('the utterance that was interrupted last is put right, or goes if nothing of it was heard', () => {
+  const cut = { ...said('I can offer you a table at', 0), interrupted: true };
+  const notes = withEntries(NOTHING_SAID, [cut, said('Yes?', 1)], false);
+  expect(withCorrection(notes, 'I can').transcript).toEqual([{ ...cut, text: 'I can' }, said('Yes?', 1)]);
+  expect(withCorrection(notes, '').transcript).toEqual([said('Yes?', 1)]);
 });
