@@ -28,7 +28,6 @@ export async function productSubject(
     // What the tests' gateways have otherwise. A checkout of November 2026 knows no start timeout.
     TRUNKLINE_START_TIMEOUT_MS: undefined,
     TRUNKLINE_GATEWAY_WORKERS: 'null',
-    TRUNKLINE_SPARE_PROCESSES: String(defaults.spare_processes),
     TRUNKLINE_ADMISSION_MAX_EVENT_LOOP_DELAY_MS: String(defaults.admission.max_event_loop_delay_ms),
     TRUNKLINE_ADMISSION_MAX_MEDIA_DELAY_MS: String(defaults.admission.max_media_delay_ms),
     TRUNKLINE_ADMISSION_MAX_CPU_PERCENT: String(defaults.admission.max_cpu_percent),

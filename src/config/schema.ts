@@ -74,7 +74,6 @@ export const configSchema = z
       .union([address, z.literal('auto')], 'must be an IPv4 or IPv6 address, or auto')
       .refine((text) => text !== '0.0.0.0' && text !== '::', 'must be one address of this machine'),
     public_address: address.nullable(),
-    spare_processes: z.boolean(),
     start_timeout_ms: milliseconds,
     ca_file: z.string().min(1).nullable(),
     log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error']) }),

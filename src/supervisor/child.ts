@@ -27,8 +27,6 @@ export interface ChildSpec {
   readonly followerReadiness: ((pid: number) => Promise<Readiness>) | null;
   /** Asks such a one to connect what it needs before it replaces this one; left out: nothing. Rejects when it does not answer in time. */
   readonly connectAhead?: () => Promise<unknown>;
-  /** Whether such a one is kept ready, in case this one dies. */
-  readonly hasSpare: boolean;
   readonly stopSignal: NodeJS.Signals;
   readonly stopTimeoutMs: number;
   /** Ports that it opens. */
@@ -56,8 +54,6 @@ const BEAT_MS = 1_000;
 const MAX_MISSED_BEATS = 6;
 /** One that an earlier supervisor left hangs after the same time: it may be on its way into the place of one that died. */
 const LEFT_TIMEOUT_MS = MAX_MISSED_BEATS * BEAT_MS;
-/** The start of the others goes first. */
-const SPARE_AFTER_MS = 5_000;
 const SETPRIV = '/usr/bin/setpriv';
 
 /** What a file beside the log holds, so that the next supervisor finds the process. */
@@ -101,7 +97,6 @@ export class SupervisedChild {
   #cancelRestart: CancelTimer | undefined;
   #cancelRotation: CancelTimer | undefined;
   #cancelBeat: CancelTimer | undefined;
-  #cancelSpare: CancelTimer | undefined;
   #cancelHandover: CancelTimer | undefined;
   #spec: ChildSpec;
 
@@ -233,7 +228,6 @@ export class SupervisedChild {
   }
 
   #dropFollower(): void {
-    this.#cancelSpare?.();
     this.#follower?.kill('SIGKILL');
     this.#follower = undefined;
     this.#isFollowerLoaded = false;
@@ -416,7 +410,6 @@ export class SupervisedChild {
     this.#isReady = true;
     this.#missedBeats = 0;
     if (this.#spec.mustAnswer) this.#beatLater(running);
-    if (this.#spec.hasSpare) this.#spareLater(running);
     running.onEnd(({ code, signal }) => {
       this.#isReady = false;
       if (this.#isStopping || this.#isReplacing) return;
@@ -429,26 +422,17 @@ export class SupervisedChild {
         this.log.error({ child: name, code, signal, restart_in_ms: restartInMs, log_file: this.#logFile }, 'supervisor.child.died');
         this.onDied(name);
       };
-      const spare = this.#isFollowerLoaded ? this.#follower : undefined;
-      if (spare?.isAlive === true) {
+      // A reload was about to replace it.
+      const next = this.#isFollowerLoaded ? this.#follower : undefined;
+      if (next?.isAlive === true) {
         died(0);
-        return this.#restarting(this.#follow(spare));
+        return this.#restarting(this.#follow(next));
       }
       this.#dropFollower();
       // Who parked its calls did not fail, and its callers hear nothing until the next one is there.
       if (code === 0 || this.clock.nowMs() - upSinceMs > STEADY_AFTER_MS) this.#backoffMs = 0;
       died(this.#backoffMs);
       this.#restartLater();
-    });
-  }
-
-  #spareLater(running: RunningProcess): void {
-    this.#cancelSpare = this.clock.setTimer(SPARE_AFTER_MS, () => {
-      if (this.#isStopping || !running.isAlive) return;
-      this.#loadFollower(running).then(
-        ({ pid }) => this.log.info({ child: this.#spec.name, child_pid: pid }, 'supervisor.spare.ready'),
-        (error: unknown) => this.log.warn({ child: this.#spec.name, error: (error as Error).message }, 'supervisor.spare.not_started'),
-      );
     });
   }
 

@@ -307,7 +307,7 @@ function gatewaySpec(config: Config, directory: string, configFlags: readonly st
   const args = ['gateway', '--worker', `${String(index)}/${String(count)}`, ...(isRetired ? ['--retired'] : []), ...configFlags];
   const hasApi = isFirstWorker(place) && !isRetired;
   return {
-    ...nodeSpec(directory, workerName(index), args, process.env, config.spare_processes && !isRetired),
+    ...nodeSpec(directory, workerName(index), args, process.env),
     connectAhead: () =>
       askProcess(directory, followerName(workerName(index)), AHEAD_QUESTION, config.agents.connect_timeout_ms + AHEAD_LIMIT_MS),
     // It drains; SIGTERM would park its calls for a successor.
@@ -320,7 +320,7 @@ function gatewaySpec(config: Config, directory: string, configFlags: readonly st
   };
 }
 
-function nodeSpec(dataDir: string, name: string, args: readonly string[], environment: NodeJS.ProcessEnv, hasSpare: boolean): ChildSpec {
+function nodeSpec(dataDir: string, name: string, args: readonly string[], environment: NodeJS.ProcessEnv): ChildSpec {
   return {
     name,
     command: process.execPath,
@@ -328,7 +328,6 @@ function nodeSpec(dataDir: string, name: string, args: readonly string[], enviro
     environment,
     readiness: (pid) => processReadiness(dataDir, name, pid),
     followerReadiness: (pid) => processReadiness(dataDir, followerName(name), pid),
-    hasSpare,
     mustAnswer: true,
     stopSignal: 'SIGTERM',
     stopTimeoutMs: 5_000,
@@ -356,7 +355,6 @@ function sipServerSpec(config: Config, directory: string, configFlags: readonly 
     sipServerName(index),
     ['sip-server', ...(count === 1 ? [] : ['--cell', `${String(index)}/${String(count)}`]), ...configFlags],
     sipServerEnvironment(process.env, config.sip.take_over),
-    config.spare_processes,
   );
   const address = controlAddress(index);
   const control: WantedPort = { setting: 'drachtio.port', protocol: 'tcp', address, port: config.drachtio.port };
@@ -386,7 +384,6 @@ function holderSpec(config: Config, directory: string): ChildSpec {
     environment: foreignEnvironment(process.env),
     readiness: async () => ((await canConnect(processSocket(directory, 'sockets'))) ? {} : 'silent'),
     followerReadiness: null,
-    hasSpare: false,
     mustAnswer: false,
     stopSignal: 'SIGTERM',
     stopTimeoutMs: 5_000,
@@ -423,7 +420,6 @@ function redisSpec(config: Config, directory: string): ChildSpec {
     directory,
     readiness: () => redisReadiness(port),
     followerReadiness: null,
-    hasSpare: false,
     mustAnswer: false,
     stopSignal: 'SIGTERM',
     stopTimeoutMs: 10_000,
@@ -464,7 +460,6 @@ function rtpengineSpec(config: Config, directory: string): ChildSpec {
     directory,
     readiness: async () => ((await rtpengineAnswers(ngPort)) ? {} : 'silent'),
     followerReadiness: null,
-    hasSpare: false,
     mustAnswer: false,
     stopSignal: 'SIGTERM',
     stopTimeoutMs: 5_000,

@@ -11,10 +11,10 @@ import type { World } from './world.js';
 export function filesOf(world: World): Readonly<Record<string, number>> {
   const files: Record<string, number> = {};
   const { dataDir, ready } = world.gateway;
-  const spares = readdirSync(dataDir)
+  const followers = readdirSync(dataDir)
     .filter((name) => name.endsWith('-next.pid'))
     .map((name) => (JSON.parse(readFileSync(join(dataDir, name), 'utf8')) as { readonly pid: number }).pid);
-  for (const { name, pid } of childrenOf(ready.pid)) if (!spares.includes(pid)) files[name] = (files[name] ?? 0) + openFiles(pid);
+  for (const { name, pid } of childrenOf(ready.pid)) if (!followers.includes(pid)) files[name] = (files[name] ?? 0) + openFiles(pid);
   return files;
 }
 

@@ -1,8 +1,6 @@
 import { resolve } from 'node:path';
 import type { RunFigures, StageFigures } from '../../src/loadtest/figures.js';
-import { askProcess, FACTS_QUESTION, followerName } from '../../src/config/process-socket.js';
 import { burst } from '../support/burst.js';
-import { until } from '../support/carrier-call.js';
 import { childrenOf, type ChildName } from '../support/processes.js';
 import { signalHost } from '../support/two-hosts.js';
 import type { RunningRtpengine } from '../support/rtpengine.js';
@@ -36,16 +34,6 @@ function ofChild(what: string, title: string, world: WorldName, name: ChildName,
     },
     { name: `${what}-restarted`, title: `${title}: SIGTERM, started again`, world, lastsMs: 0, inject: signal('SIGTERM'), excused },
   ];
-}
-
-/** Resolves when there is a spare process. */
-function spareOf({ gateway }: World, name: ChildName): Promise<void> {
-  const isThere = (): Promise<boolean> =>
-    askProcess(gateway.dataDir, followerName(name), FACTS_QUESTION, 500).then(
-      () => true,
-      () => false,
-    );
-  return until(isThere, `no spare of ${name}`, { withinMs: 30_000 });
 }
 
 /** The one that has calls: the first of two equals. */
@@ -130,30 +118,6 @@ const SENTINEL: Fault[] = [
 
 // The supervisor is another process afterwards.
 const DEPLOYED: Fault[] = [
-  {
-    name: 'gateway-spare',
-    title: 'gateway, the only one, with a spare: kill -9',
-    world: 'one gateway',
-    settings: { TRUNKLINE_SPARE_PROCESSES: 'true' },
-    isAlone: true,
-    lastsMs: 0,
-    inject: async (world) => {
-      await spareOf(world, 'gateway');
-      process.kill(await world.gateway.pidOf('gateway'), 'SIGKILL');
-    },
-  },
-  {
-    name: 'sip-server-spare',
-    title: 'SIP server, with a spare: kill -9',
-    world: 'one gateway',
-    settings: { TRUNKLINE_SPARE_PROCESSES: 'true' },
-    isAlone: true,
-    lastsMs: 0,
-    inject: async (world) => {
-      await spareOf(world, 'sip-server');
-      process.kill(await world.gateway.pidOf('sip-server'), 'SIGKILL');
-    },
-  },
   {
     name: 'gateway-hung',
     title: 'gateway, the only one: hangs (SIGSTOP), and is replaced',

@@ -44,8 +44,6 @@ export async function testEnvironment(
   const { first: media, lock } = await reserveMediaPorts();
   const environment = {
     TRUNKLINE_DATA_DIR: join(directory, 'data'),
-    // A start more for each process of each test.
-    TRUNKLINE_SPARE_PROCESSES: 'false',
     // One gateway process, whatever the machine: tests of several say so.
     TRUNKLINE_GATEWAY_WORKERS: '1',
     // A process that waits for the processor is not a dead one, and a gateway not overloaded by calls.
@@ -214,14 +212,6 @@ export class RunningGateway implements Product {
   /** The process id of what `trunkline up` started, by its name in the log: gateway-2 and so on. */
   async pidOf(name: string): Promise<number> {
     return (JSON.parse(await readFile(join(this.dataDir, `${name}.pid`), 'utf8')) as { readonly pid: number }).pid;
-  }
-
-  /** The process id of its spare, which is loaded and waits for its end. */
-  async spareOf(name: string): Promise<number> {
-    const pid = (): string | undefined =>
-      new RegExp(`"child":"${name}","child_pid":(\\d+),"msg":"supervisor\\.spare\\.ready"`).exec(this.output)?.[1];
-    await until(() => pid() !== undefined, `no spare of ${name}`);
-    return Number(pid());
   }
 
   async log(name: string): Promise<string> {

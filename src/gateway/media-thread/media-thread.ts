@@ -188,7 +188,7 @@ class MediaThread {
       if (agents === undefined) throw new Error('agents are not loaded');
       return agents;
     };
-    // A spare process has everything loaded when its turn comes, and agents connected ahead of it.
+    // One that follows another at a reload has everything loaded when its turn comes, and agents connected ahead of it.
     if (this.settings.waitsToBind) agents = await this.#loadAgents(agentCounters);
     const endpoint = new RtpEndpoint(this.settings, {
       clock: systemClock,

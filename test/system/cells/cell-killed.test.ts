@@ -45,17 +45,7 @@ async function isRead({ peer }: CarrierCall): Promise<void> {
   await peer.next('pong', ({ startLine }) => startLine === 'PONG');
 }
 
-describe('`trunkline up` with two cells and the default spares', () => {
-  beforeAll(async () => {
-    await gateway.stop();
-    await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
-  });
-
-  afterAll(async () => {
-    await gateway.stop();
-    await gateway.up();
-  });
-
+describe('`trunkline up` with two cells', () => {
   // One kill for each SIP server: the supervisor starts what dies again and again only after a pause.
   it.each([1, 2])('loses no call and no request when the SIP server of cell %i gets kill -9', async (cell) => {
     const other = 3 - cell;
@@ -63,7 +53,6 @@ describe('`trunkline up` with two cells and the default spares', () => {
     const [cut, kept] = [calls.filter((_, index) => index % 2 === cell - 1), calls.filter((_, index) => index % 2 !== cell - 1)];
     const ending = await talking(cell, other);
     const [begun, fresh, others] = await Promise.all([opened(cell, other), opened(cell, other), opened(other, other)]);
-    await gateway.spareOf(sipServerName(cell));
     const pid = await gateway.pidOf(sipServerName(cell));
     // It reads nothing more: what comes by the other cell's connections is on its way to it.
     process.kill(pid, 'SIGSTOP');

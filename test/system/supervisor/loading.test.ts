@@ -27,7 +27,6 @@ function starting(readiness: () => Readiness, mustAnswer = false) {
     args: ['600'],
     environment: process.env,
     followerReadiness: null,
-    hasSpare: false,
     mustAnswer,
     stopSignal: 'SIGTERM' as const,
     ports: [],
@@ -118,7 +117,7 @@ describe('a program that an earlier supervisor left', () => {
     return { ...world, taking, left: earlier.child.pid, answers: () => (readiness = {}) };
   }
 
-  it('may be a spare that is taking over: it stays when it answers within 6 s', async () => {
+  it('may be one that is taking over: it stays when it answers within 6 s', async () => {
     const { child, clock, taking, left: pid, answers } = await left();
     await clock.advanceAsync(5_900);
     answers();

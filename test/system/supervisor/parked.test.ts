@@ -76,38 +76,6 @@ describe('a gateway', () => {
   });
 });
 
-describe('a spare process', () => {
-  beforeEach(async () => {
-    await gateway.stop();
-    await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
-  });
-
-  it('replaces a gateway that is killed', async () => {
-    const call = await talking();
-    const pid = await gateway.spareOf('gateway');
-    const atMs = performance.now();
-    process.kill(await gateway.pidOf('gateway'), 'SIGKILL');
-    await gateway.logged('gateway', 'call.resumed');
-    await call.heardAfter(performance.now());
-    silence('gateway with a spare, kill -9', call, atMs);
-    expect(await gateway.pidOf('gateway')).toBe(pid);
-    await endsWell(call, 1);
-  });
-
-  it('replaces it without a supervisor too, whose successor takes it over; trunkline stop ends both', async () => {
-    const call = await talking();
-    await gateway.spareOf('gateway');
-    await gateway.stop('SIGKILL');
-    process.kill(await gateway.pidOf('gateway'), 'SIGKILL');
-    await gateway.logged('gateway', 'call.resumed');
-    await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
-    expect(gateway.output).not.toContain('supervisor.child.replaced');
-    await call.heardAfter(performance.now());
-    expect((await gateway.cli('stop')).code).toBe(0);
-    expect(processesOf(gateway.dataDir)).toEqual([]);
-  });
-});
-
 describe('a SIP server that dies', () => {
   const options = () => ({ host: '127.0.0.1', port: gateway.sipPort, ca: gateway.ca, servername: 'localhost' });
   const ticketOf = (): Promise<Buffer> =>
@@ -144,10 +112,7 @@ describe('a SIP server that dies', () => {
     expect(await gateway.pidOf('sip-server')).not.toBe(before);
   });
 
-  it('after more than a day has new ticket keys, and a spare that loaded before still resumes its sessions', async () => {
-    await gateway.stop();
-    await gateway.up({ TRUNKLINE_SPARE_PROCESSES: 'true' });
-    const spare = await gateway.spareOf('sip-server');
+  it('after more than a day has new ticket keys, and the next one resumes sessions by them', async () => {
     const keys = join(gateway.dataDir, 'ticket-keys');
     const old = await ticketOf();
     const dayAgo = new Date(Date.now() - 25 * 3_600_000);
@@ -159,8 +124,6 @@ describe('a SIP server that dies', () => {
     const ticket = await ticketOf();
     process.kill(before, 'SIGKILL');
     expect(await isResumed(ticket)).toBe(true);
-    // It answers before the supervisor has written whose place it took.
-    await expect.poll(() => gateway.pidOf('sip-server')).toBe(spare);
   });
 });
 
