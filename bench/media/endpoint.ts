@@ -47,7 +47,7 @@ async function setUp(order: Extract<EndpointOrder, { type: 'set-up' }>): Promise
 
 async function open(side: CarrierSide): Promise<FarSide> {
   const far = relay === null ? await openDirect(side) : await openRelayed(side, relay);
-  media.start(side.id);
+  media.send(side.id, { do: 'start' });
   return far;
 }
 

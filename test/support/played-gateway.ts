@@ -91,8 +91,10 @@ function playedPorts(gateway: () => PlayedGateway | undefined): Played {
     calls: { write: (call) => Promise.resolve(gateway()?.write(call)) },
     endpoint: {
       connectAgent: (callId, _agent, onEvent) => Promise.resolve(gateway()?.connect(callId, onEvent)),
-      notifyAgent: (_callId, answer) => void gateway()?.told.push(answer),
-      start: () => gateway()?.start(),
+      send: (_callId, command) => {
+        if (command.do === 'notify-agent') gateway()?.told.push(command.answer);
+        if (command.do === 'start') gateway()?.start();
+      },
       close: (callId) => {
         gateway()?.leave(callId);
         return Promise.resolve(null);

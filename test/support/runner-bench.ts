@@ -280,17 +280,12 @@ export class RunnerBench {
           this.#onLegEvent = onEvent;
           return this.#agent(callId);
         },
-        notifyAgent: (_callId, answer) => void this.told.push(answer),
+        send: (_callId, command) => {
+          if (command.do === 'notify-agent') this.told.push(command.answer);
+        },
         startFork: () => undefined,
-        stopFork: () => undefined,
         reserve: (callId) => this.#leg('reserve', callId, LOCAL),
         open: (leg) => this.#leg('open', leg.callId, undefined),
-        start: () => undefined,
-        setDirection: () => undefined,
-        setRingBack: () => undefined,
-        setThreeWay: () => undefined,
-        needPackets: () => undefined,
-        takeDigit: () => undefined,
         change: () => this.#wait('move', () => undefined, new MediaUnavailableError('gone')),
         figures: () => Promise.resolve(null),
         close: (callId) => {

@@ -37,7 +37,7 @@ export interface AgentServices {
 
 interface CallParts {
   readonly data: CallData;
-  readonly media: Pick<CallMedia, 'connectAgent' | 'startFork' | 'stopFork'>;
+  readonly media: Pick<CallMedia, 'connectAgent' | 'startFork' | 'send'>;
   /** The agent that is connected now begins to talk with the caller. */
   readonly startAgent: () => void;
   readonly requests: AgentRequests;
@@ -184,7 +184,7 @@ export class CallAgent {
   /** The answer to a request of the agent. */
   notify(answer: AgentAnswer): void {
     if (this.#voice !== null && answer.requestId === DIAL_REQUEST) return this.#voice.answered(answer);
-    this.services.endpoint.notifyAgent(this.#origin.callId, answer);
+    this.call.media.send({ do: 'notify-agent', answer });
   }
 
   /** The media of the call ends, and the call goes on without. */
@@ -247,7 +247,7 @@ export class CallAgent {
         if (this.#state.name === 'Talking') call.startAgent();
       },
       startFork: (fork) => call.media.startFork(fork),
-      stopFork: (streamSid) => call.media.stopFork(streamSid),
+      stopFork: (streamSid) => call.media.send({ do: 'stop-fork', streamSid }),
       transfer: (to, requestId, { callerId: from, ringTimeoutMs, timeLimitMs, sipHeaders = {} }) => {
         const leg = secondLegRules({ from, ringTimeoutMs, timeLimitMs, afterwards: 'go-on' });
         call.dispatch({ type: 'transfer-asked', requestId, to, leg, sipHeaders });

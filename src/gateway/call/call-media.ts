@@ -1,16 +1,8 @@
+import type { LegCommand } from '../model/leg-command.js';
 import { publish } from '../ports/events.js';
 import { digitOfEvent } from '../../rtp/dtmf/telephone-event.js';
 import type { AgentDescription, ForkSettings } from '../model/agent.js';
-import type {
-  LegDescription,
-  LegEvent,
-  LegFigures,
-  LegFormat,
-  MediaAddress,
-  MediaDirection,
-  RelayFigures,
-  SrtpKeys,
-} from '../model/media.js';
+import type { LegDescription, LegEvent, LegFigures, LegFormat, MediaAddress, RelayFigures, SrtpKeys } from '../model/media.js';
 import type { Scope } from '../../lib/scope.js';
 import type { CallTrace } from './call-trace.js';
 import { isJoined, type CallEffect, type CallEvent, type CallState, type RelayLossCause } from './state.js';
@@ -86,8 +78,8 @@ export class CallMedia {
     this.services.endpoint.startFork(this.callId, fork, this.#take);
   }
 
-  stopFork(streamSid: string): void {
-    this.services.endpoint.stopFork(this.callId, streamSid);
+  send(command: LegCommand): void {
+    this.services.endpoint.send(this.callId, command);
   }
 
   /** What was seen by the time the scope closed. */
@@ -190,26 +182,12 @@ export class CallMedia {
     return true;
   }
 
-  /** What the caller hears beside the agent. */
-  mix(effect: Extract<CallEffect, { do: 'ring-back' | 'three-way' }>): void {
-    if (effect.do === 'ring-back') this.services.endpoint.setRingBack(this.callId, effect.isOn);
-    else this.services.endpoint.setThreeWay(this.callId, true);
-  }
-
   /** The agent goes with it; another leg may be opened later. */
   closeLeg(): void {
     this.#hasLeg = false;
     this.#closing = this.services.endpoint.close(this.callId).then((figures) => {
       this.#endpointFigures = sumOf(this.#endpointFigures, figures);
     });
-  }
-
-  start(): void {
-    this.services.endpoint.start(this.callId);
-  }
-
-  setDirection(direction: MediaDirection): void {
-    this.services.endpoint.setDirection(this.callId, direction);
   }
 
   async change({ media, agentFacing, agentSideKey }: Extract<CallEffect, { do: 'change-leg' }>): Promise<null> {

@@ -92,7 +92,7 @@ export class CallRunner {
         this.#noteDial(event);
         this.dispatch(event);
       },
-      onDigit: ({ event, durationMs }: InfoDigit) => services.endpoint.takeDigit(origin.callId, event, durationMs),
+      onDigit: (digit: InfoDigit) => this.#media.send({ do: 'take-digit', ...digit }),
       isPlaced: origin.direction === 'outbound',
       credentials: () => {
         const { route } = this.#state;
@@ -368,16 +368,15 @@ export class CallRunner {
         this.#agent.leave();
         return this.#media.closeLeg();
       case 'need-packets':
-        return this.services.endpoint.needPackets(this.callId);
       case 'ring-back':
       case 'three-way':
-        return this.#media.mix(effect);
+        return this.#media.send(effect);
       case 'dial-leg':
       case 'notify-call':
         return this.#ownLegs.perform(effect);
       case 'direct-leg':
         if (effect.isHeld !== null) this.#trace.timeline.moment(effect.isHeld ? 'hold' : 'resume');
-        return this.#media.setDirection(effect.direction);
+        return this.#media.send({ do: 'direct', direction: effect.direction });
       case 'change-leg':
         return this.#async(null, this.#media.change(effect));
       case 'notify-agent':
@@ -595,7 +594,7 @@ export class CallRunner {
 
   #startAgent(): void {
     this.#requests.begin(this.services.clock.nowMs());
-    this.#media.start();
+    this.#media.send({ do: 'start' });
   }
 
   get #ownLegs(): CallLegs {

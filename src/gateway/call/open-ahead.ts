@@ -54,7 +54,7 @@ export async function openAhead(services: CallServices, kept: Call, ahead: Ahead
           return null;
         },
         startFork: nothing,
-        stopFork: nothing,
+        send: nothing,
       },
       requests,
       scope: new Scope(clock, CLOSE_LIMIT_MS),

@@ -1,3 +1,4 @@
+import type { LegCommand } from '../model/leg-command.js';
 import type { SipHeaders } from '../../agent-protocol/sip-headers.js';
 import type { AgentAnswer, TransferStepName } from '../model/agent.js';
 import type { DialPermit } from '../model/dialling.js';
@@ -417,12 +418,7 @@ export type CallEffect =
   | { readonly do: 'start-leg' }
   /** The agent and its media end; the call goes on without. */
   | { readonly do: 'close-leg' }
-  /** The caller hears that it rings, where the agent says nothing. */
-  | { readonly do: 'ring-back'; readonly isOn: boolean }
-  /** The caller may be gone, though the peer keeps the call: receiver reports alone are no sign of them. */
-  | { readonly do: 'need-packets' }
-  /** All three of a consultation talk with each other. */
-  | { readonly do: 'three-way' }
+  | Extract<LegCommand, { do: 'ring-back' | 'need-packets' | 'three-way' }>
   /** Places the second leg, which joins this call. */
   | { readonly do: 'dial-leg'; readonly leg: LegWish; readonly joins: Omit<JoinedCall, 'callId'> }
   /** For the other call of a transfer, on the same gateway. */

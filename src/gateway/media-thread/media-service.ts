@@ -1,5 +1,6 @@
-import type { AgentAnswer, AgentConnectionLimits, AgentDescription, ForkSettings } from '../model/agent.js';
-import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDelays, MediaDirection } from '../model/media.js';
+import type { LegCommand } from '../model/leg-command.js';
+import type { AgentConnectionLimits, AgentDescription, ForkSettings } from '../model/agent.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDelays } from '../model/media.js';
 import { isNote } from '../model/media.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import { publish } from '../ports/events.js';
@@ -72,8 +73,6 @@ export interface MediaService extends MediaEndpoint {
   ready(): Promise<void>;
   /** What is done for calls that another process still has, before the sockets are bound. */
   readonly ahead: MediaAhead;
-  /** Sends digits as telephone-events (RFC 4733), one after the other; nothing if they were not negotiated. */
-  sendDigits(callId: string, events: readonly number[], durationMs?: number): void;
   counters(): Promise<MediaCounters>;
   /**
    * Of half a second, of the worst media thread. Frames are a second late or more while the kernel drops datagrams that a thread did not read
@@ -96,7 +95,6 @@ const NO_DELAYS: MediaDelays = { frameMs: 0, arrivalMs: 0 };
 const SHUTDOWN_LIMIT_MS = 2_000;
 /** How long a leg of a dead thread waits for the next thread. */
 const REPLACEMENT_LIMIT_MS = 10_000;
-const DEFAULT_DIGIT_MS = 160;
 /** The longest pause before the replacement of a worker that keeps dying; the pause doubles each time. */
 const MAX_RESTART_DELAY_MS = 10_000;
 const FIRST_RESTART_DELAY_MS = 100;
@@ -296,12 +294,8 @@ class ThreadedMediaService implements MediaService {
     slot.worker.send({ type: 'start-fork', callId, fork });
   }
 
-  stopFork(callId: string, streamSid: string): void {
-    this.#legs.get(callId)?.slot.worker.send({ type: 'stop-fork', callId, streamSid });
-  }
-
-  notifyAgent(callId: string, answer: AgentAnswer): void {
-    this.#legs.get(callId)?.slot.worker.send({ type: 'notify-agent', callId, answer });
+  send(callId: string, command: LegCommand): void {
+    this.#legs.get(callId)?.slot.worker.send({ type: 'leg', callId, command });
   }
 
   async reserve(callId: string, beside: string | null = null): Promise<MediaAddress> {
@@ -336,34 +330,6 @@ class ThreadedMediaService implements MediaService {
     if (leg?.isOpen !== true) throw new MediaUnavailableError('the call has no media leg');
     const reply = await leg.slot.worker.request((requestId) => ({ type: 'change', requestId, callId, change }));
     if (reply.type === 'refused') throw new MediaUnavailableError(reply.message);
-  }
-
-  start(callId: string): void {
-    this.#legs.get(callId)?.slot.worker.send({ type: 'start', callId });
-  }
-
-  setDirection(callId: string, direction: MediaDirection): void {
-    this.#legs.get(callId)?.slot.worker.send({ type: 'direct', callId, direction });
-  }
-
-  setRingBack(callId: string, isOn: boolean): void {
-    this.#legs.get(callId)?.slot.worker.send({ type: 'ring-back', callId, isOn });
-  }
-
-  needPackets(callId: string): void {
-    this.#legs.get(callId)?.slot.worker.send({ type: 'need-packets', callId });
-  }
-
-  setThreeWay(callId: string, isOn: boolean): void {
-    this.#legs.get(callId)?.slot.worker.send({ type: 'three-way', callId, isOn });
-  }
-
-  takeDigit(callId: string, event: number, durationMs: number): void {
-    this.#legs.get(callId)?.slot.worker.send({ type: 'digit', callId, event, durationMs });
-  }
-
-  sendDigits(callId: string, events: readonly number[], durationMs = DEFAULT_DIGIT_MS): void {
-    for (const event of events) this.#legs.get(callId)?.slot.worker.send({ type: 'dtmf', callId, event, durationMs });
   }
 
   async figures(callId: string): Promise<LegFigures | null> {

@@ -65,8 +65,8 @@ class MediaThread {
       case 'connect-agent':
         void this.#connectAgent(endpoint, command).then((answer) => reply(command.requestId, answer));
         break;
-      case 'notify-agent':
-        endpoint.notifyAgent(command.callId, command.answer);
+      case 'leg':
+        endpoint.command(command.callId, command.command);
         break;
       case 'start-fork': {
         const { callId, fork } = command;
@@ -74,9 +74,6 @@ class MediaThread {
         endpoint.startFork(callId, fork.streamSid, newFork(fork, emit, this.#workerLog({ call_id: callId })));
         break;
       }
-      case 'stop-fork':
-        endpoint.stopFork(command.callId, command.streamSid);
-        break;
       case 'open':
         this.#open(endpoint, command.leg);
         break;
@@ -92,27 +89,6 @@ class MediaThread {
         } catch (error) {
           reply(command.requestId, { type: 'refused', message: errorText(error) });
         }
-        break;
-      case 'start':
-        endpoint.start(command.callId);
-        break;
-      case 'direct':
-        endpoint.setDirection(command.callId, command.direction);
-        break;
-      case 'ring-back':
-        endpoint.with(command.callId, (leg) => leg.setRingBack(command.isOn));
-        break;
-      case 'need-packets':
-        endpoint.with(command.callId, (leg) => leg.needPackets());
-        break;
-      case 'three-way':
-        endpoint.with(command.callId, (leg) => leg.setThreeWay(command.isOn));
-        break;
-      case 'digit':
-        endpoint.with(command.callId, (leg) => leg.takeDigit(command.event, command.durationMs));
-        break;
-      case 'dtmf':
-        endpoint.with(command.callId, (leg) => leg.sendDigit(command.event, command.durationMs));
         break;
       case 'figures':
         reply(command.requestId, { type: 'figures', figures: endpoint.figures(command.callId) });

@@ -1,5 +1,6 @@
-import type { AgentAnswer, AgentConnectionLimits, AgentDescription, ForkSettings } from '../model/agent.js';
-import type { LegChange, LegDescription, LegEvent, LegFigures, MediaDelays, MediaDirection } from '../model/media.js';
+import type { AgentConnectionLimits, AgentDescription, ForkSettings } from '../model/agent.js';
+import type { LegCommand } from '../model/leg-command.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaDelays } from '../model/media.js';
 import type { LogFields } from '../../lib/log.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import type { EndpointCounters } from '../media/endpoint.js';
@@ -33,20 +34,12 @@ export type CallCommand =
       /** Another process still has the call. */
       readonly isAhead: boolean;
     }
-  | { readonly type: 'notify-agent'; readonly callId: string; readonly answer: AgentAnswer }
+  | { readonly type: 'leg'; readonly callId: string; readonly command: LegCommand }
   | { readonly type: 'start-fork'; readonly callId: string; readonly fork: ForkSettings }
-  | { readonly type: 'stop-fork'; readonly callId: string; readonly streamSid: string }
   /** A leg that cannot be opened is lost at once. */
   | { readonly type: 'open'; readonly leg: LegDescription }
   /** Another process still has the call. */
   | { readonly type: 'open-ahead'; readonly leg: LegDescription }
-  | { readonly type: 'start'; readonly callId: string }
-  | { readonly type: 'direct'; readonly callId: string; readonly direction: MediaDirection }
-  | { readonly type: 'ring-back'; readonly callId: string; readonly isOn: boolean }
-  | { readonly type: 'three-way'; readonly callId: string; readonly isOn: boolean }
-  | { readonly type: 'need-packets'; readonly callId: string }
-  | { readonly type: 'digit'; readonly callId: string; readonly event: number; readonly durationMs: number }
-  | { readonly type: 'dtmf'; readonly callId: string; readonly event: number; readonly durationMs: number }
   | { readonly type: 'change'; readonly requestId: number; readonly callId: string; readonly change: LegChange }
   | { readonly type: 'figures'; readonly requestId: number; readonly callId: string }
   | { readonly type: 'close'; readonly requestId: number; readonly callId: string }

@@ -1,11 +1,12 @@
+import type { LegCommand } from '../model/leg-command.js';
 import { isIP, SocketAddress } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
-import type { AgentAnswer, AgentDescription } from '../model/agent.js';
+import type { AgentDescription } from '../model/agent.js';
 import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDelays, MediaDirection } from '../model/media.js';
 import { isNote } from '../model/media.js';
 import type { RtcpSeen } from '../../lib/observed.js';
 import type { Clock } from '../../lib/clock.js';
-import { errorText } from '../../lib/result.js';
+import { assertNever, errorText } from '../../lib/result.js';
 import type { Log } from '../../lib/log.js';
 import { FRAME_MS } from '../../rtp/codec/g711.js';
 import { ConferenceParty } from './conference.js';
@@ -237,9 +238,30 @@ export class RtpEndpoint {
     this.with(callId, (leg) => leg.removeFork(streamSid));
   }
 
-  /** Passes the answer to a request of the call's agent to it, if it still exists. */
-  notifyAgent(callId: string, answer: AgentAnswer): void {
-    this.#agents.get(callId)?.notify(answer);
+  /** What the call wants of its leg or agent; nothing when they are gone. */
+  command(callId: string, command: LegCommand): void {
+    switch (command.do) {
+      case 'start':
+        return this.start(callId);
+      case 'direct':
+        return this.setDirection(callId, command.direction);
+      case 'ring-back':
+        return this.with(callId, (leg) => leg.setRingBack(command.isOn));
+      case 'three-way':
+        return this.with(callId, (leg) => leg.setThreeWay(true));
+      case 'need-packets':
+        return this.with(callId, (leg) => leg.needPackets());
+      case 'take-digit':
+        return this.with(callId, (leg) => leg.takeDigit(command.event, command.durationMs));
+      case 'send-digit':
+        return this.with(callId, (leg) => void leg.sendDigit(command.event, command.durationMs));
+      case 'stop-fork':
+        return this.stopFork(callId, command.streamSid);
+      case 'notify-agent':
+        return this.#agents.get(callId)?.notify(command.answer);
+      default:
+        assertNever(command);
+    }
   }
 
   /**

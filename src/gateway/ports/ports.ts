@@ -1,4 +1,5 @@
-import type { AgentAnswer, AgentDescription, ForkSettings } from '../model/agent.js';
+import type { LegCommand } from '../model/leg-command.js';
+import type { AgentDescription, ForkSettings } from '../model/agent.js';
 import type { ToolRecord } from '../model/agent-record.js';
 import type { ToolDefinition } from '../model/tool-definition.js';
 import type { CallRecord } from '../model/call-record.js';
@@ -8,7 +9,7 @@ import type { CallSnapshot } from '../model/call-snapshot.js';
 import type { DialPermit } from '../model/dialling.js';
 import type { E164 } from '../model/e164.js';
 import type { BeginningCall } from '../model/live-calls.js';
-import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, MediaDirection, RelayFigures } from '../model/media.js';
+import type { LegChange, LegDescription, LegEvent, LegFigures, MediaAddress, RelayFigures } from '../model/media.js';
 import type { ProviderLimit, ProviderUsage } from '../model/provider-usage.js';
 import type { OrgRecord, OutboundTrunk, Route } from '../model/records.js';
 import type { VerifiedIdentity } from '../model/verified-identity.js';
@@ -311,14 +312,12 @@ export interface MediaEndpoint {
    */
   connectAgent(callId: string, agent: AgentDescription, onEvent: (event: LegEvent) => void): Promise<void>;
   /**
-   * Copies the call's audio to a WebSocket beside its agent, from the start of its leg at the earliest, until `stopFork` or the end of the
+   * Copies the call's audio to a WebSocket beside its agent, from the start of its leg at the earliest, until `stop-fork` or the end of the
    * leg. Throws `MediaUnavailableError` when there is no room.
    */
   startFork(callId: string, fork: ForkSettings, onEvent: (event: LegEvent) => void): void;
-  /** Ends a fork; nothing when there is none. */
-  stopFork(callId: string, streamSid: string): void;
-  /** Answers a request of the agent; nothing when it is gone. */
-  notifyAgent(callId: string, answer: AgentAnswer): void;
+  /** Has no effect when the leg or the agent is gone. */
+  send(callId: string, command: LegCommand): void;
   /**
    * Keeps a place for a leg whose far side is not known yet; `open` takes it, `close` frees it. Resolves with the endpoint's own address,
    * which the agent-facing SDP names. Rejects with `MediaUnavailableError` when there is no room.
@@ -329,18 +328,6 @@ export interface MediaEndpoint {
    * Opens a leg: from now on it receives, but sends and says nothing. Rejects with `MediaUnavailableError` without such a port, or room on it.
    */
   open(leg: LegDescription, onEvent: (event: LegEvent) => void): Promise<void>;
-  /** The ACK came: audio and the agent start. */
-  start(callId: string): void;
-  /** The caller's direction from now on: nothing is sent to one that holds, and who promises no packets is not watched. */
-  setDirection(callId: string, direction: MediaDirection): void;
-  /** The caller hears a ring-back tone wherever the agent says nothing; nothing when there is no leg. */
-  setRingBack(callId: string, isOn: boolean): void;
-  /** Caller, agent and second party all talk with each other, or the agent with the party alone; nothing without a conference. */
-  setThreeWay(callId: string, isOn: boolean): void;
-  /** From now on receiver reports alone are no sign that the caller is there. */
-  needPackets(callId: string): void;
-  /** A key press that the caller told by SIP INFO; one that also comes as a telephone-event is reported once. */
-  takeDigit(callId: string, event: number, durationMs: number): void;
   /** Rejects with `MediaUnavailableError` when there is no such leg, or another one has that far side. */
   change(callId: string, change: LegChange): Promise<void>;
   /** What the leg saw so far; `null`: it is not open. */

@@ -137,7 +137,7 @@ describe('a media service over loopback', () => {
 
   it('keeps its pace while the main thread is busy for a second', async () => {
     const call = await openCall(service, 'paced');
-    service.start('paced');
+    service.send('paced', { do: 'start' });
     await heardFor(call, 0.2);
     const before = (await service.figures('paced'))!.packetsSent;
     const busyUntilMs = performance.now() + 1_000;
@@ -156,7 +156,7 @@ describe('a media service over loopback', () => {
     async (name, codec, srtp: SrtpKeys | null) => {
       const call = await openCall(service, name, { codec, srtp });
       const { peer, events } = call;
-      service.start(name);
+      service.send(name, { do: 'start' });
       await heardPhrase(call, throughG711(codec, await said(GREETING)), 0);
       await speakUntilEchoed(call, codec, 7);
 
@@ -188,7 +188,7 @@ describe('a media service over loopback', () => {
   it('[3550 §6.4] sends SR on the RTCP port with true counts, and computes the round trip from the answer', async () => {
     const call = await openCall(service, 'rtcp');
     const { peer } = call;
-    service.start('rtcp');
+    service.send('rtcp', { do: 'start' });
     await peer.speak(voiceLikeNoise(3_200, 1));
     peer.sendReport();
     await peer.until(() => peer.reports.length > 0);
@@ -218,7 +218,7 @@ describe('a media service over loopback', () => {
     const stranger = await TestPeer.open();
     stranger.connect({ address: '127.0.0.1', rtpPort, rtcpPort: rtpPort + 1 });
     const before = await service.counters();
-    for (const callId of ['a', 'b']) service.start(callId);
+    for (const callId of ['a', 'b']) service.send(callId, { do: 'start' });
     // Digit 5 cuts the greeting short on both.
     await Promise.all([pressUntilRead(a, 5), pressUntilRead(b, 5)]);
     const unheard = voiceLikeNoise(6_400, 23);
@@ -248,13 +248,13 @@ describe('a media service over loopback', () => {
     await peer.until(() => call.events.length > 0);
     expect(call.events).toEqual([{ type: 'media-started' }]);
     expect(peer.received).toEqual([]);
-    service.start('hold');
+    service.send('hold', { do: 'start' });
     await peer.until(() => peer.received.length >= 10);
-    service.setDirection('hold', 'sendonly');
+    service.send('hold', { do: 'direct', direction: 'sendonly' });
     const atHold = (await service.figures('hold'))!.packetsSent;
     await peer.speak(voiceLikeNoise(3_200, 4));
     expect((await service.figures('hold'))!.packetsSent).toBe(atHold);
-    service.setDirection('hold', 'sendrecv');
+    service.send('hold', { do: 'direct', direction: 'sendrecv' });
     await peer.until(() => peer.received.length >= atHold + 10);
     const marked = peer.received.filter(({ packet }) => packet.header.marker);
     expect(marked).toHaveLength(2);
@@ -271,8 +271,8 @@ describe('a media service over loopback', () => {
   it('sends digits as telephone-events that differ by timestamp, each with three end packets', async () => {
     const call = await openCall(service, 'dtmf-out');
     const { peer } = call;
-    service.start('dtmf-out');
-    service.sendDigits('dtmf-out', [3, 3], 100);
+    service.send('dtmf-out', { do: 'start' });
+    for (const event of [3, 3]) service.send('dtmf-out', { do: 'send-digit', event, durationMs: 100 });
     const ends = (): Buffer[] =>
       peer.received
         .filter(({ packet }) => packet.header.payloadType === 101 && (packet.payload[1]! & 0x80) !== 0)
@@ -311,7 +311,7 @@ describe('a media service', () => {
     expect(service.legs).toBe(1);
     await expect(service.reserve('late')).rejects.toThrow(MediaUnavailableError);
     await open('late', at.rtpPort);
-    service.start('late');
+    service.send('late', { do: 'start' });
     await first.until(() => first.received.length > 3);
     await service.change('late', movedTo(moved));
     await moved.until(() => moved.received.length > 3);
@@ -338,7 +338,7 @@ describe('a media service', () => {
       const service = await createMediaService(options, silentLog);
       const call = await openCall(service, 'told', { srtp });
       const { address } = call.peer;
-      service.start('told');
+      service.send('told', { do: 'start' });
       await call.peer.speak(voiceLikeNoise(1_600, 1));
       call.peer.sendReport();
       const own = { address: '127.0.0.1', port: options.portMin + 1 };
@@ -365,9 +365,9 @@ describe('a media service', () => {
   it('reports media-timeout once when the caller falls silent, but not while held', async () => {
     const service = await createMediaService(await optionsOf({ mediaTimeoutMs: 300 }), silentLog);
     const [quiet, held] = [await openCall(service, 'quiet'), await openCall(service, 'held')];
-    service.setDirection('held', 'sendonly');
-    service.start('quiet');
-    service.start('held');
+    service.send('held', { do: 'direct', direction: 'sendonly' });
+    service.send('quiet', { do: 'start' });
+    service.send('held', { do: 'start' });
     await quiet.peer.until(() => quiet.events.length > 0);
     await heardFor(quiet, 0.8);
     expect(quiet.events).toEqual([{ type: 'media-timeout' }]);
@@ -407,11 +407,11 @@ describe('a media service', () => {
     expect(events).toEqual([{ type: 'media-lost' }]);
     const leg = describeLeg('x', peer, local.rtpPort);
     await service.open(leg, (event) => events.push(event));
-    service.start('x');
+    service.send('x', { do: 'start' });
     const heardBefore = peer.heard.length;
     await peer.until(() => peer.heard.length >= heardBefore + 800);
     await service.connectAgent('x', LINE, () => undefined);
-    service.start('x');
+    service.send('x', { do: 'start' });
     await peer.until(() => levelDbfs(peer.heard.subarray(-1_600)) > -60);
     await service.shutdown();
     await peer.close();
@@ -473,7 +473,7 @@ describe('a media service', () => {
     const service = await createMediaService(options, silentLog);
     await expect(createMediaService(options, silentLog)).rejects.toThrow(MediaUnavailableError);
     const call = await openCall(service, 'last');
-    service.start('last');
+    service.send('last', { do: 'start' });
     await heardFor(call, 0.1);
     await service.shutdown();
     await call.peer.close();
@@ -489,7 +489,7 @@ describe('a media service', () => {
     const options = await optionsOf({ speechCommand: '/nonexistent/espeak-ng' });
     const service = await createMediaService(options, log);
     const call = await openCall(service, 'mute');
-    service.start('mute');
+    service.send('mute', { do: 'start' });
     await heardFor(call, 0.2);
     await speakUntilEchoed(call, 'PCMU', 9);
     expect(warnings.filter((line) => line.includes('echoes'))).toEqual([
@@ -503,7 +503,7 @@ describe('a media service', () => {
     const service = await createMediaService(await optionsOf(), silentLog);
     const expected = throughG711('PCMU', (await said(builtInGreeting('ENG').text)).subarray(0, 8_000));
     const call = await openCall(service, 'greeting', {}, { ...LINE, firstSentence: '' });
-    service.start('greeting');
+    service.send('greeting', { do: 'start' });
     await heardPhrase(call, expected, 0);
     expect(levelDbfs(call.peer.heard)).toBeGreaterThan(-35);
     await Promise.all([service.close('greeting'), call.peer.close()]);
