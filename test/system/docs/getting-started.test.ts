@@ -16,8 +16,8 @@ import { runSipp, tunnelTo } from '../../support/sipp.js';
 import { until } from '../../support/carrier-call.js';
 import { Reader, stepsOf } from '../../support/tutorial.js';
 
-// The commands of docs/getting-started.md, as they stand but for ports. What they clone is the last commit. Three things that only the world has are replaced: the name in the DNS
-// by `localhost`, the public CA by the one of the tests, and the carrier by SIPp.
+// The commands of docs/getting-started.md, as they stand but for ports. What they clone is the last commit. Three things that only the world has
+// are replaced: the name in the DNS by `localhost`, the public CA by the one of the tests, and the carrier by SIPp.
 
 const PAGE = await readFile(`${ROOT}docs/getting-started.md`, 'utf8');
 const NUMBER = '+15550100200';
