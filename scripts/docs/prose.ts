@@ -50,7 +50,7 @@ export function pageOf(file: string, text: string): Page {
 const read = (file: string): string => readFileSync(`${ROOT}${file}`, 'utf8');
 
 export const PAGES: readonly Page[] = [
-  ...['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md'],
+  ...['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md'],
   ...['bench', 'docker', 'docs', 'src', 'test/fixtures'].flatMap((folder) =>
     readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
   ),

@@ -78,7 +78,9 @@ export async function carrierTarget(
   const called = number ?? ready?.phone_number;
   if (address === undefined || called == null) throw new Error('no number or no SIP address to call: give both, [number] and --target');
   const caFile = flags.ca ?? (flags.target === undefined ? ready?.ca_file : undefined);
-  return { target: { ...splitHostPort(address), ca: caFile == null ? null : await readFile(caFile, 'utf8') }, called };
+  const certificateName = flags.target === undefined ? ready?.sip.certificate_name : undefined;
+  const target = { ...splitHostPort(address), ca: caFile == null ? null : await readFile(caFile, 'utf8') };
+  return { target: certificateName === undefined ? target : { ...target, certificateName }, called };
 }
 
 function codecName(text: string): 'PCMU' | 'PCMA' {

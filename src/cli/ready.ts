@@ -7,7 +7,11 @@ import { CommandFailure } from './command.js';
 /** The content of ready.json, which `trunkline up` writes. */
 export interface Ready {
   readonly pid: number;
-  readonly sip: { readonly tls?: string };
+  readonly sip: {
+    readonly tls?: string;
+    /** The name in the operator's certificate; none: the certificate has the address of `tls`. */
+    readonly certificate_name?: string;
+  };
   /** Base URL of the control API. */
   readonly http: string;
   /** The demo organization's key; null: no demo organization. */

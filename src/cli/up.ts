@@ -18,7 +18,7 @@ import { mediaCapacity, Supervisor } from '../supervisor/supervisor.js';
 import { systemClock } from '../lib/system-clock.js';
 import { calledCertificates, serverTls } from '../tls/tls-material.js';
 import { onHangUp, onStopSignal } from './process.js';
-import { caOfSipServer, type StartedWith } from './ready.js';
+import { caOfSipServer, type Ready, type StartedWith } from './ready.js';
 import type { ReloadAnswer } from './stop.js';
 
 /** `trunkline up`: the whole gateway in the foreground. */
@@ -114,9 +114,13 @@ function shownKey(key: unknown, directory: string): string {
 }
 
 /** Where the embedded SIP server listens, or what an external one states. */
-function sipAddress(config: Config, stated: unknown): { readonly tls?: string } {
+function sipAddress(config: Config, stated: unknown): Ready['sip'] {
   if (config.drachtio.url !== null) return typeof stated === 'string' ? { tls: stated } : {};
-  return config.sip.tls_port === null ? {} : { tls: formatHostPort(config.bind_address, config.sip.tls_port) };
+  const { tls_port: port, cert_file: file, host } = config.sip;
+  if (port === null) return {};
+  // A public CA signs names; our own signs the address, too.
+  const name = file === null || host === null ? {} : { certificate_name: host };
+  return { tls: formatHostPort(config.bind_address, port), ...name };
 }
 
 function block(

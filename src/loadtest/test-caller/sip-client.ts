@@ -27,6 +27,8 @@ export interface CarrierTarget {
   readonly port: number;
   /** PEM of the CA that must have signed the gateway's certificate; `null`: the system's CAs. */
   readonly ca: string | null;
+  /** The name in the gateway's certificate, where `host` is an address that the certificate does not name. */
+  readonly certificateName?: string;
 }
 
 export interface CallOutcome {
@@ -70,13 +72,13 @@ export class CarrierClient {
   /** Resolves when TLS is up, with what it settled. Rejects with the TLS error. */
   connect(): Promise<TlsFacts> {
     return new Promise((resolve, reject) => {
-      const { host, port, ca } = this.target;
+      const { host, port, ca, certificateName = host } = this.target;
       const socket = connect({
         host,
         port,
         minVersion: 'TLSv1.2',
         ...(ca === null ? {} : { ca: [...rootCertificates, ca] }),
-        ...(isIP(host) === 0 ? { servername: host } : {}),
+        ...(isIP(certificateName) === 0 ? { servername: certificateName } : {}),
       });
       socket.once('error', reject);
       socket.once('secureConnect', () => {

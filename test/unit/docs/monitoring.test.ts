@@ -1,15 +1,14 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { METRICS, type MetricDefinition } from '../../../src/observability/metrics/catalog.js';
-import { anchorsOf } from '../../../scripts/docs/prose.js';
 
 interface Rule {
   readonly alert: string;
   readonly expr: string;
   readonly for: string;
   readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string; readonly description: string; readonly action: string; readonly docs: string };
+  readonly annotations: { readonly summary: string; readonly description: string; readonly action: string; readonly runbook_url: string };
 }
 
 interface Panel {
@@ -65,13 +64,37 @@ describe('the alert rules', () => {
     expect(rule.for).toMatch(/^\d+[smh]$/);
     expect(['critical', 'warning']).toContain(rule.labels.severity);
     for (const text of Object.values(rule.annotations)) expect(text.length).toBeGreaterThan(10);
-    const [file = '', anchor] = rule.annotations.docs.split('#');
-    expect(existsSync(new URL(`../../../${file}`, import.meta.url))).toBe(true);
-    if (anchor !== undefined) expect(anchorsOf(read(file))).toContain(anchor);
   });
 
   it('have names of their own', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+  });
+});
+
+describe('the runbook', () => {
+  const entries = read('docs/runbook.md')
+    .split(/^#{2,3} /m)
+    .slice(1)
+    .map((entry) => ({ title: entry.slice(0, entry.indexOf('\n')), entry }));
+  const ofAlerts = entries.filter(({ title }) => title.startsWith('Trunkline'));
+
+  it('has one entry for each alert and no other, and each alert leads to its entry', () => {
+    expect(ofAlerts.map(({ title }) => title).toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
+    expect(rules.map(({ annotations }) => annotations.runbook_url)).toEqual(
+      rules.map(({ alert }) => `docs/runbook.md#${alert.toLowerCase()}`),
+    );
+  });
+
+  it('states in each entry what you see, what it means, how to decide and what to do', () => {
+    const symptoms = entries
+      .slice(entries.findIndex(({ title }) => title === 'Symptoms') + 1)
+      .filter(({ title }) => !title.startsWith('Alerts: '));
+    expect(symptoms.length).toBeGreaterThanOrEqual(rules.length + 11);
+    for (const { title, entry } of symptoms)
+      expect([title, ...[...entry.matchAll(/^- \*\*([\w ]+)\*\*/gm)].map(([, part]) => part)]).toEqual([
+        title,
+        ...['You see', 'It means', 'Decide', 'Do'],
+      ]);
   });
 });
 
