@@ -102,7 +102,7 @@ export class CarrierCall {
     };
   }
 
-  /** The gateway moves the call to another media relay, or refreshes the session. Whoever gets our packets from now on knows nothing of those before: a new key begins anew. */
+  /** Answers a re-INVITE, which moves the call to another media relay or refreshes it. A new relay has no rollover counter of ours, so it gets a new key. */
   #onOffer(sdp: string): string | null {
     const offer = readAnswer(sdp);
     const { leg, answer } = this;
