@@ -1,4 +1,4 @@
-# docker/compose.cluster.yaml: many machines, each service at a loopback address of its own. Sourced by scripts/test-containers, after drachtio.sh.
+# docker/compose.cluster.yaml: many machines, each service at a loopback address of its own. Sourced by scripts/test-containers.
 
 BALANCER=127.30.0.10:5061
 

@@ -1,8 +1,5 @@
 # docker/compose.yaml: one machine, one image. Sourced by scripts/test-containers.
 
-NUMBER=+15550100177
-export PUBLIC_ADDRESS=127.0.0.1 SIP_HOST=sip.trunkline.test
-
 echo "docker/compose.yaml"
 
 starts() { use_layout compose.yaml && compose up --detach --no-build && all_are_healthy; }

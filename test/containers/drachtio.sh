@@ -1,18 +1,9 @@
-# docker/compose.drachtio.yaml: one machine, each part a service. Sourced by scripts/test-containers, after compose.sh.
-
-export BIND_ADDRESS=127.0.0.1 CONTROL_SECRET=0123456789abcdef0123456789abcdef
+# docker/compose.drachtio.yaml: one machine, each part a service. Sourced by scripts/test-containers.
 
 echo "docker/compose.drachtio.yaml"
 
 drachtio_starts() { make_certificates 127.0.0.1 && use_layout compose.drachtio.yaml && compose up --detach --no-build && all_are_healthy; }
 drachtio_call() { carrier_call "$NUMBER" 127.0.0.1:5061 "$RUN/docker/tls/ca.pem" "$@"; }
-
-has_no_secret_in_arguments() {
-  local id
-  for id in $(compose ps --quiet); do
-    if docker top "$id" -eo args | grep -F "$CONTROL_SECRET"; then return 1; fi
-  done
-}
 
 # kill_and_recreate SERVICE: it dies and the engine starts it again; then it is removed and made anew.
 kill_and_recreate() {

@@ -4,6 +4,9 @@ VERSION=$(node -p 'require("./package.json").version')
 # One more than any start takes on a busy machine: it is a guard, not a measure.
 GUARD_S=180
 LAYOUT=
+# What the layouts are started with.
+NUMBER=+15550100177
+export PUBLIC_ADDRESS=127.0.0.1 BIND_ADDRESS=127.0.0.1 SIP_HOST=sip.trunkline.test CONTROL_SECRET=0123456789abcdef0123456789abcdef
 
 engine_for_builds() { step "Docker engine for builds" start_engine host && step "images of the base" import_base; }
 engine_for_containers() { step "Docker engine with loopback alone" start_engine isolated && copy_files; }
@@ -135,6 +138,13 @@ all_are_confined() {
         "$service 0000000000000000 0000000000000000 0000000000000000 1 " || return 1
     done
     if compose exec -T "$service" sh -c ': >/written' 2>/dev/null; then echo "$service can write to /"; return 1; fi
+  done
+}
+
+has_no_secret_in_arguments() {
+  local id
+  for id in $(compose ps --quiet); do
+    if docker top "$id" -eo args | grep -F "$CONTROL_SECRET"; then return 1; fi
   done
 }
 
