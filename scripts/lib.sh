@@ -102,6 +102,7 @@ has() { # PACKAGE
     kamailio-redis-modules) has_kamailio_module ndb_redis ;;
     chromium) has_program chromium || has_program chromium-browser || has_program google-chrome ;;
     prometheus) has_program promtool ;;
+    docker.io) has_program dockerd && has_program docker ;;
     python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
     default-jdk-headless) has_program javac ;;
     maven) has_program mvn ;;
@@ -272,4 +273,5 @@ LOAD_PACKAGES=(sip-tester)
 BALANCER_PACKAGES=(kamailio kamailio-tls-modules)
 SYSTEM_TEST_PACKAGES=("${LOAD_PACKAGES[@]}" "${BALANCER_PACKAGES[@]}" baresip chromium prometheus logrotate sngrep)
 CLIENT_TEST_PACKAGES=(python3-venv default-jdk-headless maven)
+CONTAINER_TEST_PACKAGES=(docker.io debootstrap tini openssl curl python3-venv)
 BENCH_PACKAGES=("${BALANCER_PACKAGES[@]}" kamailio-redis-modules libspeexdsp-dev)

@@ -26,7 +26,9 @@ export function billOfMaterials(
   packages: readonly SystemPackage[],
 ): object {
   const bom = bomSchema.parse(fromNpm);
-  const { metadata } = bom;
+  // Two builds of one commit have one bill: npm's time and number of it are left out, which CycloneDX allows.
+  const { serialNumber: _number, metadata: dated, ...rest } = bom;
+  const { timestamp: _time, ...metadata } = dated;
   const kept = bom.components.filter(({ properties }) => !properties.some(({ name }) => name === DEVELOPMENT));
   const isKept = (ref: string): boolean => kept.some((component) => component['bom-ref'] === ref);
   const dependencies = bom.dependencies
@@ -39,7 +41,7 @@ export function billOfMaterials(
   const node = { 'bom-ref': `node@${nodeVersion}`, type: 'platform', name: 'node', version: nodeVersion };
   // npm names the product by its directory.
   return {
-    ...bom,
+    ...rest,
     metadata: { ...metadata, component: { ...metadata.component, name: product } },
     components: [...kept, node, ...system],
     dependencies,

@@ -12,11 +12,13 @@ export interface OwnNetwork {
 
 /**
  * The address for `bind_address: auto`: `public_address` if this machine has it, else the address of the default route's interface.
+ * A loopback address is one that every machine has: `PUBLIC_ADDRESS=127.0.0.1` tries the product without a network.
  * Throws a `ConfigError` if there is no default route.
  */
 export function ownAddress(publicAddress: string | null, network: OwnNetwork = ownNetwork()): string {
   const { addresses, defaultInterface } = network;
-  if (publicAddress !== null && [...addresses.values()].flat().includes(publicAddress)) return publicAddress;
+  if (publicAddress !== null && (publicAddress.startsWith('127.') || [...addresses.values()].flat().includes(publicAddress)))
+    return publicAddress;
   const found = defaultInterface === null ? undefined : addresses.get(defaultInterface)?.[0];
   if (found !== undefined) return found;
   throw new ConfigError('Invalid bind_address = "auto": no IPv4 interface has a default route. Set it to an address of this machine.');

@@ -15,7 +15,7 @@ import { sessionsOf } from './trunk.js';
 
 interface ComposeService {
   readonly command?: string | readonly string[];
-  readonly environment?: Readonly<Record<string, string | number>>;
+  readonly environment?: Readonly<Record<string, string | number | null>>;
   readonly networks: { readonly edge: { readonly ipv4_address: string } };
 }
 
@@ -122,13 +122,12 @@ export class ComposeSite implements Trunk {
     const directory = join(this.directory, service);
     await mkdir(directory, { recursive: true });
     if (service === 'balancer') return this.#balancer(directory);
-    if (service.startsWith('sip-')) return this.#sipServer(service, words, directory);
+    if (service.startsWith('sip-')) return this.#sipServer(service, words, environment, directory);
     if (service.startsWith('gateway-')) return this.#gateway(service, environment, directory);
     if (service.startsWith('sentinel-')) return this.#sentinel(service, words, directory);
     // The address that carriers are told is translated by Docker; here it is the process's own.
     const [program = '', ...args] = words.map((word) => word.replace(/^(--interface=outside\/[\d.]+)!.*/, '$1'));
-    if (program === 'rtpengine') this.#run(service, program, ['--config-file=none', ...args], {}, directory);
-    else this.#run(service, program, args, {}, directory);
+    this.#run(service, program, args, {}, directory);
     if (program === 'redis-server') await this.#answers(service, 6379, 'PING', /PONG/);
     else await until(async () => (await sessionsOf(2223, this.addressOf(service))) !== null, `${service} does not answer`);
   }
@@ -151,7 +150,12 @@ export class ComposeSite implements Trunk {
     await this.up('balancer');
   }
 
-  async #sipServer(service: string, words: readonly string[], directory: string): Promise<void> {
+  async #sipServer(
+    service: string,
+    words: readonly string[],
+    given: NonNullable<ComposeService['environment']>,
+    directory: string,
+  ): Promise<void> {
     const [, host = '', port = ''] = /^sips:([\d.]+):(\d+);transport=tls$/.exec(words[words.indexOf('--contact') + 1] ?? '') ?? [];
     const control = this.#control.get(service) ?? (await freePorts(1))[0] ?? 0;
     this.#control.set(service, control);
@@ -164,7 +168,7 @@ export class ComposeSite implements Trunk {
       // drachtio-server checks no certificate of the balancer's either.
       TRUNKLINE_SIP_VERIFY_PEERS: 'false',
       TRUNKLINE_DRACHTIO_PORT: String(control),
-      TRUNKLINE_DRACHTIO_SECRET: words[words.indexOf('--secret') + 1] ?? '',
+      TRUNKLINE_DRACHTIO_SECRET: String(given['DRACHTIO_SECRET']),
     };
     this.#run(service, process.execPath, [MAIN, 'sip-server'], environment, directory);
     await this.#logged(service, /sip_server\.ready/);

@@ -159,6 +159,11 @@ export class Inbound implements LiveCalls {
     this.#services.srf.disconnect();
   }
 
+  /** Whether it refuses new calls, as it shuts down. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
   get isConnected(): boolean {
     return this.#isConnected;
   }

@@ -62,7 +62,7 @@ export async function openApi(
       readiness: async () => {
         const redis = await stores.health();
         return {
-          parts: { redis: redis.refusal ?? true, rtpengine: relay.isUp, sip_server: inbound.isConnected },
+          parts: { redis: redis.refusal ?? true, rtpengine: relay.isUp, sip_server: inbound.isConnected, ...drainState(inbound) },
           warnings: redis.refusal === null ? redisWarnings(redis) : [],
         };
       },
@@ -78,6 +78,10 @@ export async function openApi(
   const { port } = await server.listen({ host: httpAddress(config), port: config.http.port });
   return { port, close: () => server.close() };
 }
+
+/** A part of its own only while it counts: a gateway that shuts down answers calls with 503, and should get none. */
+const drainState = ({ isDraining }: Pick<Inbound, 'isDraining'>): { readonly gateway?: string } =>
+  isDraining ? { gateway: 'it is shutting down and takes no new calls' } : {};
 
 function metricsSource(config: Config, metrics: Metrics, worker: GatewayWorker): MetricsSource {
   const access = { allowedSources: config.metrics.allowed_sources, bearerToken: config.metrics.bearer_token };

@@ -3,7 +3,7 @@ import type { AudioCodec } from '../../rtp/codec/g711.js';
 import { within, type Clock } from '../../lib/clock.js';
 import { formatInlineKey, generateSrtpKey, parseInlineKey } from '../../srtp/srtp.js';
 import type { TlsFacts } from '../../sip/transport/flow.js';
-import { CarrierMediaLeg } from './media-leg.js';
+import { CarrierMediaLeg, type CarrierMediaSettings } from './media-leg.js';
 import { CarrierClient, type CallOutcome, type CarrierTarget, type SipEvent } from './sip-client.js';
 
 export const SUITE = 'AES_CM_128_HMAC_SHA1_80';
@@ -30,7 +30,9 @@ export class CarrierCall {
   answer: Answer | undefined;
   leg: CarrierMediaLeg | undefined;
   readonly #client: CarrierClient;
-  readonly #sendKey = generateSrtpKey();
+  readonly #sessionId = randomBytes(4).readUInt32BE();
+  #version = 1;
+  #sendKey = generateSrtpKey();
   readonly #startedMs: number;
 
   /** @param codecs in order of preference */
@@ -41,6 +43,7 @@ export class CarrierCall {
   ) {
     this.#startedMs = clock.nowMs();
     this.#client = new CarrierClient(target, clock);
+    this.#client.onOffer = (sdp) => this.#onOffer(sdp);
   }
 
   /** Resolves when audio goes both ways. Rejects with a sentence: no connection, a refusal, an answer that cannot be used. */
@@ -48,7 +51,7 @@ export class CarrierCall {
     this.tls = await this.#client.connect();
     const leg = await CarrierMediaLeg.open(this.#client.localAddress, this.clock);
     this.leg = leg;
-    const outcome = await this.#client.invite(called, caller, this.#offer(leg.port));
+    const outcome = await this.#client.invite(called, caller, this.#describe(leg.port, this.codecs));
     this.outcome = outcome;
     this.answerMs = Math.round(this.clock.nowMs() - this.#startedMs);
     if (outcome.status >= 300) throw new Error(`refused with ${String(outcome.status)} ${outcome.reason}`);
@@ -58,13 +61,7 @@ export class CarrierCall {
       await this.hangUp();
       throw new Error('the answer has no PCMU or PCMA audio with one usable key');
     }
-    const { rtpPort, rtcpPort, address, codec, telephoneEvent } = answer;
-    leg.start({
-      remote: { address, rtpPort, rtcpPort },
-      codec,
-      telephoneEventPayloadType: telephoneEvent,
-      keys: { send: this.#sendKey, receive: answer.key },
-    });
+    leg.start(this.#settingsOf(answer));
     return leg;
   }
 
@@ -96,21 +93,45 @@ export class CarrierCall {
     this.leg?.close();
   }
 
-  #offer(port: number): string {
+  #settingsOf({ rtpPort, rtcpPort, address, codec, telephoneEvent, key }: Answer): CarrierMediaSettings {
+    return {
+      remote: { address, rtpPort, rtcpPort },
+      codec,
+      telephoneEventPayloadType: telephoneEvent,
+      keys: { send: this.#sendKey, receive: key },
+    };
+  }
+
+  /** Answers a re-INVITE, which moves the call to another media relay or refreshes it. A new relay has no rollover counter of ours, so it gets a new key. */
+  #onOffer(sdp: string): string | null {
+    const offer = readAnswer(sdp);
+    const { leg, answer } = this;
+    if (offer === undefined || leg === undefined || answer === undefined || offer.codec !== answer.codec) return null;
+    const isMoved = offer.address !== answer.address || offer.rtpPort !== answer.rtpPort || !Buffer.from(offer.key).equals(answer.key);
+    this.answer = offer;
+    if (isMoved) {
+      this.#version += 1;
+      this.#sendKey = generateSrtpKey();
+      leg.move(this.#settingsOf(offer));
+    }
+    return this.#describe(leg.port, [offer.codec], offer.tag);
+  }
+
+  #describe(port: number, codecs: readonly AudioCodec[], tag = '1'): string {
     const address = this.#client.localAddress;
     const family = address.includes(':') ? 'IP6' : 'IP4';
-    const types = this.codecs.map((codec) => (codec === 'PCMU' ? 0 : 8));
+    const types = codecs.map((codec) => (codec === 'PCMU' ? 0 : 8));
     return [
       'v=0',
-      `o=carrier ${String(randomBytes(4).readUInt32BE())} 1 IN ${family} ${address}`,
+      `o=carrier ${String(this.#sessionId)} ${String(this.#version)} IN ${family} ${address}`,
       's=-',
       `c=IN ${family} ${address}`,
       't=0 0',
       `m=audio ${String(port)} RTP/SAVP ${types.join(' ')} 101`,
-      ...this.codecs.map((codec) => `a=rtpmap:${codec === 'PCMU' ? '0' : '8'} ${codec}/8000`),
+      ...codecs.map((codec) => `a=rtpmap:${codec === 'PCMU' ? '0' : '8'} ${codec}/8000`),
       'a=rtpmap:101 telephone-event/8000',
       'a=fmtp:101 0-15',
-      `a=crypto:1 ${SUITE} ${formatInlineKey(this.#sendKey)}`,
+      `a=crypto:${tag} ${SUITE} ${formatInlineKey(this.#sendKey)}`,
       'a=ptime:20',
       'a=sendrecv',
       '',

@@ -98,13 +98,19 @@ export class CarrierMediaLeg {
     return this.rtp.address().port;
   }
 
+  /** Sends to another address with other keys from now on, and expects them. */
+  move(settings: CarrierMediaSettings): void {
+    this.#settings = settings;
+    if (settings.keys === null) return;
+    this.#protect?.close();
+    this.#unprotect?.close();
+    this.#protect = new SrtpSession(settings.keys.send, 'send');
+    this.#unprotect = new SrtpSession(settings.keys.receive, 'receive');
+  }
+
   /** Starts sending: silence until `play`, digits from `press`. */
   start(settings: CarrierMediaSettings): void {
-    this.#settings = settings;
-    if (settings.keys !== null) {
-      this.#protect = new SrtpSession(settings.keys.send, 'send');
-      this.#unprotect = new SrtpSession(settings.keys.receive, 'receive');
-    }
+    this.move(settings);
     this.#startedMs = this.clock.nowMs();
     this.#pacer = new FramePacer(this.#startedMs, FRAME_MS);
     this.#tick();

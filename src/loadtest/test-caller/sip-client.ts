@@ -39,6 +39,7 @@ export interface CallOutcome {
   readonly sdp: string;
 }
 
+const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, UPDATE';
 const LIMITS = { maxHeaders: 200, maxHeaderBytes: 16_384, maxHeadBytes: 65_536, maxBodyBytes: 65_536, maxTransactions: 1_000 };
 const STREAM_LIMITS = { ...LIMITS, messageTimeoutMs: 10_000, maxUnsentBytes: 1 << 20 };
 
@@ -52,6 +53,8 @@ export class CarrierClient {
   #dialog: DialogEntry | null = null;
   #onFinal: ((outcome: CallOutcome) => void) | undefined;
   #onBye: (() => void) | undefined;
+  /** Answers the gateway's offer within the call with a session description; `null`: it cannot be answered. */
+  onOffer: ((sdp: string) => string | null) | undefined;
   #isEnded = false;
   #endReason: string | null = null;
   #callId: string | null = null;
@@ -107,7 +110,7 @@ export class CarrierClient {
           headers: [
             header('From', `"Trunkline test carrier" <sip:${caller}@${this.localAddress}>`),
             header('To', `<sip:${called}@${host}>`),
-            header('Allow', 'INVITE, ACK, CANCEL, BYE, OPTIONS'),
+            header('Allow', ALLOW),
             header('User-Agent', 'trunkline-call'),
             header('Content-Type', 'application/sdp'),
             ...extra,
@@ -190,11 +193,27 @@ export class CarrierClient {
   }
 
   #onRequest(request: IncomingRequest): void {
-    const isBye = request.message.method === 'BYE';
-    this.#userAgent.respond(request, { status: isBye ? 200 : 501, reason: isBye ? 'OK' : 'Not Implemented', headers: [], body: '' });
+    const { method, body } = request.message;
+    if (method === 'INVITE' || method === 'UPDATE') return this.#onSession(request, body);
+    const isBye = method === 'BYE';
+    this.#respond(request, isBye ? 200 : 501, isBye ? 'OK' : 'Not Implemented');
     if (!isBye) return;
     this.#endReason ??= getHeader(request.message, 'reason') ?? null;
     this.#ended();
+  }
+
+  /** As carriers do: an offer gets an answer, an UPDATE without one refreshes the session. */
+  #onSession(request: IncomingRequest, offer: string): void {
+    if (request.dialog === null) return this.#respond(request, 486, 'Busy Here');
+    if (offer === '' && request.message.method === 'UPDATE') return this.#respond(request, 200, 'OK');
+    const answer = this.onOffer?.(offer) ?? null;
+    if (answer === null) return this.#respond(request, 488, 'Not Acceptable Here');
+    this.#respond(request, 200, 'OK', answer);
+  }
+
+  #respond(request: IncomingRequest, status: number, reason: string, sdp = ''): void {
+    const headers = sdp === '' ? [] : [header('Allow', ALLOW), header('Content-Type', 'application/sdp')];
+    this.#userAgent.respond(request, { status, reason, headers, body: sdp });
   }
 
   #onResponse(request: OutgoingRequest, response: SipResponse): void {

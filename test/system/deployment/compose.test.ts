@@ -17,7 +17,10 @@ let environment: Record<string, string>;
 beforeEach(async () => {
   instance = await Instance.settings();
   const { services } = await readCompose(resolve('docker/compose.yaml'), { PUBLIC_ADDRESS: '127.0.0.1', SIP_HOST: 'sip.example.com' });
-  const given = Object.entries(services['trunkline']?.environment ?? {}).map(([name, value]) => [name, String(value)]);
+  // What has no value is passed on by Compose where the shell has it.
+  const given = Object.entries(services['trunkline']?.environment ?? {}).flatMap(([name, value]) =>
+    value === null ? [] : [[name, String(value)]],
+  );
   // This machine may lead nowhere.
   environment = { ...(Object.fromEntries(given) as Record<string, string>), ...instance.environment, TRUNKLINE_BIND_ADDRESS: '127.0.0.1' };
   up = UpProcess.spawn(environment);

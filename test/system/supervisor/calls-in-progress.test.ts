@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/lib/log.js';
 import { systemClock } from '../../../src/lib/system-clock.js';
+import { CarrierCall as TestCarrierCall } from '../../../src/loadtest/test-caller/carrier-call.js';
 import { RtpengineNode } from '../../../src/gateway/relay/node.js';
 import { CarrierCall, until } from '../../support/carrier-call.js';
 import { RunningGateway } from '../../support/gateway.js';
@@ -83,6 +84,23 @@ describe('a call in progress', () => {
     }
     await expect.poll(sessions).toEqual([]);
     call.close();
+  });
+
+  it('of `trunkline call` follows a re-INVITE as a carrier does: it is heard by the rtpengine that the supervisor starts', async () => {
+    const target = { host: '127.0.0.1', port: gateway.sipPort, ca: gateway.ca };
+    const call = new TestCarrierCall(target, ['PCMU'], systemClock);
+    const leg = await call.place(gateway.ready.phone_number, '+15550100999');
+    const first = call.answer;
+    await until(() => leg.figures().packetsReceived > 0, 'no audio before');
+    await kill('rtpengine');
+    await until(() => call.answer !== first, 'the call was not moved');
+    const before = leg.figures();
+    // More than what was on its way; the relay decrypts ours, and we its packets.
+    await until(() => leg.figures().packetsReceived > before.packetsReceived + 100 || call.isEnded, 'no audio after');
+    expect([call.isEnded, call.endReason]).toEqual([false, null]);
+    await call.hangUp();
+    call.close();
+    await expect.poll(sessions).toEqual([]);
   });
 
   it('continues when sip-server dies, and leaves nothing when its carrier ends it over another connection', async () => {

@@ -15,6 +15,11 @@ describe('bind_address: auto', () => {
     expect(ownAddress('203.0.113.10', network)).toBe('203.0.113.10');
   });
 
+  it('is a loopback public address, also on a machine without a route', () => {
+    expect(ownAddress('127.0.0.1', network)).toBe('127.0.0.1');
+    expect(ownAddress('127.77.0.2', { addresses: new Map(), defaultInterface: null })).toBe('127.77.0.2');
+  });
+
   it.each(['198.51.100.1', null])(
     'is the address of the default route behind 1:1 NAT, or without a public address (%s)',
     (publicAddress) => {

@@ -8,8 +8,8 @@ import { loadConfig } from '../../../src/config/load.js';
 import { NODE_OPTIONS } from '../../../src/supervisor/supervisor.js';
 import { readCompose, wordsOf, type Compose } from '../../support/compose-site.js';
 
-// Docker, Compose and Kubernetes do not run here: what their files say is held against the product, and compose.cluster.yaml is run by
-// test/system/deployment without them.
+// Docker, Compose and Kubernetes do not run here: what their files say is held against the product. `npm run test:containers` runs the
+// Compose files with a real engine, and test/system/deployment runs compose.cluster.yaml without one.
 
 const VARIABLES = {
   BIND_ADDRESS: '192.0.2.10',
@@ -23,9 +23,14 @@ const DRAIN_SPARE_S = 50;
 
 interface Service {
   readonly image?: string;
+  readonly init?: boolean;
+  readonly entrypoint?: readonly string[];
+  readonly command?: string | readonly string[];
+  readonly ports?: readonly string[];
+  readonly healthcheck?: { readonly test: readonly string[] };
   readonly build?: string | { readonly context: string; readonly dockerfile: string };
   readonly depends_on?: readonly string[] | Readonly<Record<string, object>>;
-  readonly environment?: Readonly<Record<string, string | number>>;
+  readonly environment?: Readonly<Record<string, string | number | null>>;
   readonly volumes?: readonly string[];
   readonly stop_grace_period?: string;
   readonly cap_drop?: readonly string[];
@@ -44,8 +49,9 @@ const isCompose = new Ajv({ strict: false, validateFormats: false }).compile(
 /** Fails for a setting that there is not, and for a value that it does not take. */
 const settingsOf = (environment: Readonly<Record<string, string>>) => loadConfig({ file: undefined, set: [], environment });
 
+/** Without what is only passed on. */
 const texts = (environment: Service['environment']): Record<string, string> =>
-  Object.fromEntries(Object.entries(environment ?? {}).map(([name, value]) => [name, String(value)]));
+  Object.fromEntries(Object.entries(environment ?? {}).flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]])));
 
 describe.each(COMPOSE_FILES)('the Compose file %s', (file) => {
   const read = async (): Promise<[string, Service][]> =>
@@ -64,6 +70,33 @@ describe.each(COMPOSE_FILES)('the Compose file %s', (file) => {
       expect([name, cap_drop, security_opt, read_only]).toEqual([name, ['ALL'], ['no-new-privileges:true'], true]);
       expect(image).toMatch(/^[\w./-]+:\d[\w.-]*$/);
     }
+  });
+
+  it('gives every service a first process that passes signals on', async () => {
+    for (const [name, { image = '', init, entrypoint }] of await read()) {
+      // The image of the gateway has tini as its entry point.
+      const isOurs = /^trunkline(-all)?:/.test(image) && entrypoint === undefined;
+      expect([name, isOurs || init === true || entrypoint?.[0] === 'tini']).toEqual([name, true]);
+    }
+  });
+
+  it('has no secret among the arguments', async () => {
+    for (const [, { command, entrypoint }] of await read())
+      expect(JSON.stringify([command, entrypoint])).not.toContain(VARIABLES.CONTROL_SECRET);
+  });
+
+  it('asks every rtpengine at its own control port how it is, and lets it read no configuration but its arguments', async () => {
+    for (const [, { command, healthcheck }] of (await read()).filter(([name]) => name.startsWith('rtpengine'))) {
+      const words = wordsOf(command);
+      const [, address, port] = /^--listen-ng=(\S+):(\d+)$/.exec(words.find((word) => word.startsWith('--listen-ng=')) ?? '') ?? [];
+      expect(healthcheck?.test).toEqual(['CMD', 'docker/healthcheck', address, port, 'ng']);
+      expect(words).toContain('--config-file=none');
+    }
+  });
+
+  it('publishes the control API on loopback only', async () => {
+    const published = (await read()).flatMap(([, { ports = [] }]) => ports).filter((port) => port.endsWith(':8080'));
+    expect(published.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
   });
 
   it('builds from existing files, and waits for its own services', async () => {
@@ -88,6 +121,12 @@ describe('docker/compose.yaml', () => {
     expect(config.http.bind_address).toBe('127.0.0.1');
     expect((services['trunkline'] as Service).stop_grace_period).toBe('11m');
     expect(660).toBeGreaterThan(config.calls.drain_ms / 1_000 + DRAIN_SPARE_S);
+    // What the shell may set besides are settings.
+    const passedOn = Object.entries((services['trunkline'] as Service).environment ?? {}).flatMap(([name, value]) =>
+      value === null ? [name] : [],
+    );
+    expect(passedOn).toContain('TRUNKLINE_SIP_CERT_FILE');
+    settingsOf(Object.fromEntries(passedOn.map((name) => [name, name.endsWith('_URL') ? 'wss://bot.example.com/calls' : '/tls/text'])));
     for (const name of ['PUBLIC_ADDRESS', 'SIP_HOST'] as const)
       await expect(readCompose('docker/compose.yaml', { PUBLIC_ADDRESS, SIP_HOST, [name]: undefined })).rejects.toThrow(name);
   });
@@ -176,7 +215,7 @@ describe('docker/Dockerfile', () => {
 });
 
 describe('docker/kubernetes/trunkline.yaml', () => {
-  const documents = parseAllDocuments(readFileSync('docker/kubernetes/trunkline.yaml', 'utf8')).map(
+  const documents = parseAllDocuments(readFileSync('docker/kubernetes/trunkline.yaml', 'utf8'), { merge: true }).map(
     (document) => document.toJS() as Manifest,
   );
   const of = (kind: string): Manifest => documents.find((document) => document.kind === kind) ?? { kind };
@@ -191,6 +230,8 @@ describe('docker/kubernetes/trunkline.yaml', () => {
     readonly readinessProbe?: Probe;
     readonly livenessProbe?: Probe;
     readonly restartPolicy?: string;
+    readonly command?: readonly string[];
+    readonly args?: readonly string[];
     readonly env?: readonly { readonly name: string; readonly value?: string }[];
     readonly securityContext?: { readonly capabilities?: object; readonly allowPrivilegeEscalation?: boolean };
   }
@@ -225,6 +266,13 @@ describe('docker/kubernetes/trunkline.yaml', () => {
       ['sip', 'Always'],
       ['rtpengine', 'Always'],
     ]);
+  });
+
+  it('gives each pod a Contact of its own, and no container its secret as an argument', () => {
+    const { spec } = of('StatefulSet').spec?.template ?? {};
+    expect(of('ConfigMap').data).not.toHaveProperty('TRUNKLINE_SIP_HOST');
+    for (const { args = [] } of spec?.initContainers ?? []) expect(args.join(' ')).not.toMatch(/secret/i);
+    expect(spec?.initContainers.find(({ name }) => name === 'rtpengine')?.command).toEqual(['tini', '--', 'rtpengine']);
   });
 
   it('checks health over HTTP at the address of the API, since a command would start Node.js each time', () => {

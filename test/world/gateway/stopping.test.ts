@@ -30,3 +30,24 @@ it('a gateway that drains until its last call has ended leaves nothing of that c
     await world.destroy();
   }
 });
+
+it('a gateway that drains is not ready, though its process and its parts are', async () => {
+  const world = await World.start();
+  try {
+    const call = new HandMadeCall(await world.carrier(), '+15550100100');
+    const ok = await call.answered(offerSdp());
+    expect((await world.api('GET', '/readyz')).status).toBe(200);
+    const stopped = world.stopGateway('drain');
+    await world.until(async () => (await world.api('GET', '/readyz')).status === 503);
+    const { json } = await world.api('GET', '/readyz');
+    expect(json).toMatchObject({
+      errors: [{ error: 'NOT_READY', message: 'gateway is not ready: it is shutting down and takes no new calls' }],
+      parts: { redis: true, rtpengine: true, sip_server: true, gateway: false },
+    });
+    expect((await world.api('GET', '/healthz')).status).toBe(200);
+    await call.hangUp(ok);
+    await stopped;
+  } finally {
+    await world.destroy();
+  }
+});

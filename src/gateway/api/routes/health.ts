@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { errorEnvelope, errorEnvelopeSchema } from '../schemas/api-error.js';
 import { dataAnswer, exampleOf, failureAnswers, success, successAnswer } from '../answers.js';
 
-/** For each part of the service (`redis`, `rtpengine`, `sip_server`), whether it is ready, or a text that says why it is not. */
+/** For each part of the service (`redis`, `rtpengine`, `sip_server`; `gateway` while it drains), whether it is ready, or a text that says why it is not. */
 export type PartStates = Readonly<Record<string, boolean | string>>;
 
 export interface ServiceState {
@@ -52,7 +52,8 @@ export function healthRoutes(app: ZodApp, { readiness, version }: HealthRoutesOp
       tags,
       security: [],
       summary: 'Check that the gateway can take calls',
-      description: 'Checks every part that a call needs. Needs no key and has no rate limit.',
+      description:
+        'Checks every part that a call needs. A gateway that is shutting down is not ready, and has a part `gateway` that says so. Needs no key and has no rate limit.',
       response: {
         200: dataAnswer('Every part is ready', z.object({ parts: partsSchema, warnings: warningsSchema }), {
           parts: exampleOf(partsSchema),
