@@ -1,3 +1,4 @@
+import { audioPacket } from '../support/audio-packet.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -190,7 +191,7 @@ class Played {
       case 'frames':
         return frames(one.count, one.speaks);
       case 'packet':
-        return agent.hear(this.codec, one.ssrc, one.timestamp, one.bytes, 0, one.bytes.length, clock.nowMs());
+        return agent.hear(audioPacket(this.codec, one.ssrc, one.timestamp, one.bytes, 0, one.bytes.length, clock.nowMs()));
       case 'pass':
         return agent.pass(clock.nowMs(), 1);
       case 'key':

@@ -1,4 +1,5 @@
-import { decodeG711, FRAME_SAMPLES, type AudioCodec } from '../../rtp/codec/g711.js';
+import type { AudioPacket } from '../../rtp/audio-packet.js';
+import { decodeG711, FRAME_SAMPLES } from '../../rtp/codec/g711.js';
 import { AnswererDetector, type AnswererEvent } from '../../rtp/answerer/answerer-detector.js';
 import type { LegFork } from './leg-agent.js';
 
@@ -23,7 +24,7 @@ export class AnswererWatch implements LegFork {
     // The far side is heard before.
   }
 
-  hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number): void {
+  hear({ codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes }: AudioPacket): void {
     const gap = (rtpTimestamp - this.#nextTimestamp) | 0;
     if (ssrc === this.#ssrc && gap < 0) return;
     if (ssrc === this.#ssrc && gap <= MOST_GAP_SAMPLES) this.#silence(gap);

@@ -1,3 +1,4 @@
+import type { AudioPacket } from '../../rtp/audio-packet.js';
 import { decodeG711, encodeG711, FRAME_SAMPLES, type AudioCodec } from '../../rtp/codec/g711.js';
 import { mix } from '../../rtp/codec/mix.js';
 import { JitterBuffer } from '../../rtp/jitter-buffer.js';
@@ -49,16 +50,8 @@ export class Conference {
     return this.#fromParty.figures.latePackets;
   }
 
-  /** One packet of the caller or of the party. Parameters as of `LegAgent.hear`. */
-  hear(
-    who: 'caller' | 'party',
-    codec: AudioCodec,
-    ssrc: number,
-    rtpTimestamp: number,
-    buffer: Uint8Array,
-    offset: number,
-    lengthBytes: number,
-  ): void {
+  /** One packet of the caller or of the party. */
+  hear(who: 'caller' | 'party', { codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes }: AudioPacket): void {
     if (lengthBytes > MAX_SRTP_PACKET_BYTES) return;
     decodeG711(codec, buffer, PACKET, offset, lengthBytes);
     (who === 'caller' ? this.#fromCaller : this.#fromParty).push(ssrc, rtpTimestamp, PACKET.subarray(0, lengthBytes));
@@ -96,7 +89,15 @@ export class Conference {
     // The agent may have ended the call.
     if (present === null || this.host.agentNow() === null) return;
     encodeG711(present.codec, AGENT, FRAME);
-    present.agent.hear(present.codec, this.ssrc, this.#rtpTimestamp, FRAME, 0, FRAME_SAMPLES, nowMs);
+    present.agent.hear({
+      codec: present.codec,
+      ssrc: this.ssrc,
+      rtpTimestamp: this.#rtpTimestamp,
+      buffer: FRAME,
+      offset: 0,
+      lengthBytes: FRAME_SAMPLES,
+      nowMs,
+    });
   }
 }
 
@@ -138,8 +139,8 @@ export class ConferenceParty implements LegAgent {
     if (this.#isOn) this.host?.agentNow()?.agent.digit(event);
   }
 
-  hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number): void {
-    if (this.#isOn) this.#conference.hear('party', codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes);
+  hear(packet: AudioPacket): void {
+    if (this.#isOn) this.#conference.hear('party', packet);
   }
 
   fill(payload: Uint8Array, nowMs: number): void {

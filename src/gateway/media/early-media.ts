@@ -1,3 +1,4 @@
+import type { AudioPacket } from '../../rtp/audio-packet.js';
 import { silenceByte, type AudioCodec } from '../../rtp/codec/g711.js';
 import type { LegAgent } from './leg-agent.js';
 import type { RingBack } from './ring-back.js';
@@ -23,8 +24,8 @@ export class EarlyMediaParty implements LegAgent {
     // A digit of the carrier's is nobody's.
   }
 
-  hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number): void {
-    this.host?.ringBack?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes);
+  hear(packet: AudioPacket): void {
+    this.host?.ringBack?.hear(packet);
   }
 
   fill(payload: Uint8Array): void {

@@ -1,3 +1,4 @@
+import type { AudioPacket } from '../../rtp/audio-packet.js';
 import type { AgentAnswer, AgentDescription } from '../model/agent.js';
 import type { LegEvent, LegFigures } from '../model/media.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
@@ -62,11 +63,8 @@ export interface LegAgent {
   start(codec: AudioCodec, nowMs: number): void;
   /** A digit, reported once (event codes of RFC 4733 §3.2). It may precede `start`. */
   digit(event: number): void;
-  /**
-   * One packet of the caller, as received: late, duplicated, reordered or lost. `buffer[offset, offset + lengthBytes)` is G.711 of `codec`,
-   * valid only during the call of this method. It may precede `start`.
-   */
-  hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number, nowMs: number): void;
+  /** One packet of the caller. It may precede `start`. */
+  hear(packet: AudioPacket): void;
   /** The next frame of 20 ms is due: fill `payload`, 160 bytes of the leg's codec. */
   fill(payload: Uint8Array, nowMs: number): void;
   /** What there is for the next frame. Left out: each frame leaves as its time comes. */
@@ -82,7 +80,7 @@ export interface LegAgent {
   close(): void;
 }
 
-/** A copy of a leg's audio that goes elsewhere, beside its agent. Parameters as of `LegAgent`. */
+/** A copy of a leg's audio that goes elsewhere, beside its agent. */
 export interface LegFork {
   start(codec: AudioCodec, nowMs: number): void;
   /** One packet of the caller. */

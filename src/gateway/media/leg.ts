@@ -112,12 +112,12 @@ export class MediaLeg implements ConferenceHost {
     this.#rtcpSchedule = new RtcpSchedule(() => random32() / 2 ** 32);
     this.#heard = {
       onDtmf: (digit) => this.#digit(digit, 'media'),
-      onAudio: (codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs) => {
+      onAudio: (packet) => {
+        const { codec, buffer, offset, lengthBytes, nowMs } = packet;
         (this.#turns ??= new TurnWatch()).heard(codec, buffer, offset, lengthBytes, nowMs);
-        if (this.#conference !== null) this.#conference.hear('caller', codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes);
-        else (this.#agent ?? context.agent())?.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
-        if (this.#forks.size > 0)
-          for (const fork of this.#forks.values()) fork.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
+        if (this.#conference !== null) this.#conference.hear('caller', packet);
+        else (this.#agent ?? context.agent())?.hear(packet);
+        if (this.#forks.size > 0) for (const fork of this.#forks.values()) fork.hear(packet);
       },
     };
   }

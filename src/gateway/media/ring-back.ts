@@ -1,3 +1,4 @@
+import type { AudioPacket } from '../../rtp/audio-packet.js';
 import { decodeG711, encodeG711, FRAME_SAMPLES, G711_CLOCK_RATE_HZ, silenceByte, type AudioCodec } from '../../rtp/codec/g711.js';
 import { JitterBuffer } from '../../rtp/jitter-buffer.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../srtp/srtp.js';
@@ -17,8 +18,8 @@ export class RingBack {
   #frame = 0;
   #earlyMedia: JitterBuffer | null = null;
 
-  /** One packet of early media. Parameters as of `LegAgent.hear`. */
-  hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number): void {
+  /** One packet of early media. */
+  hear({ codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes }: AudioPacket): void {
     if (lengthBytes > MAX_SRTP_PACKET_BYTES) return;
     decodeG711(codec, buffer, PACKET, offset, lengthBytes);
     this.#earlyMedia ??= new JitterBuffer();

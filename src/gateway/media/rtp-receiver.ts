@@ -1,3 +1,4 @@
+import type { AudioPacket } from '../../rtp/audio-packet.js';
 import type { LegFormat } from '../model/media.js';
 import type { AudioCodec } from '../../rtp/codec/g711.js';
 import { G711_CLOCK_RATE_HZ, PCMA_PAYLOAD_TYPE, PCMU_PAYLOAD_TYPE } from '../../rtp/codec/g711.js';
@@ -20,16 +21,8 @@ export type ReceiveOutcome =
 /** The content of a packet. */
 export interface HeardPackets {
   onDtmf(digit: DtmfDigit): void;
-  /** G.711 of `codec` in `buffer[offset, offset + lengthBytes)`, in order of arrival. */
-  onAudio(
-    codec: AudioCodec,
-    ssrc: number,
-    rtpTimestamp: number,
-    buffer: Uint8Array,
-    offset: number,
-    lengthBytes: number,
-    nowMs: number,
-  ): void;
+  /** In order of arrival. */
+  onAudio(packet: AudioPacket): void;
 }
 
 /** Sources per leg whose packets are remembered: carriers change theirs, at a transfer for example. */
@@ -37,6 +30,16 @@ const MAX_SOURCES = 8;
 
 /** All legs of a thread share it: each uses it within one call of a method. */
 const VIEW = new RtpView();
+/** The packet that is heard: one object, too. */
+const AUDIO: { -readonly [Field in keyof AudioPacket]: AudioPacket[Field] } = {
+  codec: 'PCMU',
+  ssrc: 0,
+  rtpTimestamp: 0,
+  buffer: new Uint8Array(),
+  offset: 0,
+  lengthBytes: 0,
+  nowMs: 0,
+};
 
 /** The receiving half of a leg: SRTP, statistics and digits. */
 export class RtpReceiver {
@@ -135,7 +138,14 @@ export class RtpReceiver {
     const { ssrc, rtpTimestamp, payloadType, payloadOffset, payloadBytes } = VIEW;
     const codec = audioCodecOf(payloadType, this.format);
     if (codec === undefined || payloadBytes === 0) return;
-    heard.onAudio(codec, ssrc, rtpTimestamp, datagram, payloadOffset, payloadBytes, nowMs);
+    AUDIO.codec = codec;
+    AUDIO.ssrc = ssrc;
+    AUDIO.rtpTimestamp = rtpTimestamp;
+    AUDIO.buffer = datagram;
+    AUDIO.offset = payloadOffset;
+    AUDIO.lengthBytes = payloadBytes;
+    AUDIO.nowMs = nowMs;
+    heard.onAudio(AUDIO);
   }
 
   #statisticsOf(ssrc: number): ReceptionStatistics {

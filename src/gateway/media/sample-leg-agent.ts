@@ -1,3 +1,4 @@
+import type { AudioPacket } from '../../rtp/audio-packet.js';
 import type { AgentAnswer } from '../model/agent.js';
 import { type AudioCodec, FRAME_SAMPLES, decodeG711, encodeG711 } from '../../rtp/codec/g711.js';
 import type { LegAgent, Speech } from './leg-agent.js';
@@ -64,7 +65,7 @@ export class SampleLegAgent implements LegAgent {
     this.agent.digit(event);
   }
 
-  hear(codec: AudioCodec, ssrc: number, rtpTimestamp: number, buffer: Uint8Array, offset: number, lengthBytes: number): void {
+  hear({ codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes }: AudioPacket): void {
     if (lengthBytes > MAX_SRTP_PACKET_BYTES) return;
     decodeG711(codec, buffer, PACKET, offset, lengthBytes);
     this.#jitterBuffer ??= new JitterBuffer();

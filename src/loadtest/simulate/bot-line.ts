@@ -69,7 +69,15 @@ export class BotLine implements CallerLine {
     const next = this.#audio.subarray(this.#audioAt, this.#audioAt + FRAME_BYTES);
     if (next.length > 0) encodeG711(CODEC, next, this.#sent);
     this.#audioAt += FRAME_BYTES;
-    this.#agent.hear(CODEC, 1, (atMs / FRAME_MS) * FRAME_BYTES, this.#sent, 0, FRAME_BYTES, nowMs);
+    this.#agent.hear({
+      codec: CODEC,
+      ssrc: 1,
+      rtpTimestamp: (atMs / FRAME_MS) * FRAME_BYTES,
+      buffer: this.#sent,
+      offset: 0,
+      lengthBytes: FRAME_BYTES,
+      nowMs,
+    });
     this.#agent.fill(this.#received, nowMs);
     decodeG711(CODEC, this.#received, this.#samples);
     return levelDbfs(this.#samples) > AUDIBLE_DBFS;

@@ -1,3 +1,4 @@
+import { audioPacket } from '../audio-packet.js';
 import { ConversationAgent } from '../../../src/gateway/agents/conversation/conversation-agent.js';
 import type { ToApplication } from '../../../src/gateway/agents/conversation/messages.js';
 import type { AgentSocketEvents, DialSocket } from '../../../src/gateway/agents/stream/socket.js';
@@ -149,7 +150,7 @@ export function openConversation(rules: Partial<ConversationRules> = {}, setting
     for (let index = 0; index < count; index += 1) {
       const bytes = new Uint8Array(FRAME);
       encodeG711('PCMU', samples.subarray(index * FRAME, (index + 1) * FRAME), bytes);
-      agent.hear('PCMU', 1, FRAME * packets, bytes, 0, FRAME, clock.nowMs());
+      agent.hear(audioPacket('PCMU', 1, FRAME * packets, bytes, 0, FRAME, clock.nowMs()));
       packets += 1;
       payload.fill(0);
       agent.fill(payload, clock.nowMs());

@@ -1,3 +1,4 @@
+import { audioPacket } from '../audio-packet.js';
 import { StreamAgent } from '../../../src/gateway/agents/stream/stream-agent.js';
 import type { AgentConnectionLimits, StreamSettings } from '../../../src/gateway/model/agent.js';
 import type { LegEvent } from '../../../src/gateway/model/media.js';
@@ -98,7 +99,7 @@ export function openStream({ settings, limits, codec = 'PCMU', pressThrows = fal
       for (let i = 0; i < count; i += 1) {
         if (speaks) {
           const bytes = Buffer.alloc(160, packets & 0x7f);
-          agent.hear(codec, 1, timestamp, bytes, 0, 160, clock.nowMs());
+          agent.hear(audioPacket(codec, 1, timestamp, bytes, 0, 160, clock.nowMs()));
           packets += 1;
         }
         timestamp += 160;

@@ -1,3 +1,4 @@
+import { audioPacket } from '../audio-packet.js';
 import { newAdapter } from '../../../src/gateway/agents/provider/adapters.js';
 import { ProviderAgent } from '../../../src/gateway/agents/provider/provider-agent.js';
 import type { SpeechText, TextToSpeech } from '../../../src/gateway/agents/text-to-speech.js';
@@ -218,7 +219,7 @@ export function openProvider<Session extends PlayedSession>(
       const first = heard.length;
       for (let i = 0; i < count; i += 1) {
         const packet = typeof audio === 'number' ? Buffer.alloc(160, audio) : audio?.subarray(160 * i, 160 * (i + 1));
-        if (packet !== undefined) agent.hear(codec, 1, timestamp, packet, 0, packet.length, clock.nowMs());
+        if (packet !== undefined) agent.hear(audioPacket(codec, 1, timestamp, packet, 0, packet.length, clock.nowMs()));
         timestamp += 160;
         clock.advance(20);
         agent.fill(frame, clock.nowMs());

@@ -1,3 +1,4 @@
+import type { AudioPacket } from '../../../rtp/audio-packet.js';
 import type { AgentConnectionLimits, ConversationSettings, TranscriptEntry } from '../../model/agent.js';
 import type { CallerInput } from '../../model/conversation.js';
 import { isoOf, type Voice } from '../../model/speech-service.js';
@@ -182,8 +183,8 @@ export class ConversationAgent implements LegAgent {
     else if (this.#earlyDigits.length < MAX_EARLY_DIGITS) this.#earlyDigits.push(digit);
   }
 
-  hear(...packet: Parameters<LegAgent['hear']>): void {
-    (this.#uplink ?? this.#earlyAudio).hear(...packet);
+  hear(packet: AudioPacket): void {
+    (this.#uplink ?? this.#earlyAudio).hear(packet);
   }
 
   get speech(): Speech {

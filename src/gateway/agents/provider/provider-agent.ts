@@ -1,3 +1,4 @@
+import type { AudioPacket } from '../../../rtp/audio-packet.js';
 import type { AgentAnswer, AgentConnectionLimits, AgentRequest, TranscriptEntry } from '../../model/agent.js';
 import type { ProviderSettings } from '../../model/provider-settings.js';
 import { type AudioCodec, FRAME_MS } from '../../../rtp/codec/g711.js';
@@ -187,10 +188,10 @@ export class ProviderAgent implements LegAgent {
     this.#keys.press(digit);
   }
 
-  hear(...packet: Parameters<LegAgent['hear']>): void {
-    const [codec, , , buffer, offset, lengthBytes, nowMs] = packet;
+  hear(packet: AudioPacket): void {
+    const { codec, buffer, offset, lengthBytes, nowMs } = packet;
     if (this.#callerTurns.heard(codec, buffer, offset, lengthBytes, nowMs)) this.#silence.loud(nowMs);
-    (this.#uplink ?? this.#earlyAudio).hear(...packet);
+    (this.#uplink ?? this.#earlyAudio).hear(packet);
   }
 
   get speech(): Speech {

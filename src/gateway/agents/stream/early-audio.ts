@@ -1,4 +1,4 @@
-import type { AudioCodec } from '../../../rtp/codec/g711.js';
+import type { AudioPacket } from '../../../rtp/audio-packet.js';
 import { MAX_SRTP_PACKET_BYTES } from '../../../srtp/srtp.js';
 import type { Uplink } from './uplink.js';
 
@@ -7,36 +7,19 @@ const MAX_AGE_MS = 200;
 /** In packets of 10 ms. */
 const MAX_PACKETS = 20;
 
-type Packet = Parameters<Uplink['hear']>;
-
 /** Holds the caller's audio until the ACK arrives: RTP often overtakes it. */
 export class EarlyAudio {
-  readonly #packets: Packet[] = [];
+  readonly #packets: AudioPacket[] = [];
 
-  hear(
-    codec: AudioCodec,
-    ssrc: number,
-    rtpTimestamp: number,
-    buffer: Uint8Array,
-    offset: number,
-    lengthBytes: number,
-    nowMs: number,
-  ): void {
+  hear(packet: AudioPacket): void {
+    const { buffer, offset, lengthBytes } = packet;
     if (lengthBytes > MAX_SRTP_PACKET_BYTES) return;
-    this.#packets.push([
-      codec,
-      ssrc,
-      rtpTimestamp,
-      Uint8Array.prototype.slice.call(buffer, offset, offset + lengthBytes),
-      0,
-      lengthBytes,
-      nowMs,
-    ]);
+    this.#packets.push({ ...packet, buffer: Uint8Array.prototype.slice.call(buffer, offset, offset + lengthBytes), offset: 0 });
     if (this.#packets.length > MAX_PACKETS) this.#packets.shift();
   }
 
   /** Gives the latest of it on, as it came. */
   giveTo(uplink: Uplink, nowMs: number): void {
-    for (const packet of this.#packets.splice(0)) if (nowMs - packet[6] <= MAX_AGE_MS) uplink.hear(...packet);
+    for (const packet of this.#packets.splice(0)) if (nowMs - packet.nowMs <= MAX_AGE_MS) uplink.hear(packet);
   }
 }

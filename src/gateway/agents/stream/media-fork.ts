@@ -1,3 +1,4 @@
+import type { AudioPacket } from '../../../rtp/audio-packet.js';
 import type { AgentConnectionLimits, ForkSettings } from '../../model/agent.js';
 import type { LegEvent } from '../../model/media.js';
 import { type AudioCodec, FRAME_BYTES, FRAME_MS, transcodeG711 } from '../../../rtp/codec/g711.js';
@@ -68,8 +69,8 @@ export class MediaFork implements LegFork {
     );
   }
 
-  hear(...packet: Parameters<LegFork['hear']>): void {
-    this.#uplink?.hear(...packet);
+  hear(packet: AudioPacket): void {
+    this.#uplink?.hear(packet);
   }
 
   sent(codec: AudioCodec, payload: Uint8Array, nowMs: number): void {

@@ -1,3 +1,4 @@
+import type { AudioPacket } from '../../../rtp/audio-packet.js';
 import {
   NOT_IN_TURBO,
   type AgentAnswer,
@@ -154,17 +155,8 @@ export class StreamAgent implements LegAgent {
     if (digit !== undefined) this.#sendSurely((writer) => writer.dtmf(digit));
   }
 
-  hear(
-    codec: AudioCodec,
-    ssrc: number,
-    rtpTimestamp: number,
-    buffer: Uint8Array,
-    offset: number,
-    lengthBytes: number,
-    nowMs: number,
-  ): void {
-    const listener = this.#uplink ?? this.#earlyAudio;
-    listener.hear(codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
+  hear(packet: AudioPacket): void {
+    (this.#uplink ?? this.#earlyAudio).hear(packet);
   }
 
   fill(payload: Uint8Array, nowMs: number): void {

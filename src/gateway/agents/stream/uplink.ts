@@ -1,3 +1,4 @@
+import type { AudioPacket } from '../../../rtp/audio-packet.js';
 import { type AudioCodec, FRAME_BYTES, FRAME_MS, decodeG711, transcodeG711 } from '../../../rtp/codec/g711.js';
 import { RateDoubler } from '../../../rtp/codec/rate-doubler.js';
 import { RateTripler } from '../../../rtp/codec/rate-tripler.js';
@@ -108,15 +109,7 @@ export class Uplink {
     this.#reorderBuffer.start(nowMs);
   }
 
-  hear(
-    codec: AudioCodec,
-    ssrc: number,
-    rtpTimestamp: number,
-    buffer: Uint8Array,
-    offset: number,
-    lengthBytes: number,
-    nowMs: number,
-  ): void {
+  hear({ codec, ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs }: AudioPacket): void {
     if (codec === this.#codec) {
       this.#reorderBuffer.push(ssrc, rtpTimestamp, buffer, offset, lengthBytes, nowMs);
       return;

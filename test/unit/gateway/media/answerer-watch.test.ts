@@ -1,3 +1,4 @@
+import { audioPacket } from '../../../support/audio-packet.js';
 import { describe, expect, it } from 'vitest';
 import { AnswererWatch } from '../../../../src/gateway/media/answerer-watch.js';
 import type { AnswererEvent } from '../../../../src/rtp/answerer/answerer-detector.js';
@@ -24,7 +25,7 @@ describe('the answerer watch', () => {
   it('decides from packets of a side that stops sending after a word, whose timestamps wrap', () => {
     const events = watched((watch) => {
       for (const { timestamp, offset } of packets(0xffff_ff00)) {
-        watch.hear('PCMA', 1, timestamp, voice, offset, PACKET);
+        watch.hear(audioPacket('PCMA', 1, timestamp, voice, offset, PACKET));
         watch.sent();
       }
       for (let frame = 0; frame < 60; frame += 1) watch.sent();
@@ -36,18 +37,18 @@ describe('the answerer watch', () => {
     const events = watched((watch) => {
       for (const { timestamp, offset } of packets(1_000)) {
         if (offset === 5 * PACKET) continue;
-        watch.hear('PCMA', 1, timestamp, voice, offset, PACKET);
-        watch.hear('PCMA', 1, timestamp, voice, offset, PACKET);
+        watch.hear(audioPacket('PCMA', 1, timestamp, voice, offset, PACKET));
+        watch.hear(audioPacket('PCMA', 1, timestamp, voice, offset, PACKET));
       }
       // 0.8 s later, a click.
-      watch.hear('PCMA', 1, 1_000 + voice.length + 6_400, new Uint8Array(PACKET).fill(0xd5), 0, PACKET);
+      watch.hear(audioPacket('PCMA', 1, 1_000 + voice.length + 6_400, new Uint8Array(PACKET).fill(0xd5), 0, PACKET));
     });
     expect(events).toEqual(PERSON);
   });
 
   it('decides from packets of 30 ms', () => {
     const events = watched((watch) => {
-      for (let at = 0; at + 240 <= voice.length; at += 240) watch.hear('PCMA', 1, at, voice, at, 240);
+      for (let at = 0; at + 240 <= voice.length; at += 240) watch.hear(audioPacket('PCMA', 1, at, voice, at, 240));
       watch.pass(0, 80);
       for (let frame = 0; frame < 40; frame += 1) watch.sent();
     });

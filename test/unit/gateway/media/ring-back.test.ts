@@ -1,3 +1,4 @@
+import { audioPacket } from '../../../support/audio-packet.js';
 import { mulaw } from 'alawmulaw';
 import { describe, expect, it } from 'vitest';
 import { RingBack } from '../../../../src/gateway/media/ring-back.js';
@@ -32,7 +33,7 @@ describe('the ring-back tone', () => {
     const packet = new Uint8Array(160).fill(0x90);
     const heard: Uint8Array[] = [];
     for (let at = 0; at < 20; at += 1) {
-      ringBack.hear('PCMU', 7, at * 160, packet, 0, 160);
+      ringBack.hear(audioPacket('PCMU', 7, at * 160, packet, 0, 160));
       heard.push(next());
     }
     expect(heard.some(isTone)).toBe(false);

@@ -1,3 +1,4 @@
+import { audioPacket } from '../../../../support/audio-packet.js';
 import { describe, expect, it } from 'vitest';
 import { markNames, media, openStream, SILENCE } from '../../../../support/agent/stream-leg.js';
 
@@ -9,7 +10,7 @@ describe('voice activity', () => {
     let timestamp = 0;
     const caller = (frames: number, byte: number): void => {
       for (let i = 0; i < frames; i += 1) {
-        opened.agent.hear('PCMU', 1, timestamp, Buffer.alloc(160, byte), 0, 160, opened.clock.nowMs());
+        opened.agent.hear(audioPacket('PCMU', 1, timestamp, Buffer.alloc(160, byte), 0, 160, opened.clock.nowMs()));
         timestamp += 160;
         opened.frames(1);
       }

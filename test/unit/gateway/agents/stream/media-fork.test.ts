@@ -1,3 +1,4 @@
+import { audioPacket } from '../../../../support/audio-packet.js';
 import { describe, expect, it } from 'vitest';
 import { MediaFork } from '../../../../../src/gateway/agents/stream/media-fork.js';
 import { noAgentCounters } from '../../../../../src/gateway/media/leg-agent.js';
@@ -29,7 +30,7 @@ function openFork(tracks: readonly StreamTrack[] = ['inbound', 'outbound'], code
     start: () => fork.start(codec, clock.nowMs()),
     /** 20 ms of a call: a packet of the caller, and a frame that the caller was sent. */
     frame: (heard: number, sent: number): void => {
-      fork.hear(codec, 1, 160 * packets, new Uint8Array(FRAME).fill(heard), 0, FRAME, clock.nowMs());
+      fork.hear(audioPacket(codec, 1, 160 * packets, new Uint8Array(FRAME).fill(heard), 0, FRAME, clock.nowMs()));
       packets += 1;
       fork.sent(codec, new Uint8Array(FRAME).fill(sent), clock.nowMs());
       clock.advance(20);

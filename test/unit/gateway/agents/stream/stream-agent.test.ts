@@ -1,3 +1,4 @@
+import { audioPacket } from '../../../../support/audio-packet.js';
 import { describe, expect, it } from 'vitest';
 import { AgentUnavailableError } from '../../../../../src/gateway/ports/ports.js';
 import { AGENT_LIMITS } from '../../../../support/media/agent-limits.js';
@@ -48,7 +49,7 @@ describe('an agent on Twilio Media Streams', () => {
     await connected;
     agent.start('PCMA', 0);
     // ITU-T G.711: silence is 0xd5 in A-law and 0xff in µ-law; the loudest is 0xaa and 0x80.
-    agent.hear('PCMA', 1, 0, Buffer.alloc(160, 0xaa), 0, 160, 0);
+    agent.hear(audioPacket('PCMA', 1, 0, Buffer.alloc(160, 0xaa), 0, 160, 0));
     expect(Buffer.from((bot.messages[2]!.media as { payload: string }).payload, 'base64')).toEqual(Buffer.alloc(160, 0x80));
     bot.says(media(Buffer.alloc(160, 0x80)));
     const payload = new Uint8Array(160);
@@ -65,7 +66,7 @@ describe('an agent on Twilio Media Streams', () => {
     await talk();
     let timestamp = 0;
     for (const length of [80, 80, 240, 240, 320, 480, 80]) {
-      agent.hear('PCMU', 1, timestamp, Buffer.alloc(length, 1), 0, length, timestamp / 8);
+      agent.hear(audioPacket('PCMU', 1, timestamp, Buffer.alloc(length, 1), 0, length, timestamp / 8));
       timestamp += length;
     }
     const sizes = bot.of('media').map((message) => Buffer.from((message.media as { payload: string }).payload, 'base64').length);
@@ -117,12 +118,12 @@ describe('an agent on Twilio Media Streams', () => {
     // 15 packets in 300 ms; the second last and the last change places.
     for (const i of [...Array(13).keys(), 14, 13]) {
       clock.advance(20);
-      agent.hear('PCMU', 1, 160 * i, Buffer.alloc(160, i), 0, 160, clock.nowMs());
+      agent.hear(audioPacket('PCMU', 1, 160 * i, Buffer.alloc(160, i), 0, 160, clock.nowMs()));
     }
     agent.start('PCMU', clock.nowMs());
     const heard = bot.of('media').map((message) => Buffer.from((message.media as { payload: string }).payload, 'base64')[0]);
     expect(heard).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
-    agent.hear('PCMU', 1, 160 * 15, Buffer.alloc(160, 15), 0, 160, clock.nowMs());
+    agent.hear(audioPacket('PCMU', 1, 160 * 15, Buffer.alloc(160, 15), 0, 160, clock.nowMs()));
     expect(bot.of('media')).toHaveLength(12);
   });
 
@@ -467,7 +468,7 @@ describe('a stream in the format', () => {
   ] as const)('%s has binary frames of G.711 both ways, and JSON for the rest', async (format, codec, sent, heard) => {
     const { agent, bot, talk, frames, said } = openStream({ settings: { format }, codec });
     await talk();
-    agent.hear(codec, 1, 0, Buffer.alloc(160, sent), 0, 160, 0);
+    agent.hear(audioPacket(codec, 1, 0, Buffer.alloc(160, sent), 0, 160, 0));
     expect(bot.binary).toEqual([Buffer.alloc(160, heard)]);
     expect(bot.of('media')).toEqual([]);
     bot.events.onBinary(Buffer.alloc(320, heard));
@@ -481,7 +482,7 @@ describe('a stream in the format', () => {
     const { agent, bot, talk, frames, said } = openStream({ settings: { format: 'pcm16-16000' } });
     await talk();
     expect(bot.of('start')).toMatchObject([{ start: { mediaFormat: { encoding: 'audio/l16', sampleRate: 16_000, channels: 1 } } }]);
-    for (let i = 0; i < 5; i += 1) agent.hear('PCMU', 1, i * 160, Buffer.alloc(160, 0x90), 0, 160, i * 20);
+    for (let i = 0; i < 5; i += 1) agent.hear(audioPacket('PCMU', 1, i * 160, Buffer.alloc(160, 0x90), 0, 160, i * 20));
     expect(bot.binary.map(({ length }) => length)).toEqual(Array(5).fill(640));
     // ITU-T G.711: µ-law 0x90 is 15,996.
     expect(Math.abs(bot.binary[4]!.readInt16LE(400) - 15_996)).toBeLessThan(20);
@@ -495,7 +496,7 @@ describe('a stream in the format', () => {
     await talk();
     expect(bot.of('start')).toMatchObject([{ start: { mediaFormat: { encoding: 'audio/l16', sampleRate: 8_000, channels: 1 } } }]);
     // ITU-T G.711: µ-law 0x80 is the largest sample, 32,124.
-    agent.hear('PCMU', 1, 0, Buffer.alloc(160, 0x80), 0, 160, 0);
+    agent.hear(audioPacket('PCMU', 1, 0, Buffer.alloc(160, 0x80), 0, 160, 0));
     expect(bot.binary[0]).toHaveLength(320);
     expect(bot.binary[0]!.readInt16LE(318)).toBe(32_124);
     bot.events.onBinary(bot.binary[0]!);
