@@ -71,6 +71,9 @@ export function shown(output: string): RegExp {
   );
 }
 
+/** Without what `npm run` sets for those that it starts, such as the log level of `--silent`: a reader types the commands into a shell. */
+const READERS_ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)));
+
 /** A reader who does what a page says, in shells of their own. */
 export class Reader {
   readonly #terminals = new Map<string, { readonly child: ChildProcess; output: string; hasEnded: boolean }>();
@@ -126,7 +129,7 @@ export class Reader {
     await writeFile(script, `${before}${commands}${isForeground ? '' : after}`);
     return spawn('bash', [script], {
       cwd: this.directory,
-      env: { ...process.env, ...this.environment },
+      env: { ...READERS_ENVIRONMENT, ...this.environment },
       stdio: ['ignore', 'pipe', 'pipe'],
       // A terminal's Ctrl-C reaches every process of the group.
       detached: true,

@@ -215,7 +215,9 @@ export class PoolMember {
         const sessions = sessionsOf(reply);
         if (sessions !== null) this.#othersSessions = Math.max(0, sessions - this.sessions);
         const uptimeS = uptimeOf(reply);
-        if (uptimeS !== null) this.#step({ type: 'uptime', startedAtMs: clock.nowMs() - uptimeS * 1_000 });
+        if (uptimeS === null) return;
+        const uptimeMs = uptimeS * 1_000;
+        this.#step({ type: 'uptime', startedAtMs: clock.nowMs() - uptimeMs, uptimeMs });
       },
       (error: unknown) => {
         this.#isAsking = false;

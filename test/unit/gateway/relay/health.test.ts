@@ -19,7 +19,7 @@ function changes(...events: HealthEvent[]): HealthChange[] {
 
 const unanswered: HealthEvent = { type: 'unanswered' };
 const answered: HealthEvent = { type: 'answered' };
-const upSince = (startedAtMs: number): HealthEvent => ({ type: 'uptime', startedAtMs });
+const upSince = (startedAtMs: number, uptimeMs = 60_000): HealthEvent => ({ type: 'uptime', startedAtMs, uptimeMs });
 
 it('the health check loses a node after three rounds without an answer, within a second, and reports it once', () => {
   expect(changes(unanswered, unanswered, unanswered, unanswered)).toEqual([null, null, 'lost', null]);
@@ -37,6 +37,12 @@ it('the health check reports a node as back at its first answer', () => {
 it('the health check detects a restart by uptime, but not by whole seconds or a drifting clock', () => {
   expect(changes(upSince(5_000), upSince(5_900), upSince(4_100), upSince(6_000))).toEqual([null, null, null, 'restarted']);
   expect(changes(upSince(5_000), upSince(60_000), upSince(60_300))).toEqual([null, 'restarted', null]);
+});
+
+it('the health check takes a node for restarted that was silent and is young again, which whole seconds do not show', () => {
+  expect(changes(upSince(5_000, 1_000), unanswered, answered, upSince(6_300, 0))).toEqual([null, null, null, 'restarted']);
+  expect(changes(upSince(5_000, 1_000), upSince(5_900, 1_000))).toEqual([null, null]);
+  expect(changes(upSince(5_000, 9_000), unanswered, answered, upSince(5_000, 10_000))).toEqual([null, null, null, null]);
 });
 
 it('the health check reports no restart of a node that was lost, whose calls were reported then', () => {
