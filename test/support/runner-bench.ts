@@ -11,8 +11,8 @@ import type { CallFacts, StandIn } from '../../src/gateway/call/state.js';
 import { TimerQueue } from '../../src/lib/timers.js';
 import { CallRunner } from '../../src/gateway/call/call-runner.js';
 import type { CallServices } from '../../src/gateway/call/call-services.js';
+import { callFrom } from './call-data.js';
 import { readSnapshot } from '../../src/gateway/call/call-snapshot.js';
-import { callerIdentity } from '../../src/gateway/admission/parties.js';
 import { NO_PROVIDER_USAGE } from '../../src/gateway/model/provider-usage.js';
 import { NO_USAGE } from '../../src/gateway/admission/admission.js';
 import { AgentUnavailableError, MediaUnavailableError, StoreUnavailableError } from '../../src/gateway/ports/ports.js';
@@ -104,24 +104,17 @@ export class RunnerBench {
   ) {
     const request = this.#request('INVITE', isLate ? '' : FACTS.sdp);
     const response: SrfResponse = { send: (status) => this.statuses.push(status) };
+    const { origin, own } = callFrom('anonymous');
     this.runner = CallRunner.invited(
       this.#services(),
       {
-        origin: {
-          callId: 'c',
-          sipCallId: 's',
-          direction: 'inbound',
-          to: NUMBER,
-          caller: callerIdentity({ get: () => undefined, names: [] }),
-          source: { ip: '203.0.113.7', port: 5061, transport: 'tls', tls_version: null, tls_cipher: null },
-          startedAtMs: this.clock.wallMs(),
-        },
+        origin: { ...origin, to: NUMBER, startedAtMs: this.clock.wallMs() },
         open: { request, response, sessionTimer: {} },
         called: NUMBER,
         claim: { header: undefined, date: undefined, callers: [] },
         authorization: [],
         facts: { ...(isLate ? LATE_FACTS : FACTS), standIn, ...world.facts },
-        own: { contact: '<sip:gw>', warningHost: 'gw', peerHost: 'carrier' },
+        own,
       },
       () => (this.ended += 1),
     );

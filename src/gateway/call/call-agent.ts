@@ -12,7 +12,7 @@ import { voiceOf } from '../model/speech-service.js';
 import { errorText } from '../../lib/result.js';
 import type { CallTarget } from '../model/live-calls.js';
 import type { LegEvent } from '../model/media.js';
-import { AgentUnavailableError, type MediaEndpoint, ProviderLimitError, type ProviderSessions, type VoiceServer } from '../ports/ports.js';
+import { AgentUnavailableError, ProviderLimitError, type ProviderSessions, type VoiceServer } from '../ports/ports.js';
 import { briefingAgent, describeAgent, speechOf, type OperatorAgent, voiceApplicationOf } from './agent.js';
 import type { AgentRequests } from './agent-requests.js';
 import { secondLegRules } from './call-legs.js';
@@ -20,13 +20,12 @@ import { statusCallback } from './status-callbacks.js';
 import type { VoiceFacts } from '../twilio/call-parameters.js';
 import type { CallMedia } from './call-media.js';
 import { withPromptData } from './prompt-data.js';
-import type { CallData, CallOrigin } from './call.js';
+import { isSettled, type CallData, type CallOrigin } from './call.js';
 import { connectSummary, type CallTrace } from './call-trace.js';
 import type { AgentChoice, CallEvent, CallState } from './state.js';
 import { DIAL_REQUEST, VoiceCall, type VoiceHost } from './voice-call.js';
 
 export interface AgentServices {
-  readonly endpoint: MediaEndpoint;
   readonly sessions: ProviderSessions;
   readonly operatorAgent: OperatorAgent;
   readonly voiceServer: VoiceServer;
@@ -94,11 +93,6 @@ export class CallAgent {
     return this.call.data.now.origin;
   }
 
-  /** The 200 is on its way, or we have acknowledged theirs. */
-  get #isAnswered(): boolean {
-    return this.call.data.now.dialog !== null;
-  }
-
   /**
    * Rejects with `AgentUnavailableError`, `ProviderLimitError`, or `MediaUnavailableError`. `null`: the call has ended meanwhile.
    * @param isResumed the call goes on after a restart
@@ -157,7 +151,7 @@ export class CallAgent {
   /** Where documents decide, the next one need not wait for the agent before the 200. */
   #onAway(): void {
     if (this.#voice === null) this.call.dispatch({ type: 'agent-away' });
-    else if (!this.#isAnswered) this.#voice.take({ type: 'agent-lost' });
+    else if (!isSettled(this.call.data.now)) this.#voice.take({ type: 'agent-lost' });
   }
 
   /** What is found out of who answered: the first document may have waited for it. */
@@ -228,14 +222,10 @@ export class CallAgent {
   #voiceHost(): VoiceHost {
     const { call, services } = this;
     const answeredBy = (): AnsweredBy | null => this.#answeredBy;
-    const isAnswered = (): boolean => this.#isAnswered;
     const speech = speechOf(services.operatorAgent, this.#state.route);
     return {
       speech,
       call: call.data,
-      get isAnswered() {
-        return isAnswered();
-      },
       get answeredBy() {
         return answeredBy();
       },

@@ -15,7 +15,7 @@ import { namedHeaders } from '../model/passed-headers.js';
 import type { Route } from '../model/records.js';
 import { CallAgent } from './call-agent.js';
 import { AgentRequests, tracedTools } from './agent-requests.js';
-import { beginningCall, beginningOf, CallData, isAnswered, type Call, type CallOrigin, type CallProgress } from './call.js';
+import { beginningCall, beginningOf, CallData, isAnswered, isSettled, type Call, type CallOrigin, type CallProgress } from './call.js';
 import { CallDialog, q850CauseOf, type OpenInvite } from './call-dialog.js';
 import { CallMedia, relayLost } from './call-media.js';
 import { resumedCall, snapshotOf } from './call-snapshot.js';
@@ -290,7 +290,7 @@ export class CallRunner {
   /** Ends a kept call that cannot go on. Whether one was answered that we dialled is not known: it gets a BYE, too. */
   abandon(): void {
     this.#work();
-    this.dispatch({ type: 'hangup', reason: this.#data.now.dialog === null ? 'DIAL_AMBIGUOUS' : 'GATEWAY_RESTARTED' });
+    this.dispatch({ type: 'hangup', reason: isSettled(this.#data.now) ? 'GATEWAY_RESTARTED' : 'DIAL_AMBIGUOUS' });
   }
 
   /**

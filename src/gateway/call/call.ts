@@ -135,6 +135,11 @@ export function isAnswered({ progress }: Pick<Call, 'progress'>): boolean {
   return progress.answeredAtMs !== null;
 }
 
+/** The 200 is on its way, or we have acknowledged theirs: the call will not be refused any more. */
+export function isSettled({ dialog }: Pick<Call, 'dialog'>): boolean {
+  return dialog !== null;
+}
+
 /** Where the data of a call in progress stands, for all that work for it. They keep sockets, timers and open requests, and no data. */
 export class CallData {
   constructor(public now: Call) {}

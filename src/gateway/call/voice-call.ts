@@ -23,7 +23,7 @@ import {
 import { callStatusOf, twilioDirection } from '../twilio/call-status.js';
 import type { DialRules } from '../twilio/twiml.js';
 import { beginningOf } from '../twilio/xml.js';
-import type { CallData, LegNote } from './call.js';
+import { isSettled, type CallData, type LegNote } from './call.js';
 import { StreamCallbacks, type StreamReport } from './stream-callbacks.js';
 import { errorText } from '../../lib/result.js';
 import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
@@ -31,8 +31,6 @@ import { DEFAULT_AGENT_SETTINGS } from '../model/agent-record.js';
 /** What the script of a call does to it. */
 export interface VoiceHost {
   readonly call: CallData;
-  /** The 200 is on its way, or we have acknowledged theirs. */
-  readonly isAnswered: boolean;
   /** Puts this agent in the place of the one before. Rejects with `AgentUnavailableError`. */
   connect(agent: AgentDescription): Promise<void>;
   /** The speech services that a conversation of this call may use, and their keys. */
@@ -99,6 +97,10 @@ export class VoiceCall {
   /** `null`: no document has come. */
   get #script(): VoiceScript | null {
     return this.host.call.now.script;
+  }
+
+  get #isSettled(): boolean {
+    return isSettled(this.host.call.now);
   }
 
   #goOnBy(script: VoiceScript): void {
@@ -183,7 +185,7 @@ export class VoiceCall {
   #after(outcome: VerbOutcome): void {
     const script = this.#script;
     if (script === null || this.#isMoving) return;
-    this.#begin(() => Promise.resolve(afterVerb(script, outcome, this.host.isAnswered)));
+    this.#begin(() => Promise.resolve(afterVerb(script, outcome, this.#isSettled)));
   }
 
   /** A failure ends the call: nobody else would. */
@@ -202,11 +204,11 @@ export class VoiceCall {
         this.#goOnBy(move.script);
         const { step } = move;
         if (step.do === 'request') move = await this.#load(step.request);
-        else if (this.#doAside(step)) move = nextStep(move.script, this.host.isAnswered);
+        else if (this.#doAside(step)) move = nextStep(move.script, this.#isSettled);
         else if (step.do === 'conversation') {
           const failed = await this.#converse(step.conversation);
           if (failed === null || attempt !== this.#attempt) return null;
-          move = afterVerb(move.script, failed, this.host.isAnswered);
+          move = afterVerb(move.script, failed, this.#isSettled);
         } else return await this.#perform(step);
       }
       return null;
@@ -401,7 +403,7 @@ export class VoiceCall {
     if (!entered.ok) throw new VoiceError(`${entered.error}${hint}`);
     const { script, warnings } = entered.value;
     for (const warning of warnings) this.host.note(warning, false);
-    return nextStep(this.#script === null && sendDigits !== null ? afterDigits(script, sendDigits) : script, this.host.isAnswered);
+    return nextStep(this.#script === null && sendDigits !== null ? afterDigits(script, sendDigits) : script, this.#isSettled);
   }
 
   async #load(request: DocumentRequest): Promise<VoiceMove> {
@@ -435,7 +437,7 @@ export class VoiceCall {
     // Only the answerer hears a document of a placed call.
     const call = callParameters(
       { ...facts, answeredBy: this.host.answeredBy },
-      this.host.isAnswered || facts.direction === 'outbound' ? 'in-progress' : 'ringing',
+      this.#isSettled || facts.direction === 'outbound' ? 'in-progress' : 'ringing',
     );
     const cookie = cookieHeader(this.#script?.cookies ?? {}, url) ?? undefined;
     const request = { url, method, parameters: { ...call, ...parameters }, token: application.token };

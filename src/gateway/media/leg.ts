@@ -206,12 +206,12 @@ export class MediaLeg implements ConferenceHost {
     this.#conference = conference;
   }
 
-  /** All three of the conference talk with each other, or the agent with the second party alone; nothing without one. */
   /** Receiver reports alone are no sign of the caller any more. */
   needPackets(): void {
     this.#needsPackets = true;
   }
 
+  /** All three of the conference talk with each other, or the agent with the second party alone; nothing without one. */
   setThreeWay(isOn: boolean): void {
     if (this.#conference !== null) this.#conference.isThreeWay = isOn;
   }
